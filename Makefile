@@ -1,0 +1,51 @@
+# Everything here makes its own virtual environment; nothing else is needed on a fresh machine with Python 3.11+.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help demo test check format lint types architecture coverage bench torture clean constraints
+
+help:            ## what can be made
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
+
+$(STAMP): pyproject.toml constraints.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing Interlock and its workshop into $(VENV) (about a minute, once)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+demo: $(STAMP)   ## a handful of governed calls, the ledger, and its verification
+	@$(BIN)/python examples/trails/demo.py
+
+test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
+	@$(BIN)/coverage erase
+	@$(BIN)/coverage run -m pytest
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+check: format lint types architecture test  ## format, lint, types, architecture, tests
+
+format: $(STAMP) ## is everything formatted?
+	@$(BIN)/ruff format --check .
+
+lint: $(STAMP)   ## ruff
+	@$(BIN)/ruff check .
+
+types: $(STAMP)  ## mypy --strict
+	@$(BIN)/mypy
+
+architecture: $(STAMP)  ## layers, cycles, sizes, public names
+	@$(BIN)/python -m pytest tests/test_architecture.py
+
+torture: $(STAMP) ## the longer proofs: more processes, more rounds, more examples
+	@INTERLOCK_TORTURE=1 $(BIN)/python -m pytest tests -m torture
+
+bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
+	@sh benchmarks/run.sh
+
+constraints: $(STAMP)  ## write constraints.txt from what is installed now
+	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt
+
+clean:           ## remove environments and caches
+	rm -rf $(VENV) .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*

@@ -1,0 +1,68 @@
+"""Budgets and rates as transitions: what to set aside before the effect, and what to settle after it."""
+
+from __future__ import annotations
+
+from interlock.ports import Reserve, Settle, Take
+from interlock.schema import Tool
+from interlock.values import Budget, Call, Rate
+
+
+def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int) -> tuple[Reserve, ...]:
+    """What the call may at most need, in every budget that covers it."""
+    deadline_s = tool.whole_deadline_s
+    cost_micros = round(tool.limits.cost_usd * 1_000_000)
+    return tuple(
+        Reserve(
+            call=call.call_id,
+            scope=scope,
+            budget=budget.id,
+            expires_us=now_us + round(deadline_s * 1_000_000),
+            calls=1,
+            cost_micros=cost_micros,
+            ms=round(deadline_s * 1000) if budget.ms is not None else 0,
+            limit_calls=budget.calls,
+            limit_cost_micros=budget.cost_micros,
+            limit_ms=budget.ms,
+        )
+        for budget in budgets
+        if (scope := _scope(budget, call, now_us)) is not None
+    )
+
+
+def settlements(held: tuple[Reserve, ...], *, calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
+    """Replace every reservation by what was really spent."""
+    return tuple(
+        Settle(call=item.call, scope=item.scope, calls=calls, cost_micros=cost_micros, ms=ms) for item in held
+    )
+
+
+def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[Take, ...]:
+    """One token from every bucket that covers the call."""
+    return tuple(
+        Take(bucket=_bucket(rate, call), rate=rate.id, per_s=rate.per_s, burst=rate.burst)
+        for rate in rates
+        if _covers(rate.actors, call.actor)
+    )
+
+
+def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
+    if not _covers(budget.actors, call.actor):
+        return None
+    match budget.per:
+        case "turn":
+            return None if call.turn is None else f"{budget.id}|turn|{call.turn}"
+        case "run":
+            return None if call.run is None else f"{budget.id}|run|{call.run}"
+        case _:
+            window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
+            return f"{budget.id}|actor|{call.actor}{window}"
+
+
+def _bucket(rate: Rate, call: Call) -> str:
+    actor = call.actor if "actor" in rate.per else "*"
+    tool = call.tool if "tool" in rate.per else "*"
+    return f"{rate.id}|{actor}|{tool}"
+
+
+def _covers(actors: tuple[str, ...], actor: str) -> bool:
+    return "*" in actors or actor in actors

@@ -1,0 +1,8 @@
+"""The one path: ADMIT, PREPARE, PERFORM, RECORD."""
+
+from interlock.engine.gates import Gate
+from interlock.engine.journal import Journal, NoJournal, ReadJournal
+from interlock.engine.path import Engine
+from interlock.engine.stages import Observer, World, keyed_digest
+
+__all__ = ["Engine", "Gate", "Journal", "NoJournal", "Observer", "ReadJournal", "World", "keyed_digest"]

@@ -1,0 +1,64 @@
+"""What an effect class adds to the path: how its plan is made, and what its begin and end commits carry.
+
+This is the seam for claims, leases and images: a class of effects brings its own journal, and the engine asks it
+without knowing which it is.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from interlock.ports import Transition
+from interlock.schema import Tool
+from interlock.values import Call, Plan, Verdict
+
+
+class Journal(Protocol):
+    """How one class of effects is planned and written down."""
+
+    def refusal(self, tool: Tool) -> str | None:
+        """Why calls of this class cannot be performed at all, or None."""
+        ...
+
+    async def plan(self, call: Call, tool: Tool, digest: str, version: str) -> Plan:
+        """What the call will do."""
+        ...
+
+    def begin(self, call: Call, plan: Plan, verdict: Verdict) -> tuple[Transition, ...]:
+        """What is committed before the effect."""
+        ...
+
+    def end(self, call: Call, plan: Plan) -> tuple[Transition, ...]:
+        """What is committed with the outcome."""
+        ...
+
+
+class ReadJournal:
+    """Reads change nothing: the plan is just a digest, and nothing but the record is kept."""
+
+    def refusal(self, tool: Tool) -> str | None:
+        """Reads may always be performed."""
+        return None
+
+    async def plan(self, call: Call, tool: Tool, digest: str, version: str) -> Plan:
+        """The digest binds arguments and policy."""
+        return Plan(digest=f"{digest}.{version}")
+
+    def begin(self, call: Call, plan: Plan, verdict: Verdict) -> tuple[Transition, ...]:
+        """Nothing."""
+        return ()
+
+    def end(self, call: Call, plan: Plan) -> tuple[Transition, ...]:
+        """Nothing."""
+        return ()
+
+
+class NoJournal(ReadJournal):
+    """An effect class that has no journal is refused: it must not be performed without one."""
+
+    def refusal(self, tool: Tool) -> str | None:
+        """Always."""
+        return (
+            f"{tool.name!r} has effect {tool.effect.value!r}, which needs a journal of intents, and this version has none:"
+            " it is refused rather than performed without one"
+        )

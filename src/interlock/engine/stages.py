@@ -1,0 +1,107 @@
+"""What each stage takes and gives, and the parts of the world that all of them share."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from typing import Any
+
+import msgspec
+
+from interlock.engine.gates import Gate
+from interlock.engine.journal import Journal
+from interlock.policy import Facts, Ruleset, ToolRules
+from interlock.ports import Clock, Faults, Ids, Reserve, Store, Transition
+from interlock.registry import Registry
+from interlock.resilience import Deadlines
+from interlock.schema import Reading, Tool
+from interlock.schema.inputs import Parsed
+from interlock.values import Attempt, Call, Effect, Json, Plan, Problem, Record, Stored, Verdict
+
+Observer = Callable[[Record, int], None]
+"""Reads a record after it is durable; the number is its id."""
+
+
+class World(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the path needs beside the call itself."""
+
+    registry: Registry
+    ruleset: Ruleset
+    store: Store
+    journals: Mapping[Effect, Journal]
+    gates: Mapping[str, Gate]
+    clock: Clock
+    ids: Ids
+    faults: Faults
+    deadlines: Deadlines
+    threads: Executor
+    observers: tuple[Observer, ...]
+    repeats: str
+    record_bytes: int
+    keyed: Any
+
+    def digest(self, text: bytes) -> str:
+        """The keyed digest of a text: equal texts can be seen to be equal, short ones cannot be guessed."""
+        digest = self.keyed.copy()
+        digest.update(text)
+        return str(digest.hexdigest())
+
+
+def keyed_digest(key: bytes) -> Any:
+    """The starting point of every digest of one ledger."""
+    return hashlib.blake2b(key=key, digest_size=16)
+
+
+class Started(msgspec.Struct, frozen=True):
+    """When a call came in."""
+
+    at_us: int
+    clock: float
+
+
+class Admitted(msgspec.Struct, frozen=True, kw_only=True):
+    """The call fits its contract, and no rule that needs no plan denies it."""
+
+    call: Call
+    started: Started
+    tool: Tool
+    parsed: Parsed
+    digest: str
+    rules: ToolRules
+    facts: Facts
+    verdict: Verdict | None
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """The call is allowed, and it is known what it will do."""
+
+    admitted: Admitted
+    plan: Plan
+    verdict: Verdict
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How the call ended, before it is recorded."""
+
+    call: Call
+    started: Started
+    reading: Reading
+    tool: Tool | None = None
+    arguments: Json = None
+    digest: str | None = None
+    verdict: Verdict | None = None
+    plan: Plan | None = None
+    attempts: tuple[Attempt, ...] = ()
+    held: tuple[Reserve, ...] = ()
+    settle: tuple[Transition, ...] = ()
+    cost_micros: int = 0
+    ticket: str | None = None
+    repeats: Stored | None = None
+    interrupt: BaseException | None = None
+
+
+def refused(status: Any, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None) -> Reading:
+    """The reading of a call that ended without an answer from its tool."""
+    problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
+    return Reading(status=status, summary=message, problem=problem)

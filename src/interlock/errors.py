@@ -1,0 +1,183 @@
+"""One error tree, split by who must act.
+
+    InterlockError
+    ├── ConfigError        the operator: interlock.toml, environment, command line
+    ├── ContractError      the tool's author: a contract that cannot be registered
+    ├── PolicyError        the policy's author: a rule file that cannot be used
+    ├── StoreError         the operator: the store cannot be read or written
+    │   ├── StoreBusy          somebody else holds it; try again
+    │   ├── StoreFull          no room, or not writable
+    │   ├── StoreCorrupt       the file is not what was written
+    │   └── StoreTooNew        made by a newer version of Interlock
+    └── ToolError          raised by tools (or mapped by adapters) to say what kind of failure it was
+        ├── Transient          nothing landed and it may work later: retried
+        │   ├── RateLimited        the other side asks to wait (retry_after_s)
+        │   ├── Unavailable        the other side is down or unreachable
+        │   └── TimedOut           no answer in time (for write and send: it may have landed)
+        └── Permanent          trying again will not help: never retried
+            ├── InvalidInput       the other side refuses these arguments
+            ├── NotFound           there is no such thing: recorded as no_data
+            ├── Forbidden          not allowed there
+            ├── Conflict           the thing moved meanwhile
+            └── TooLarge           the result is over the tool's max_bytes
+
+Retries are decided by these classes, never by words in a message. `error_class` is the name that records carry.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+
+class InterlockError(Exception):
+    """Everything that Interlock raises."""
+
+
+class ConfigError(InterlockError):
+    """A setting is wrong; the message names it and the way out."""
+
+
+class ContractError(InterlockError):
+    """A tool cannot be registered as it is written."""
+
+
+class PolicyError(InterlockError):
+    """A policy cannot be used; `problems` lists every finding with its place."""
+
+    def __init__(self, problems: list[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(problems))
+
+
+class StoreError(InterlockError):
+    """The store cannot be used."""
+
+
+class StoreBusy(StoreError):
+    """Another process holds the store for longer than we may wait."""
+
+
+class StoreFull(StoreError):
+    """No room on the disk, or the file may not be written."""
+
+
+class StoreCorrupt(StoreError):
+    """The file is damaged or is not a ledger of ours."""
+
+
+class StoreTooNew(StoreError):
+    """The store was written by a newer version."""
+
+
+class ToolError(InterlockError):
+    """What a tool raises to say how it failed."""
+
+    error_class = "tool_error"
+
+    def __init__(self, message: str, *, hints: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.hints = hints
+
+
+class Transient(ToolError):
+    """Nothing landed; a later try may work."""
+
+    error_class = "transient"
+
+    def __init__(
+        self, message: str, *, hints: tuple[str, ...] = (), retry_after_s: float | None = None
+    ) -> None:
+        super().__init__(message, hints=hints)
+        self.retry_after_s = retry_after_s
+
+
+class RateLimited(Transient):
+    """The other side asks us to wait."""
+
+    error_class = "rate_limited"
+
+
+class Unavailable(Transient):
+    """The other side is down or cannot be reached."""
+
+    error_class = "unavailable"
+
+
+class TimedOut(Transient):
+    """No answer in time."""
+
+    error_class = "timeout"
+
+
+class Permanent(ToolError):
+    """Trying again will not help."""
+
+    error_class = "permanent"
+
+
+class InvalidInput(Permanent):
+    """The other side refuses these arguments."""
+
+    error_class = "invalid_input"
+
+
+class NotFound(Permanent):
+    """There is no such thing: an honest nothing, recorded as `no_data`."""
+
+    error_class = "not_found"
+
+
+class Forbidden(Permanent):
+    """Not allowed there."""
+
+    error_class = "forbidden"
+
+
+class Conflict(Permanent):
+    """The thing moved meanwhile."""
+
+    error_class = "conflict"
+
+
+class TooLarge(Permanent):
+    """The result is larger than the tool's contract allows."""
+
+    error_class = "too_large"
+
+
+_BY_STATUS: dict[int, type[Permanent]] = {
+    HTTPStatus.UNAUTHORIZED: Forbidden,
+    HTTPStatus.FORBIDDEN: Forbidden,
+    HTTPStatus.NOT_FOUND: NotFound,
+    HTTPStatus.GONE: NotFound,
+    HTTPStatus.CONFLICT: Conflict,
+    HTTPStatus.PRECONDITION_FAILED: Conflict,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TooLarge,
+}
+
+
+def from_http_status(status: int, message: str, *, retry_after_s: float | None = None) -> ToolError:
+    """The error class for an HTTP answer of 400 or above."""
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return RateLimited(message, retry_after_s=retry_after_s)
+    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
+        return TimedOut(message, retry_after_s=retry_after_s)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return Unavailable(message, retry_after_s=retry_after_s)
+    return _BY_STATUS.get(status, InvalidInput)(message)
+
+
+def from_exception(error: BaseException) -> ToolError:
+    """The error class for an exception that a tool let through: classes of the standard library only."""
+    if isinstance(error, ToolError):
+        return error
+    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if isinstance(error, TimeoutError):
+        return TimedOut(message)
+    if isinstance(error, ConnectionError):
+        return Unavailable(message)
+    if isinstance(error, PermissionError):
+        return Forbidden(message)
+    if isinstance(error, FileNotFoundError):
+        return NotFound(message)
+    return Permanent(message)

@@ -1,0 +1,81 @@
+"""One event for each record: a log line always, an OpenTelemetry span where asked. Never arguments or results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from interlock.errors import ConfigError
+from interlock.values import Record, Status
+
+_log = logging.getLogger("interlock")
+_FINE = (Status.OK, Status.NO_DATA, Status.PLANNED)
+
+
+def log_record(record: Record, number: int) -> None:
+    """One standard logging event: ids, outcome, rule and reason."""
+    level = logging.INFO if record.status in _FINE else logging.WARNING
+    if not _log.isEnabledFor(level):
+        return
+    content = record.content
+    verdict, problem = content.verdict, content.problem
+    fields = {
+        "record": number,
+        "call": record.call,
+        "turn": record.turn,
+        "actor": record.actor,
+        "tool": record.tool,
+        "outcome": record.status,
+        "rule": None if verdict is None else verdict.rule,
+        "reason": None if verdict is None else verdict.reason,
+        "error": None if problem is None else problem.error,
+        "duration_ms": content.duration_us / 1000,
+        "attempts": len(content.attempts),
+    }
+    _log.log(
+        level,
+        "call %s of %s by %s: %s (rule %s)",
+        record.call,
+        record.tool,
+        record.actor,
+        record.status,
+        fields["rule"],
+        extra={"interlock": fields},
+    )
+
+
+def span_observer() -> Callable[[Record, int], None]:
+    """An observer that emits a span for each record, named by the GenAI semantic conventions."""
+    try:
+        from opentelemetry import trace
+    except ImportError:
+        raise ConfigError("otel = true needs OpenTelemetry: pip install 'interlock[otel]'") from None
+    tracer = trace.get_tracer("interlock")
+
+    def observe(record: Record, number: int) -> None:
+        content = record.content
+        attributes: dict[str, str | int] = {
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": record.tool,
+            "gen_ai.tool.call.id": record.call,
+            "gen_ai.tool.type": "function",
+            "gen_ai.agent.name": record.actor,
+            "interlock.record": number,
+            "interlock.outcome": record.status,
+            "interlock.attempts": len(content.attempts),
+        }
+        if record.turn is not None:
+            attributes["gen_ai.conversation.id"] = record.turn
+        if content.verdict is not None:
+            attributes["interlock.rule"] = content.verdict.rule
+        if content.problem is not None:
+            attributes["error.type"] = content.problem.error
+        start_ns = content.started_us * 1000
+        span = tracer.start_span(
+            f"execute_tool {record.tool}", start_time=start_ns, kind=trace.SpanKind.INTERNAL, attributes=attributes
+        )
+        if record.status not in _FINE:
+            span.set_status(trace.StatusCode.ERROR, content.problem.error if content.problem else record.status)
+        span.end(end_time=start_ns + content.duration_us * 1000)
+
+    return observe

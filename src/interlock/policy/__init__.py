@@ -1,0 +1,31 @@
+"""Policy: rules in TOML, conditions in CEL, one pure decision."""
+
+from interlock.policy.cases import Case, CaseResult, load_cases, run_case
+from interlock.policy.decide import Facts, ToolRules, Traced, decide, trace
+from interlock.policy.lint import Coverage, coverage, never_decides
+from interlock.policy.lists import ListSource
+from interlock.policy.load import load_policy, parse_policy
+from interlock.policy.model import Policy, Rule
+from interlock.policy.ruleset import Ruleset, compile_policy
+
+__all__ = [
+    "Case",
+    "CaseResult",
+    "Coverage",
+    "Facts",
+    "ListSource",
+    "Policy",
+    "Rule",
+    "Ruleset",
+    "ToolRules",
+    "Traced",
+    "compile_policy",
+    "coverage",
+    "decide",
+    "load_cases",
+    "load_policy",
+    "never_decides",
+    "parse_policy",
+    "run_case",
+    "trace",
+]

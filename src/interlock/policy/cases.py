@@ -1,0 +1,105 @@
+"""Table-driven cases that people write for their own rules, run by `interlock policy test`."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.errors import PolicyError
+from interlock.policy.decide import judged, missing_grant
+from interlock.policy.ruleset import Ruleset
+from interlock.policy.variables import Facts
+from interlock.schema import Refusal, Tool
+from interlock.values import Call, Json, Mode, Plan, TurnView, Value
+
+
+class Case(Value):
+    """One call and what must be decided about it."""
+
+    name: str
+    tool: str
+    expect: str
+    arguments: dict[str, Json] = {}
+    actor: str = "anyone"
+    principal: str = "anyone"
+    mode: Mode = Mode.APPLY
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+    turn: TurnView = TurnView()
+    plan: Plan | None = None
+    rule: str | None = None
+    reason: str | None = None
+    becomes: dict[str, Json] = {}
+
+
+class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What a case gave."""
+
+    case: Case
+    verdict: str
+    rule: str
+    differences: tuple[str, ...]
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    case: list[Case]
+
+
+def load_cases(path: str | Path) -> tuple[Case, ...]:
+    """The cases in a TOML file."""
+    try:
+        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tuple(msgspec.convert(raw, _File).case)
+    except FileNotFoundError:
+        raise PolicyError([f"{path}: there is no such file"]) from None
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise PolicyError([f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]) from None
+
+
+def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseResult:
+    """Decide one case and compare."""
+    tool = tools.get(case.tool)
+    if tool is None:
+        return _result(case, "deny", "registry", {}, "there is no such tool")
+    try:
+        parsed = tool.input.parse(case.arguments)
+    except Refusal as refusal:
+        return _result(case, "deny", "contract", {}, str(refusal))
+    rules = ruleset.rules(tool.name)
+    facts = Facts(
+        call=_call(case), arguments=parsed.arguments, grant=ruleset.grant(case.actor), turn=case.turn, plan=case.plan
+    )
+    refused = missing_grant(tool, facts.grant, case.mode)
+    if refused is not None:
+        return _result(case, "deny", "grant", parsed.arguments, refused)
+    verdict, arguments = judged(rules, facts)
+    return _result(case, verdict.decision.value, verdict.rule, arguments, verdict.reason)
+
+
+def _call(case: Case) -> Call:
+    return Call(
+        call_id="case",
+        tool=case.tool,
+        arguments=case.arguments,
+        actor=case.actor,
+        principal=case.principal,
+        mode=case.mode,
+        evidence=case.evidence,
+        confidence=case.confidence,
+    )
+
+
+def _result(case: Case, verdict: str, rule: str, arguments: dict[str, Json], reason: str) -> CaseResult:
+    differences = []
+    expected: list[tuple[str, Any, Any]] = [("verdict", case.expect, verdict)]
+    if case.rule is not None:
+        expected.append(("rule", case.rule, rule))
+    if case.reason is not None and case.reason not in reason:
+        differences.append(f"reason should contain {case.reason!r}, is {reason!r}")
+    expected.extend((f"arguments.{name}", value, arguments.get(name)) for name, value in case.becomes.items())
+    differences.extend(f"{what} should be {want!r}, is {got!r} ({reason})" for what, want, got in expected if want != got)
+    return CaseResult(case=case, verdict=verdict, rule=rule, differences=tuple(differences))

@@ -1,0 +1,168 @@
+"""The decision: one pure function of compiled rules and a snapshot of facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from interlock.policy.conditions import Condition, ConditionError, Joined
+from interlock.policy.model import Rule
+from interlock.policy.variables import Facts
+from interlock.schema import Tool
+from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
+
+PRECEDENCE = (Decision.DENY, Decision.REVIEW, Decision.ALLOW)
+DEFAULT_RULE = "default"
+
+
+class Decider(msgspec.Struct, frozen=True):
+    """A rule that decides, its condition (None: always), and the verdict it gives."""
+
+    rule: Rule
+    condition: Condition | None
+    verdict: Verdict
+
+
+class Clamp(msgspec.Struct, frozen=True):
+    """A rule that rewrites arguments."""
+
+    rule: Rule
+    condition: Condition | None
+    sets: tuple[tuple[str, Condition | Json], ...]
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Conditions evaluated together, and the place in `deciders` of each."""
+
+    joined: Joined
+    places: tuple[int, ...]
+
+
+class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The compiled rules of one tool: deciders in order of precedence, then of the file."""
+
+    tool: str
+    version: str
+    deciders: tuple[Decider, ...] = ()
+    clamps: tuple[Clamp, ...] = ()
+    early: tuple[Group, ...] = ()
+    late: tuple[Group, ...] = ()
+    always: int | None = None
+    needs_turn: bool = False
+    no_rule: Verdict
+
+
+def rewrite(rules: ToolRules, facts: Facts) -> tuple[dict[str, Json], tuple[Rewrite, ...]]:
+    """Arguments after the clamps, and what each changed. ConditionError names the rule that could not be evaluated."""
+    arguments, rewrites = facts.arguments, []
+    for clamp in rules.clamps:
+        current = msgspec.structs.replace(facts, arguments=arguments)
+        try:
+            if clamp.condition is not None and clamp.condition.evaluate(current) is not True:
+                continue
+            for field, setter in clamp.sets:
+                after = setter.evaluate(current) if isinstance(setter, Condition) else setter
+                before, changed = _replaced(arguments, field.split("."), after)
+                if before != after:
+                    arguments = changed
+                    rewrites.append(Rewrite(field=field, before=before, after=after, rule=clamp.rule.id))
+        except ConditionError as error:
+            raise ConditionError(f"{clamp.rule.id}: {error}") from None
+    return arguments, tuple(rewrites)
+
+
+def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
+    """Deny beats review beats allow; no rule, no execution; an error denies.
+
+    Without the plan (`final=False`) only rules that need none are asked, and anything but a plain answer is None:
+    a later deny could still overrule it.
+    """
+    best = rules.always
+    groups = rules.early + rules.late if final else rules.early
+    for group in groups:
+        try:
+            mask = group.joined.mask(facts)
+        except ConditionError as error:
+            return _cannot_say(rules, group, facts, error)
+        if mask:
+            place = group.places[(mask & -mask).bit_length() - 1]
+            if best is None or place < best:
+                best = place
+    if not final and rules.late:
+        denied = best is not None and rules.deciders[best].verdict.decision is Decision.DENY
+        return rules.deciders[best].verdict if denied and best is not None else None
+    return rules.no_rule if best is None else rules.deciders[best].verdict
+
+
+def judged(rules: ToolRules, facts: Facts) -> tuple[Verdict, dict[str, Json]]:
+    """The final verdict on a snapshot, and the arguments after the clamps."""
+    try:
+        arguments, rewrites = rewrite(rules, facts)
+    except ConditionError as error:
+        return unsayable(rules, str(error).split(":", 1)[0], error), facts.arguments
+    verdict = decide(rules, msgspec.structs.replace(facts, arguments=arguments), final=True)
+    assert verdict is not None
+    return (msgspec.structs.replace(verdict, rewrites=rewrites) if rewrites else verdict), arguments
+
+
+def missing_grant(tool: Tool, grant: Grant, mode: Mode) -> str | None:
+    """Why a grant does not suffice, or None."""
+    missing = tool.capabilities - grant.capabilities
+    if missing:
+        return f"this actor lacks {', '.join(sorted(missing))}; grant it under [actor.…] in the policy"
+    if mode not in grant.modes:
+        return f"this actor may not use mode {mode.value!r}; it has {', '.join(sorted(grant.modes))}"
+    return None
+
+
+class Traced(msgspec.Struct, frozen=True, kw_only=True):
+    """What one rule said about one call."""
+
+    rule: Rule
+    matched: bool
+    error: str | None = None
+
+
+def trace(rules: ToolRules, facts: Facts) -> tuple[Traced, ...]:
+    """Every rule asked one by one, for people who want to know why."""
+    found = []
+    for item in (*rules.clamps, *rules.deciders):
+        try:
+            matched = item.condition is None or item.condition.evaluate(facts) is True
+            found.append(Traced(rule=item.rule, matched=matched))
+        except ConditionError as error:
+            found.append(Traced(rule=item.rule, matched=False, error=str(error)))
+    return tuple(found)
+
+
+def _cannot_say(rules: ToolRules, group: Group, facts: Facts, error: ConditionError) -> Verdict:
+    """Evaluate one by one to name the rule that failed; deny whichever it was."""
+    for place in group.places:
+        decider = rules.deciders[place]
+        try:
+            assert decider.condition is not None
+            decider.condition.evaluate(facts)
+        except ConditionError as found:
+            return unsayable(rules, decider.rule.id, found)
+    return unsayable(rules, rules.deciders[group.places[0]].rule.id, error)
+
+
+def unsayable(rules: ToolRules, rule: str, error: object) -> Verdict:
+    """The verdict when a rule cannot be evaluated."""
+    return Verdict(
+        decision=Decision.DENY,
+        rule=rule,
+        policy_version=rules.version,
+        reason=f"rule {rule!r} could not be evaluated, so the call is refused: {error}",
+    )
+
+
+def _replaced(arguments: dict[str, Json], path: list[str], after: Json) -> tuple[Json, dict[str, Json]]:
+    """The value at a path, and a copy of the arguments with another one there."""
+    key, *rest = path
+    inner: Any = arguments.get(key)
+    if not rest:
+        return inner, {**arguments, key: after}
+    before, changed = _replaced(inner if isinstance(inner, dict) else {}, rest, after)
+    return before, {**arguments, key: changed}

@@ -1,0 +1,100 @@
+"""What a policy says about itself: rules that can never decide, tools that no rule decides."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+import msgspec
+
+from interlock.policy.conditions import Condition, ConditionError
+from interlock.policy.decide import Clamp, Decider, ToolRules
+from interlock.policy.ruleset import Ruleset
+from interlock.values import Decision
+
+_MOST_COMBINATIONS = 4096
+
+
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
+    """How many rules decide about one tool."""
+
+    tool: str
+    allow: int
+    deny: int
+    review: int
+    clamp: int
+
+    @property
+    def decided(self) -> bool:
+        """Whether any rule speaks about the tool at all."""
+        return self.allow + self.deny + self.review > 0
+
+
+def coverage(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[Coverage, ...]:
+    """One line for every registered tool."""
+    lines = []
+    for tool in tools:
+        rules = ruleset.rules(tool)
+        counts = {decision: 0 for decision in Decision}
+        for decider in rules.deciders:
+            counts[decider.verdict.decision] += 1
+        lines.append(
+            Coverage(
+                tool=tool,
+                allow=counts[Decision.ALLOW],
+                deny=counts[Decision.DENY],
+                review=counts[Decision.REVIEW],
+                clamp=len(rules.clamps),
+            )
+        )
+    return tuple(lines)
+
+
+def never_decides(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]:
+    """Rules that decide for none of the tools they are for, each with its place and why."""
+    reasons: dict[str, list[str | None]] = {}
+    places = {}
+    for tool in tools:
+        rules = ruleset.rules(tool)
+        for item in (*rules.deciders, *rules.clamps):
+            reasons.setdefault(item.rule.id, []).append(_why_never(item, rules))
+            places[item.rule.id] = item.rule.place
+    return tuple(
+        f"{places[rule]}: rule {rule!r} can never decide: {whys[0]}"
+        for rule, whys in reasons.items()
+        if all(why is not None for why in whys)
+    )
+
+
+def _why_never(item: Decider | Clamp, rules: ToolRules) -> str | None:
+    if item.condition is not None and _never_true(item.condition):
+        return "its condition is false for every call"
+    blocker = next((d for d in rules.deciders if _always_denies(d) and d.rule.id != item.rule.id), None)
+    if blocker is not None and not (isinstance(item, Decider) and _always_denies(item)):
+        return f"rule {blocker.rule.id!r} denies every call of {rules.tool!r}"
+    return None
+
+
+def _always_denies(decider: Decider) -> bool:
+    if decider.verdict.decision is not Decision.DENY:
+        return False
+    return decider.condition is None or decider.condition.constant() is True
+
+
+def _never_true(condition: Condition) -> bool:
+    """False whatever the call: constant, or false for every combination of the few values its variables can have."""
+    constant = condition.constant()
+    if constant is not None:
+        return constant is False
+    domains = [variable.domain for variable in condition.variables]
+    few = [domain for domain in domains if domain is not None]
+    if not few or len(few) != len(domains) or prod(len(domain) for domain in few) > _MOST_COMBINATIONS:
+        return False
+    names = [variable.name for variable in condition.variables]
+    for values in product(*few):
+        try:
+            if condition.on(dict(zip(names, values, strict=True))) is not False:
+                return False
+        except ConditionError:
+            return False
+    return True

@@ -1,0 +1,72 @@
+"""Named lists behind `listed(name, value)`: from the policy, a file, a query, or the application."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+
+from interlock.errors import PolicyError
+from interlock.policy.model import ListSpec
+
+ListSource = Callable[[], Collection[str]]
+
+
+class Lists:
+    """Lists by name; those that can change are read again after their `ttl_s`. A failing read denies."""
+
+    def __init__(self, specs: Mapping[str, ListSpec], given: Mapping[str, ListSource], folder: Path) -> None:
+        self._ttl_s = {name: spec.ttl_s for name, spec in specs.items()}
+        self._sources: dict[str, ListSource] = {name: _source(spec, folder) for name, spec in specs.items()}
+        self._sources.update(given)
+        self._held: dict[str, tuple[float, frozenset[str]]] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The lists there are."""
+        return tuple(self._sources)
+
+    def listed(self, name: str, value: str) -> bool:
+        """Whether the list holds the value; an unknown list is an error, and so denies."""
+        held = self._held.get(name)
+        now = time.monotonic()
+        if held is None or now >= held[0]:
+            held = (now + self._ttl_s.get(name, 30.0), frozenset(self._sources[name]()))
+            self._held[name] = held
+        return value in held[1]
+
+
+def _source(spec: ListSpec, folder: Path) -> ListSource:
+    if spec.values is not None:
+        values = spec.values
+        return lambda: values
+    if spec.file is not None:
+        file = folder / spec.file
+        return lambda: [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    assert spec.database is not None and spec.query is not None
+    return _query(spec, spec.database, spec.query, folder)
+
+
+def _query(spec: ListSpec, database: str, query: str, folder: Path) -> ListSource:
+    if database.startswith("sqlite:///"):
+        path = folder / database.removeprefix("sqlite:///")
+
+        def read_sqlite() -> list[str]:
+            connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
+            try:
+                return [str(row[0]) for row in connection.execute(query)]
+            finally:
+                connection.close()
+
+        return read_sqlite
+    if database.startswith(("postgresql://", "postgres://")):
+
+        def read_postgres() -> list[str]:
+            import psycopg
+
+            with psycopg.connect(database, autocommit=True) as connection:
+                return [str(row[0]) for row in connection.execute(query.encode()).fetchall()]
+
+        return read_postgres
+    raise PolicyError([f"{spec.place}: [lists.{spec.name}]: database is sqlite:///FILE or postgresql://..."])

@@ -1,0 +1,53 @@
+"""A policy as it was written: rules, rates, budgets, grants, named limits and lists."""
+
+from __future__ import annotations
+
+from interlock.values import Budget, Decision, Grant, Json, Rate, Value
+
+
+class Place(Value):
+    """Where something stands in a policy file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class Rule(Value):
+    """One rule. With `set` it rewrites arguments; otherwise it decides."""
+
+    id: str
+    tools: tuple[str, ...]
+    place: Place
+    decision: Decision | None = None
+    when: str | None = None
+    reason: str = ""
+    set: dict[str, Json] = {}
+    needs_egress: bool = False
+
+
+class ListSpec(Value):
+    """A named list that rules ask with `listed(name, value)`: written out, from a file, or from a query."""
+
+    name: str
+    place: Place
+    values: tuple[str, ...] | None = None
+    file: str | None = None
+    database: str | None = None
+    query: str | None = None
+    ttl_s: float = 30.0
+
+
+class Policy(Value):
+    """Everything a policy file says."""
+
+    file: str
+    rules: tuple[Rule, ...] = ()
+    rates: tuple[Rate, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    grants: dict[str, Grant] = {}
+    limits: dict[str, Json] = {}
+    lists: dict[str, ListSpec] = {}
+    places: dict[str, Place] = {}

@@ -1,0 +1,257 @@
+"""What Interlock needs from the outside: a clock, ids, fault points, and a store that commits batches.
+
+A store changes only by `commit(Batch)`: a batch is a tuple of transitions from a closed set, and it lands whole or not
+at all. Everything else a store offers is a named read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from interlock.values import Checkpoint, Head, Record, Stored, Value
+
+
+class Clock(Protocol):
+    """Time, as an argument."""
+
+    def now_us(self) -> int:
+        """Microseconds since the epoch; may step back."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never step back."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+
+class Ids(Protocol):
+    """Names and dice, as an argument."""
+
+    def new(self) -> str:
+        """An id that sorts by time."""
+        ...
+
+    def uniform(self, high: float) -> float:
+        """A random number in [0, high)."""
+        ...
+
+
+class Faults(Protocol):
+    """Named points where a test may stop the world."""
+
+    def at(self, point: str) -> None:
+        """Reached `point`."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock."""
+
+    now_us: Callable[[], int] = staticmethod(lambda: time.time_ns() // 1000)
+    monotonic: Callable[[], float] = staticmethod(time.monotonic)
+    sleep: Callable[[float], Awaitable[None]] = staticmethod(asyncio.sleep)
+
+
+class SystemIds:
+    """Ids of 26 hex digits: 48 bits of milliseconds, then 56 random bits."""
+
+    def __init__(self) -> None:
+        self._random = random.Random(os.urandom(16))
+
+    def new(self) -> str:
+        """An id that sorts by time."""
+        return f"{(time.time_ns() // 1_000_000 << 56) | self._random.getrandbits(56):026x}"
+
+    def uniform(self, high: float) -> float:
+        """A random number in [0, high)."""
+        return self._random.random() * high
+
+
+class NoFaults:
+    """Nothing ever happens."""
+
+    def at(self, point: str) -> None:
+        """Pass."""
+
+
+class Append(Value):
+    """Add a record to the ledger, with its full payload where the record holds less."""
+
+    record: Record
+    payload: bytes | None = None
+
+
+class Reserve(Value):
+    """Set something aside in one budget; refused if it does not fit."""
+
+    call: str
+    scope: str
+    budget: str
+    expires_us: int
+    calls: int = 1
+    cost_micros: int = 0
+    ms: int = 0
+    limit_calls: int | None = None
+    limit_cost_micros: int | None = None
+    limit_ms: int | None = None
+
+
+class Settle(Value):
+    """Replace a reservation by what was really spent (nothing, if it is released)."""
+
+    call: str
+    scope: str
+    calls: int = 0
+    cost_micros: int = 0
+    ms: int = 0
+
+
+class Take(Value):
+    """Take one token from a bucket; refused if it is empty."""
+
+    bucket: str
+    rate: str
+    per_s: float
+    burst: int
+
+
+class Seal(Value):
+    """Add a signed checkpoint; refused if another one was added meanwhile."""
+
+    checkpoint: Checkpoint
+
+
+Transition = Append | Reserve | Settle | Take | Seal
+
+
+class Batch(Value):
+    """Transitions that land together, at one time."""
+
+    now_us: int
+    transitions: tuple[Transition, ...]
+
+
+class Committed(Value):
+    """The batch is durable; the ids of its records, in order."""
+
+    ids: tuple[int, ...] = ()
+
+
+class Refused(Value):
+    """The batch was refused whole, and why."""
+
+    kind: str
+    limit: str
+    message: str
+    retry_after_s: float | None = None
+
+
+Receipt = Committed | Refused
+
+
+class Identity(Value):
+    """Which ledger this is, and the key of its argument digests."""
+
+    ledger: str
+    digest_key: bytes
+    schema: int
+
+
+class Query(Value):
+    """Which records to read, in order of their ids."""
+
+    after: int = 0
+    until: int | None = None
+    lane: int | None = None
+    call: str | None = None
+    turn: str | None = None
+    actor: str | None = None
+    tool: str | None = None
+    status: str | None = None
+    since_us: int | None = None
+    before_us: int | None = None
+    newest: int | None = None
+
+
+class Spent(Value):
+    """What one budget scope has used, and what is set aside in it."""
+
+    calls: int = 0
+    cost_micros: int = 0
+    ms: int = 0
+    reserved_calls: int = 0
+    reserved_cost_micros: int = 0
+    reserved_ms: int = 0
+
+
+class Ledger(Protocol):
+    """The records, their chain, and what was signed over it."""
+
+    @property
+    def identity(self) -> Identity:
+        """Which ledger this is."""
+        ...
+
+    async def commit(self, batch: Batch) -> Receipt:
+        """Land a batch whole, durably, or say why not."""
+        ...
+
+    def records(self, query: Query) -> AsyncIterator[Stored]:
+        """Stream records."""
+        ...
+
+    async def payload(self, record: int) -> bytes | None:
+        """The full arguments and result of a record that holds less, unless they were deleted."""
+        ...
+
+    async def heads(self) -> tuple[Head, ...]:
+        """Where every lane ends."""
+        ...
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Every signed checkpoint, oldest first."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go."""
+        ...
+
+
+class Accounts(Protocol):
+    """What was spent and what is set aside."""
+
+    async def spent(self, scope: str, now_us: int) -> Spent:
+        """The state of one budget scope."""
+        ...
+
+    async def tokens(self, bucket: str) -> float | None:
+        """How full a bucket was when it was last touched."""
+        ...
+
+
+class Store(Ledger, Accounts, Protocol):
+    """Everything that Interlock remembers."""
+
+
+def genesis(ledger: str, lane: int) -> str:
+    """The hash before the first record of a lane: no other ledger or lane starts from it."""
+    return hashlib.sha256(f"interlock ledger {ledger} lane {lane}".encode()).hexdigest()
+
+
+def link(previous: str, columns: tuple[object, ...], body: bytes) -> str:
+    """The hash of a record: over the previous hash, its columns as a JSON array, and its stored text."""
+    return hashlib.sha256(b"%b\n%b\n%b" % (previous.encode(), _columns(columns), body)).hexdigest()
+
+
+_columns = msgspec.json.Encoder().encode

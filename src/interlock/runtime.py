@@ -1,0 +1,135 @@
+"""`Runtime`: puts the parts together, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypedDict, Unpack
+
+from interlock.config import Settings, default_principal
+from interlock.engine import Engine, Gate, NoJournal, Observer, ReadJournal, World, keyed_digest
+from interlock.metrics import log_record, span_observer
+from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
+from interlock.ports import Clock, Faults, Ids, NoFaults, Store, SystemClock, SystemIds
+from interlock.registry import Registry
+from interlock.resilience import Deadlines
+from interlock.schema import Tool
+from interlock.stores import open_store
+from interlock.values import Call, Effect, Json, Mode, Outcome
+
+
+class CallDetails(TypedDict, total=False):
+    """What a caller may say beside tool, arguments and actor."""
+
+    principal: str
+    on_behalf_of: str | None
+    turn: str | None
+    run: str | None
+    parent: str | None
+    mode: Mode | str
+    evidence: tuple[str, ...]
+    confidence: float | None
+    ticket: str | None
+    call_id: str
+
+
+class Parts(TypedDict, total=False):
+    """What may be replaced, for tests and for other clocks."""
+
+    clock: Clock
+    ids: Ids
+    faults: Faults
+    observers: tuple[Observer, ...]
+    lists: Mapping[str, ListSource]
+
+
+class Runtime:
+    """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
+
+    def __init__(self, world: World, principal: str) -> None:
+        self._world = world
+        self._engine = Engine(world)
+        self._principal = principal
+
+    @classmethod
+    def open(
+        cls,
+        store: str | Store = "sqlite:///interlock.db",
+        *,
+        policy: str | Path | Policy,
+        tools: Iterable[Tool],
+        settings: Settings | None = None,
+        **parts: Unpack[Parts],
+    ) -> Runtime:
+        """Compile the policy against the tools, freeze the registry, open the store."""
+        settings = settings or Settings()
+        registry = Registry(tools).freeze()
+        written = policy if isinstance(policy, Policy) else load_policy(policy)
+        ruleset = compile_policy(written, registry, parts.get("lists"))
+        faults = parts.get("faults") or NoFaults()
+        opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store
+        observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
+        world = World(
+            registry=registry,
+            ruleset=ruleset,
+            store=opened,
+            journals={Effect.READ: ReadJournal(), Effect.WRITE: NoJournal(), Effect.SEND: NoJournal()},
+            gates={tool.name: Gate(tool) for tool in registry},
+            clock=parts.get("clock") or SystemClock(),
+            ids=parts.get("ids") or SystemIds(),
+            faults=faults,
+            deadlines=Deadlines(),
+            threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
+            observers=observers,
+            repeats=settings.repeats,
+            record_bytes=settings.record_bytes,
+            keyed=keyed_digest(opened.identity.digest_key),
+        )
+        return cls(world, settings.principal or default_principal())
+
+    async def call(
+        self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
+    ) -> Outcome:
+        """Take one call through the path: contract, policy, budget, effect, record."""
+        given: dict[str, Any] = dict(details)
+        if "mode" in given:
+            given["mode"] = Mode(given["mode"])
+        call = Call(
+            call_id=given.pop("call_id", None) or self._world.ids.new(),
+            tool=tool,
+            arguments=arguments,
+            actor=actor,
+            principal=given.pop("principal", None) or self._principal,
+            **given,
+        )
+        return await self._engine.run(call)
+
+    def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
+        """The tools that need a capability, and that an actor has been granted all of."""
+        grant = None if actor is None else self._world.ruleset.grant(actor)
+        return self._world.registry.list(capability=capability, grant=grant)
+
+    @property
+    def ruleset(self) -> Ruleset:
+        """The compiled policy."""
+        return self._world.ruleset
+
+    @property
+    def store(self) -> Store:
+        """Where everything is remembered."""
+        return self._world.store
+
+    async def close(self) -> None:
+        """Finish what was accepted, then let go."""
+        await self._world.store.close()
+        self._world.threads.shutdown(wait=False, cancel_futures=True)
+
+    async def __aenter__(self) -> Runtime:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,88 @@
+"""What differs between the databases: connecting, beginning, locking, and what their errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from interlock.errors import StoreError
+
+
+class Connection:
+    """A DB-API connection behind the one spelling of statements."""
+
+    def __init__(self, raw: Any, dialect: Dialect) -> None:
+        self.raw = raw
+        self._dialect = dialect
+        self._spelled: dict[str, str] = {}
+
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> Any:
+        """Execute one statement; the cursor."""
+        return self.raw.execute(self._spell(statement), parameters)
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Execute one statement for many rows."""
+        self.raw.cursor().executemany(self._spell(statement), rows)
+
+    def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """All rows of a statement."""
+        rows: list[tuple[Any, ...]] = self.run(statement, parameters).fetchall()
+        return rows
+
+    def one(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        """The first row of a statement."""
+        row: tuple[Any, ...] | None = self.run(statement, parameters).fetchone()
+        return row
+
+    def close(self) -> None:
+        """Let go."""
+        self.raw.close()
+
+    def _spell(self, statement: str) -> str:
+        spelled = self._spelled.get(statement)
+        if spelled is None:
+            spelled = self._spelled[statement] = self._dialect.spell(statement)
+        return spelled
+
+
+class Dialect(Protocol):
+    """One kind of database."""
+
+    lanes: int
+    name: str
+    errors: tuple[type[Exception], ...]
+
+    def connect(self) -> Connection:
+        """A new connection, ready for work."""
+        ...
+
+    def spell(self, statement: str) -> str:
+        """A statement in this database's spelling."""
+        ...
+
+    def begin(self, connection: Connection, *, migrating: bool = False) -> None:
+        """Start a transaction that may write."""
+        ...
+
+    def next_ids(self, connection: Connection, last: int, count: int) -> list[int]:
+        """Ids for new records, each larger than any in its lane."""
+        ...
+
+    def explain(self, error: Exception) -> StoreError:
+        """What an error of the database means to the operator."""
+        ...
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Whether the whole transaction may simply be tried again."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what the dialect itself holds."""
+        ...
+
+
+def fill(statement: str, tokens: dict[str, str]) -> str:
+    """Replace the tokens in braces."""
+    for token, text in tokens.items():
+        statement = statement.replace("{" + token + "}", text)
+    return statement

@@ -1,0 +1,94 @@
+"""The store that forgets when the process ends: for tests, trials and the measure of everything else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+
+from interlock.ports import Batch, Committed, Identity, Query, Receipt, Spent, genesis
+from interlock.stores.state import Chain, State
+from interlock.values import Checkpoint, Head, Stored
+
+SCHEMA = 0
+
+
+class MemoryStore:
+    """One State, one lane, a list of records."""
+
+    def __init__(self) -> None:
+        self._identity = Identity(ledger=os.urandom(8).hex(), digest_key=os.urandom(32), schema=SCHEMA)
+        self._state = State()
+        self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
+        self._records: list[Stored] = []
+        self._by_turn: dict[str, list[Stored]] = {}
+        self._checkpoints: list[Checkpoint] = []
+        self._payloads: dict[int, bytes] = {}
+
+    @property
+    def identity(self) -> Identity:
+        """Which ledger this is."""
+        return self._identity
+
+    async def commit(self, batch: Batch) -> Receipt:
+        """Land a batch whole, or say why not."""
+        refused = self._state.refusal(batch)
+        if refused is not None:
+            return refused
+        ids = []
+        for append in self._state.apply(batch):
+            stored = self._chain.extend(append.record, self._chain.id + 1)
+            self._records.append(stored)
+            if stored.turn is not None:
+                self._by_turn.setdefault(stored.turn, []).append(stored)
+            if append.payload is not None:
+                self._payloads[stored.id] = append.payload
+            ids.append(stored.id)
+        self._checkpoints.extend(self._state.sealed)
+        self._state.forget_changes()
+        return Committed(ids=tuple(ids))
+
+    async def records(self, query: Query) -> AsyncIterator[Stored]:
+        """Stream records in order of their ids (newest first where `newest` is asked)."""
+        source = self._records if query.turn is None else self._by_turn.get(query.turn, [])
+        chosen = [record for record in source if _wanted(record, query)]
+        for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
+            yield record
+
+    async def payload(self, record: int) -> bytes | None:
+        """The full arguments and result of a record that holds less."""
+        return self._payloads.get(record)
+
+    async def heads(self) -> tuple[Head, ...]:
+        """Where the lane ends."""
+        chain = self._chain
+        return (Head(lane=chain.lane, id=chain.id, count=chain.count, hash=chain.hash),)
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Every signed checkpoint, oldest first."""
+        return tuple(self._checkpoints)
+
+    async def spent(self, scope: str, now_us: int) -> Spent:
+        """The state of one budget scope."""
+        return self._state.spent(scope, now_us)
+
+    async def tokens(self, bucket: str) -> float | None:
+        """How full a bucket was when it was last touched."""
+        held = self._state.buckets.get(bucket)
+        return None if held is None else held[0]
+
+    async def close(self) -> None:
+        """Nothing to let go."""
+
+
+def _wanted(record: Stored, query: Query) -> bool:
+    return (
+        record.id > query.after
+        and (query.until is None or record.id <= query.until)
+        and (query.lane is None or record.lane == query.lane)
+        and (query.call is None or record.call == query.call)
+        and (query.actor is None or record.actor == query.actor)
+        and (query.tool is None or record.tool == query.tool)
+        and (query.status is None or record.status == query.status)
+        and (query.since_us is None or record.at_us >= query.since_us)
+        and (query.before_us is None or record.at_us < query.before_us)
+    )

@@ -1,0 +1,328 @@
+"""The durable store: loads what a group of batches touches, applies them in memory, writes it back, commits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
+from interlock.ports import (
+    Append,
+    Batch,
+    Committed,
+    Faults,
+    Identity,
+    Query,
+    Receipt,
+    Refused,
+    Reserve,
+    Seal,
+    Settle,
+    Spent,
+    Take,
+    genesis,
+)
+from interlock.stores import statements as sql
+from interlock.stores.dialect import Connection, Dialect
+from interlock.stores.group import Answer, GroupWriter
+from interlock.stores.state import Account, Chain, State
+from interlock.values import Checkpoint, Head, Stored
+
+T = TypeVar("T")
+_PAGE = 2000
+_TRIES = 5
+_LAST = 2**62
+
+
+class SqlStore:
+    """SQLite or PostgreSQL behind the same statements."""
+
+    def __init__(self, dialect: Dialect, faults: Faults) -> None:
+        self._dialect = dialect
+        self._faults = faults
+        connection = dialect.connect()
+        try:
+            self._identity = _migrate(connection, dialect)
+        except dialect.errors as error:
+            connection.close()
+            raise dialect.explain(error) from None
+        except StoreError:
+            connection.close()
+            raise
+        self._write = connection
+        self._read: Connection | None = None
+        self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
+        self._writer = GroupWriter(self._land)
+
+    @property
+    def identity(self) -> Identity:
+        """Which ledger this is."""
+        return self._identity
+
+    async def commit(self, batch: Batch) -> Receipt:
+        """Land a batch whole and durably, or say why not."""
+        return await self._writer.commit(batch)
+
+    async def records(self, query: Query) -> AsyncIterator[Stored]:
+        """Stream records a page at a time, so that no long transaction is held."""
+        last, left = query.after, query.newest
+        until = _LAST if query.until is None else query.until
+        while left is None or left > 0:
+            size = _PAGE if left is None else min(_PAGE, left)
+            statement, parameters = _scan(query, last, until, size)
+            rows = await self._on_reader(lambda c, s=statement, p=parameters: c.rows(s, p))  # type: ignore[misc]
+            for row in rows:
+                yield _stored(row)
+            if len(rows) < size:
+                return
+            if left is None:
+                last = rows[-1][0]
+            else:
+                left, until = left - len(rows), rows[-1][0] - 1
+
+    async def payload(self, record: int) -> bytes | None:
+        """The full arguments and result of a record that holds less."""
+        row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)))
+        return None if row is None else bytes(row[0])
+
+    async def heads(self) -> tuple[Head, ...]:
+        """Where every lane ends."""
+        rows = await self._on_reader(lambda c: c.rows(sql.LANES))
+        return tuple(Head(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
+
+    async def checkpoints(self) -> tuple[Checkpoint, ...]:
+        """Every signed checkpoint, oldest first."""
+        rows = await self._on_reader(lambda c: c.rows(sql.CHECKPOINTS))
+        return tuple(Checkpoint(n=n, body=body, signature=sig, public_key=key) for n, body, sig, key in rows)
+
+    async def spent(self, scope: str, now_us: int) -> Spent:
+        """The state of one budget scope."""
+        return await self._on_reader(lambda c: _load_scope(c, State(), scope, lock=False).spent(scope, now_us))
+
+    async def tokens(self, bucket: str) -> float | None:
+        """How full a bucket was when it was last touched."""
+        row = await self._on_reader(lambda c: c.one(sql.READ_BUCKET.replace("{for_update}", ""), (bucket,)))
+        return None if row is None or row[1] == 0 else float(row[0])
+
+    async def close(self) -> None:
+        """Land what was accepted, then let go."""
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        self._writer.close()
+        self._reads.shutdown()
+        for connection in (self._write, self._read):
+            if connection is not None:
+                connection.close()
+        self._dialect.close()
+
+    async def _on_reader(self, ask: Callable[[Connection], T]) -> T:
+        def work() -> T:
+            try:
+                if self._read is None:
+                    self._read = self._dialect.connect()
+                return ask(self._read)
+            except self._dialect.errors as error:
+                raise self._dialect.explain(error) from None
+
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._reads, work)
+        except RuntimeError:
+            raise StoreError("the store is closed") from None
+
+    def _land(self, batches: Sequence[Batch]) -> list[Answer]:
+        """One transaction for all; if a statement fails, one for each, so that only the guilty one fails."""
+        for attempt in range(_TRIES):
+            try:
+                return list(self._transact(batches))
+            except self._dialect.errors as error:
+                self._roll_back()
+                if self._dialect.is_conflict(error) and attempt + 1 < _TRIES:
+                    continue
+                known = self._dialect.explain(error)
+                if len(batches) == 1 or type(known) is not StoreError:
+                    return [known] * len(batches)
+                return [answer for batch in batches for answer in self._land([batch])]
+            except Exception as error:  # noqa: BLE001 - the writer thread must answer whatever happens
+                self._roll_back()
+                return [StoreError(f"the batch could not be written: {error!r}")] * len(batches)
+        raise AssertionError("unreachable")
+
+    def _roll_back(self) -> None:
+        try:
+            self._write.run("ROLLBACK")
+        except self._dialect.errors:
+            self._reconnect_if_broken()
+
+    def _reconnect_if_broken(self) -> None:
+        if getattr(self._write.raw, "closed", False):
+            try:
+                self._write = self._dialect.connect()
+            except StoreError:
+                return  # still away; the next batch will say so
+
+    def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
+        connection = self._write
+        self._dialect.begin(connection)
+        self._faults.at("store.begun")
+        state = _load(connection, batches)
+        receipts: list[Receipt] = []
+        appends: list[Append] = []
+        for batch in batches:
+            refused = state.refusal(batch)
+            if refused is not None:
+                receipts.append(refused)
+                continue
+            added = state.apply(batch)
+            receipts.append(Committed(ids=tuple(range(len(appends), len(appends) + len(added)))))
+            appends.extend(added)
+        _save(connection, state)
+        ids = self._chain(connection, appends) if appends else []
+        self._faults.at("store.commit")
+        connection.run("COMMIT")
+        self._faults.at("store.committed")
+        return [
+            receipt if isinstance(receipt, Refused) else Committed(ids=tuple(ids[place] for place in receipt.ids))
+            for receipt in receipts
+        ]
+
+    def _chain(self, connection: Connection, appends: list[Append]) -> list[int]:
+        row = connection.one(sql.PICK_LANE)
+        if row is None:  # every lane is being written: wait for one
+            row = connection.one(sql.LOCK_LANE, (os.getpid() % self._dialect.lanes,))
+        if row is None:
+            raise StoreError("the ledger has no lanes; the store is damaged")
+        chain = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
+        ids = self._dialect.next_ids(connection, chain.id, len(appends))
+        stored = [chain.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
+        connection.run_many(sql.APPEND, [_row(record) for record in stored])
+        payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
+        if payloads:
+            connection.run_many(sql.ADD_PAYLOAD, payloads)
+        connection.run(sql.MOVE_LANE, (chain.id, chain.count, chain.hash, chain.lane))
+        return ids
+
+
+def _migrate(connection: Connection, dialect: Dialect) -> Identity:
+    """Bring the schema forward under the write lock; refuse one that is newer than this version."""
+    newest = len(sql.MIGRATIONS)
+    try:
+        found = {str(name): str(value) for name, value in connection.rows(sql.READ_META)}
+    except dialect.errors as error:
+        if type(dialect.explain(error)) is StoreCorrupt:
+            raise
+        found = {}
+    if int(found.get("schema", 0)) != newest:
+        dialect.begin(connection, migrating=True)
+        connection.run(sql.META_TABLE)
+        found = {str(name): str(value) for name, value in connection.rows(sql.READ_META)}
+        have = int(found.get("schema", 0))
+        if have > newest:
+            connection.run("ROLLBACK")
+            raise StoreTooNew(
+                f"the store has schema {have}, and this version of Interlock knows up to {newest}; upgrade Interlock"
+            )
+        for step in sql.MIGRATIONS[have:]:
+            for statement in step:
+                connection.run(statement)
+        if have == 0:
+            found |= {"ledger": os.urandom(8).hex(), "digest_key": os.urandom(32).hex()}
+            connection.run_many(sql.ADD_LANE, [(n, genesis(found["ledger"], n)) for n in range(dialect.lanes)])
+        found["schema"] = str(newest)
+        connection.run_many(sql.WRITE_META, list(found.items()))
+        connection.run("COMMIT")
+    return Identity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
+
+
+def _load(connection: Connection, batches: Sequence[Batch]) -> State:
+    """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
+    state = State()
+    transitions = [transition for batch in batches for transition in batch.transitions]
+    for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
+        _load_scope(connection, state, scope, lock=True)
+    for bucket in sorted({t.bucket for t in transitions if isinstance(t, Take)}):
+        connection.run(sql.OPEN_BUCKET, (bucket,))
+        row = connection.one(sql.READ_BUCKET, (bucket,))
+        if row is not None and row[1] != 0:
+            state.buckets[bucket] = (float(row[0]), int(row[1]))
+    if any(isinstance(t, Seal) for t in transitions):
+        connection.rows(sql.LOCK_CHECKPOINTS)
+        row = connection.one(sql.LAST_CHECKPOINT)
+        state.last_checkpoint = int(row[0]) if row else 0
+    return state
+
+
+def _load_scope(connection: Connection, state: State, scope: str, *, lock: bool) -> State:
+    if lock:
+        connection.run(sql.OPEN_ACCOUNT, (scope,))
+    read = sql.READ_ACCOUNT if lock else sql.READ_ACCOUNT.replace("{for_update}", "")
+    row = connection.one(read, (scope,))
+    if row is not None:
+        state.accounts[scope] = Account(calls=row[0], cost_micros=row[1], ms=row[2])
+    state.held[scope] = {
+        call: Reserve(
+            call=call, scope=scope, budget=budget, expires_us=expires, calls=calls, cost_micros=cost, ms=ms
+        )
+        for call, budget, expires, calls, cost, ms in connection.rows(sql.READ_HELD, (scope,))
+    }
+    return state
+
+
+def _save(connection: Connection, state: State) -> None:
+    if state.spent_scopes:
+        rows = [(a.calls, a.cost_micros, a.ms, s) for s in state.spent_scopes if (a := state.accounts[s])]
+        connection.run_many(sql.WRITE_ACCOUNT, rows)
+    if state.held_gone:
+        connection.run_many(sql.DROP_HELD, list(state.held_gone))
+    if state.held_new:
+        held = state.held_new.values()
+        rows_held = [(h.call, h.scope, h.budget, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
+        connection.run_many(sql.ADD_HELD, rows_held)
+    if state.taken_buckets:
+        connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in state.taken_buckets])
+    if state.sealed:
+        connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
+
+
+def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
+    filters = [
+        item
+        for value in (query.lane, query.actor, query.tool, query.status, query.since_us, query.before_us)
+        for item in (value, value)
+    ]
+    newest = query.newest is not None
+    if query.call is not None:
+        return sql.NEWEST_CALL if newest else sql.SCAN_CALL, (query.call, last, until, *filters, size)
+    if query.turn is not None:
+        return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (query.turn, last, until, *filters, size)
+    if newest:
+        return sql.NEWEST, (last, until, *filters, size)
+    if all(item is None for item in filters):
+        return sql.SCAN_ALL, (last, until, size)
+    return sql.SCAN, (last, until, *filters, size)
+
+
+def _stored(row: tuple[Any, ...]) -> Stored:
+    number, lane, text, at_us, kind, call, turn, actor, tool, status, body = row
+    return Stored(
+        id=number,
+        lane=lane,
+        hash=text,
+        at_us=at_us,
+        kind=kind,
+        call=call,
+        turn=turn,
+        actor=actor,
+        tool=tool,
+        status=status,
+        body=body,
+    )
+
+
+def _row(record: Stored) -> tuple[Any, ...]:
+    return msgspec.structs.astuple(record)

@@ -1,0 +1,79 @@
+"""SQLite: WAL, synchronous=FULL, BEGIN IMMEDIATE, one lane."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from urllib.parse import parse_qs, quote
+
+from interlock.errors import ConfigError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from interlock.stores.dialect import Connection, fill
+
+_TOKENS = {"id": "INTEGER", "blob": "BLOB", "real": "REAL", "for_update": "", "pick_lane": "LIMIT 1"}
+
+
+class SqliteDialect:
+    """A file."""
+
+    lanes = 1
+    name = "sqlite"
+    errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+
+    def __init__(self, url: str, busy_s: float) -> None:
+        path, _, options = url.removeprefix("sqlite:///").partition("?")
+        unknown = set(parse_qs(options)) - {"mode"}
+        if not path or path == ":memory:" or unknown:
+            raise ConfigError(f"{url!r}: write sqlite:///FILE (or memory:// for a store that is not kept)")
+        self.path = Path(path)
+        self._options = f"?{options}" if options else ""
+        self._busy_s = busy_s
+
+    def connect(self) -> Connection:
+        """Open the file, and refuse one that is not what we wrote."""
+        uri = f"file:{quote(str(self.path))}{self._options}"
+        try:
+            raw = sqlite3.connect(uri, uri=True, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self.explain(error) from None
+        try:
+            raw.execute("PRAGMA journal_mode = WAL")
+            raw.execute("PRAGMA synchronous = FULL")
+        except sqlite3.Error as error:
+            raw.close()
+            raise self.explain(error) from None
+        return Connection(raw, self)
+
+    def spell(self, statement: str) -> str:
+        """SQLite's spelling."""
+        return fill(statement, _TOKENS)
+
+    def begin(self, connection: Connection, *, migrating: bool = False) -> None:
+        """Take the write lock at once: a plain BEGIN would fail later, in the middle."""
+        connection.run("BEGIN IMMEDIATE")
+
+    def next_ids(self, connection: Connection, last: int, count: int) -> list[int]:
+        """The next numbers: the write lock is ours."""
+        return list(range(last + 1, last + count + 1))
+
+    def explain(self, error: Exception) -> StoreError:
+        """By SQLite's own error names."""
+        name = str(getattr(error, "sqlite_errorname", ""))
+        where = str(self.path)
+        if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return StoreBusy(f"{where}: another process has held the file for {self._busy_s:g} s; try again, or end it")
+        if name.startswith("SQLITE_READONLY"):
+            return StoreFull(f"{where}: the file may not be written; check its permissions and the mount")
+        if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
+            return StoreFull(f"{where}: the disk is full or failing ({error}); free some room, nothing written is lost")
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return StoreCorrupt(f"{where}: not a ledger, or damaged ({error}); move it aside and restore a copy")
+        if name.startswith("SQLITE_CANTOPEN"):
+            return StoreError(f"{where}: cannot be opened; does the folder exist, and may we write there?")
+        return StoreError(f"{where}: {error}")
+
+    def is_conflict(self, error: Exception) -> bool:
+        """Never: the write lock was ours."""
+        return False
+
+    def close(self) -> None:
+        """Nothing is held."""

@@ -1,0 +1,76 @@
+"""Every SQL text there is, the same for SQLite and PostgreSQL.
+
+`?` marks a parameter. Tokens in braces are filled in once per database: {blob}, {id} and {real} are column types,
+{for_update} locks the rows that were read, {pick_lane} chooses a lane nobody else is writing.
+"""
+
+from __future__ import annotations
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        "CREATE TABLE records (id {id} PRIMARY KEY, lane INTEGER NOT NULL, hash TEXT NOT NULL, at_us BIGINT NOT NULL,"
+        " kind TEXT NOT NULL, call TEXT NOT NULL, turn TEXT, actor TEXT NOT NULL, tool TEXT NOT NULL,"
+        " status TEXT NOT NULL, body TEXT NOT NULL)",
+        "CREATE INDEX records_by_call ON records (call)",
+        "CREATE INDEX records_by_turn ON records (turn) WHERE turn IS NOT NULL",
+        "CREATE TABLE payloads (record {id} PRIMARY KEY, body {blob} NOT NULL)",
+        "CREATE TABLE lanes (lane INTEGER PRIMARY KEY, id BIGINT NOT NULL, count BIGINT NOT NULL, hash TEXT NOT NULL)",
+        "CREATE TABLE checkpoints (n INTEGER PRIMARY KEY, body TEXT NOT NULL, signature TEXT NOT NULL,"
+        " public_key TEXT NOT NULL)",
+        "CREATE TABLE accounts (scope TEXT PRIMARY KEY, calls BIGINT NOT NULL DEFAULT 0,"
+        " cost_micros BIGINT NOT NULL DEFAULT 0, ms BIGINT NOT NULL DEFAULT 0)",
+        "CREATE TABLE reservations (call TEXT NOT NULL, scope TEXT NOT NULL, budget TEXT NOT NULL,"
+        " expires_us BIGINT NOT NULL, calls BIGINT NOT NULL, cost_micros BIGINT NOT NULL, ms BIGINT NOT NULL,"
+        " PRIMARY KEY (call, scope))",
+        "CREATE INDEX reservations_by_scope ON reservations (scope)",
+        "CREATE TABLE buckets (bucket TEXT PRIMARY KEY, tokens {real} NOT NULL, at_us BIGINT NOT NULL)",
+    ),
+)
+
+META_TABLE = "CREATE TABLE IF NOT EXISTS interlock_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
+READ_META = "SELECT name, value FROM interlock_meta"
+WRITE_META = "INSERT INTO interlock_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+ADD_LANE = "INSERT INTO lanes (lane, id, count, hash) VALUES (?, 0, 0, ?)"
+
+LANES = "SELECT lane, id, count, hash FROM lanes ORDER BY lane"
+PICK_LANE = "SELECT lane, id, count, hash FROM lanes {pick_lane}"
+LOCK_LANE = "SELECT lane, id, count, hash FROM lanes WHERE lane = ? {for_update}"
+MOVE_LANE = "UPDATE lanes SET id = ?, count = ?, hash = ? WHERE lane = ?"
+APPEND = (
+    "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+ADD_PAYLOAD = "INSERT INTO payloads (record, body) VALUES (?, ?)"
+READ_PAYLOAD = "SELECT body FROM payloads WHERE record = ?"
+
+_COLUMNS = "SELECT id, lane, hash, at_us, kind, call, turn, actor, tool, status, body FROM records"
+_FILTERS = (
+    " AND (CAST(? AS INTEGER) IS NULL OR lane = ?) AND (CAST(? AS TEXT) IS NULL OR actor = ?)"
+    " AND (CAST(? AS TEXT) IS NULL OR tool = ?) AND (CAST(? AS TEXT) IS NULL OR status = ?)"
+    " AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?) AND (CAST(? AS BIGINT) IS NULL OR at_us < ?)"
+)
+SCAN_ALL = _COLUMNS + " WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+SCAN = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
+SCAN_CALL = _COLUMNS + " WHERE call = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
+SCAN_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
+NEWEST = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
+NEWEST_CALL = _COLUMNS + " WHERE call = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
+NEWEST_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
+
+OPEN_ACCOUNT = "INSERT INTO accounts (scope) VALUES (?) ON CONFLICT (scope) DO NOTHING"
+READ_ACCOUNT = "SELECT calls, cost_micros, ms FROM accounts WHERE scope = ? {for_update}"
+WRITE_ACCOUNT = "UPDATE accounts SET calls = ?, cost_micros = ?, ms = ? WHERE scope = ?"
+READ_HELD = "SELECT call, budget, expires_us, calls, cost_micros, ms FROM reservations WHERE scope = ?"
+ADD_HELD = (
+    "INSERT INTO reservations (call, scope, budget, expires_us, calls, cost_micros, ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
+    " ON CONFLICT (call, scope) DO UPDATE SET expires_us = excluded.expires_us, calls = excluded.calls,"
+    " cost_micros = excluded.cost_micros, ms = excluded.ms"
+)
+DROP_HELD = "DELETE FROM reservations WHERE call = ? AND scope = ?"
+OPEN_BUCKET = "INSERT INTO buckets (bucket, tokens, at_us) VALUES (?, -1, 0) ON CONFLICT (bucket) DO NOTHING"
+READ_BUCKET = "SELECT tokens, at_us FROM buckets WHERE bucket = ? {for_update}"
+WRITE_BUCKET = "UPDATE buckets SET tokens = ?, at_us = ? WHERE bucket = ?"
+LOCK_CHECKPOINTS = "SELECT lane FROM lanes ORDER BY lane {for_update}"
+LAST_CHECKPOINT = "SELECT COALESCE(MAX(n), 0) FROM checkpoints"
+ADD_CHECKPOINT = "INSERT INTO checkpoints (n, body, signature, public_key) VALUES (?, ?, ?, ?)"
+CHECKPOINTS = "SELECT n, body, signature, public_key FROM checkpoints ORDER BY n"

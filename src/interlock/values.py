@@ -1,0 +1,306 @@
+"""The frozen values that travel the one path: Call, Verdict, Plan, Outcome, Record.
+
+Everything else in Interlock is explained by these. A stage takes one of them and returns the next; none is ever
+changed in place. Times are whole microseconds since the epoch, durations whole microseconds, money whole
+micro-dollars, so that nothing depends on how a float was printed.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+Json = Any
+"""A JSON value: None, bool, int, float, str, list of Json, dict of str to Json."""
+
+
+T = TypeVar("T")
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A frozen, keyword-only fact."""
+
+
+class Effect(StrEnum):
+    """What a tool does to the world."""
+
+    READ = "read"
+    WRITE = "write"
+    SEND = "send"
+
+
+class Mode(StrEnum):
+    """How far a call may go."""
+
+    APPLY = "apply"
+    DRY_RUN = "dry_run"
+    SHADOW = "shadow"
+
+
+class Trust(StrEnum):
+    """Whether what a tool returns may be believed or merely quoted."""
+
+    TRUSTED = "trusted"
+    UNTRUSTED = "untrusted"
+
+
+class Status(StrEnum):
+    """How a call ended: a closed set, matched to the end everywhere."""
+
+    OK = "ok"
+    NO_DATA = "no_data"
+    FAILED = "failed"
+    DENIED = "denied"
+    PARKED = "parked"
+    UNKNOWN = "unknown"
+    PLANNED = "planned"
+
+
+class Decision(StrEnum):
+    """What policy says: deny beats review beats allow."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    REVIEW = "review"
+
+
+class Call(Value):
+    """What somebody proposes to do."""
+
+    call_id: str
+    tool: str
+    arguments: Json
+    actor: str
+    principal: str
+    on_behalf_of: str | None = None
+    turn: str | None = None
+    run: str | None = None
+    parent: str | None = None
+    mode: Mode = Mode.APPLY
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+    ticket: str | None = None
+
+
+class Rewrite(Value):
+    """One argument that was changed on the way, by whom and from what."""
+
+    field: str
+    before: Json
+    after: Json
+    rule: str
+
+
+class Verdict(Value):
+    """What was decided, by which rule of which policy, in words a model and a person can act on."""
+
+    decision: Decision
+    rule: str
+    policy_version: str
+    reason: str
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+class Plan(Value):
+    """What a call will do: for a read only its digest; a write adds keys, images and a diff."""
+
+    digest: str
+    keys: tuple[str, ...] = ()
+    before: Json = None
+    after: Json = None
+    diff: str | None = None
+    idempotency_key: str | None = None
+    risk: str | None = None
+
+
+class Problem(Value):
+    """Why a call did not succeed: a class for programs, a sentence for people, a way on."""
+
+    error: str
+    message: str
+    hints: tuple[str, ...] = ()
+    retry_after_s: float | None = None
+
+
+class Attempt(Value):
+    """One try inside PERFORM."""
+
+    waited_us: int = 0
+    duration_us: int = 0
+    error: str | None = None
+
+
+class Outcome(Value):
+    """How a call ended and what it brought."""
+
+    call_id: str
+    tool: str
+    status: Status
+    value: Json = None
+    summary: str = ""
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    problem: Problem | None = None
+    confidence: float | None = None
+    sources: tuple[str, ...] = ()
+    trust: Trust = Trust.TRUSTED
+    attempts: tuple[Attempt, ...] = ()
+    duration_us: int = 0
+    verdict: Verdict | None = None
+    plan: Plan | None = None
+    ticket: str | None = None
+    record: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """Only `ok` satisfies a requirement."""
+        return self.status is Status.OK
+
+
+class Result(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """What a tool may return when it has more to say than a bare value: every field has a default."""
+
+    value: T | None = None
+    summary: str = ""
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    confidence: float | None = None
+    sources: tuple[str, ...] = ()
+    cost_usd: float | None = None
+    no_data: bool = False
+
+
+class Context(Value):
+    """What a tool may ask for about its own call, by a parameter of this type."""
+
+    call_id: str
+    actor: str
+    attempt: int
+    turn: str | None = None
+    idempotency_key: str | None = None
+
+
+class Content(Value):
+    """The part of a record that is stored as one JSON text, under the chain's hash."""
+
+    principal: str
+    started_us: int
+    duration_us: int
+    mode: Mode = Mode.APPLY
+    effect: Effect | None = None
+    on_behalf_of: str | None = None
+    run: str | None = None
+    parent: str | None = None
+    arguments: Json = None
+    arguments_digest: str | None = None
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+    ticket: str | None = None
+    verdict: Verdict | None = None
+    plan: str | None = None
+    keys: tuple[str, ...] = ()
+    value: Json = None
+    value_digest: str | None = None
+    summary: str = ""
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    problem: Problem | None = None
+    sources: tuple[str, ...] = ()
+    result_confidence: float | None = None
+    trust: Trust = Trust.TRUSTED
+    attempts: tuple[Attempt, ...] = ()
+    cost_micros: int = 0
+    repeats: int | None = None
+    payload: bool = False
+
+
+class Record(Value):
+    """One line of the ledger before it has a place: the columns that are searched, and the content."""
+
+    at_us: int
+    kind: str
+    call: str
+    turn: str | None
+    actor: str
+    tool: str
+    status: str
+    content: Content
+
+
+class Stored(Value):
+    """One line of the ledger as it lies there: its place in a lane's hash chain, columns, and the exact text."""
+
+    id: int
+    lane: int
+    hash: str
+    at_us: int
+    kind: str
+    call: str
+    turn: str | None
+    actor: str
+    tool: str
+    status: str
+    body: str
+
+    def content(self) -> Content:
+        """The typed content of the stored text."""
+        return msgspec.json.decode(self.body, type=Content)
+
+
+class Head(Value):
+    """Where a lane of the ledger ends."""
+
+    lane: int
+    id: int
+    count: int
+    hash: str
+
+
+class Checkpoint(Value):
+    """A signed statement of where every lane ended at one moment."""
+
+    n: int
+    body: str
+    signature: str
+    public_key: str
+
+
+class Rate(Value):
+    """A token bucket: so many calls a second on average, so many at once."""
+
+    id: str
+    tools: tuple[str, ...]
+    per: tuple[str, ...]
+    per_s: float
+    burst: int
+    actors: tuple[str, ...] = ("*",)
+
+
+class Budget(Value):
+    """What may be spent within one turn, one run, or by one actor (in a window, where one is given)."""
+
+    id: str
+    per: str
+    calls: int | None = None
+    cost_micros: int | None = None
+    ms: int | None = None
+    actors: tuple[str, ...] = ("*",)
+    window_s: int | None = None
+
+
+class Grant(Value):
+    """What an actor may use: capabilities and modes."""
+
+    actor: str
+    capabilities: frozenset[str] = frozenset()
+    modes: frozenset[Mode] = frozenset(Mode)
+
+
+class TurnView(Value):
+    """What a rule may know about the turn a call belongs to: folded from its records."""
+
+    calls: int = 0
+    tools: tuple[str, ...] = ()
+    untrusted: tuple[str, ...] = ()
