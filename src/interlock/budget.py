@@ -9,30 +9,27 @@ from interlock.values import Budget, Call, Rate
 
 def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int) -> tuple[Reserve, ...]:
     """What the call may at most need, in every budget that covers it."""
-    deadline_s = tool.whole_deadline_s
-    cost_micros = round(tool.limits.cost_usd * 1_000_000)
+    expires_us = now_us + tool.deadline_us
     return tuple(
-        Reserve(
-            call=call.call_id,
-            scope=scope,
-            budget=budget.id,
-            expires_us=now_us + round(deadline_s * 1_000_000),
-            calls=1,
-            cost_micros=cost_micros,
-            ms=round(deadline_s * 1000) if budget.ms is not None else 0,
-            limit_calls=budget.calls,
-            limit_cost_micros=budget.cost_micros,
-            limit_ms=budget.ms,
-        )
-        for budget in budgets
-        if (scope := _scope(budget, call, now_us)) is not None
+        [
+            Reserve(
+                call=call.call_id,
+                scope=scope,
+                budget=budget,
+                expires_us=expires_us,
+                cost_micros=tool.cost_micros,
+                ms=tool.deadline_us // 1000 if budget.ms is not None else 0,
+            )
+            for budget in budgets
+            if (scope := _scope(budget, call, now_us)) is not None
+        ]
     )
 
 
 def settlements(held: tuple[Reserve, ...], *, calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
     """Replace every reservation by what was really spent."""
     return tuple(
-        Settle(call=item.call, scope=item.scope, calls=calls, cost_micros=cost_micros, ms=ms) for item in held
+        [Settle(call=item.call, scope=item.scope, calls=calls, cost_micros=cost_micros, ms=ms) for item in held]
     )
 
 

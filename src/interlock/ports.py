@@ -16,7 +16,7 @@ from typing import Protocol
 
 import msgspec
 
-from interlock.values import Checkpoint, Head, Record, Stored, Value
+from interlock.values import Budget, Checkpoint, Head, Record, Stored, Value
 
 
 class Clock(Protocol):
@@ -97,14 +97,11 @@ class Reserve(Value):
 
     call: str
     scope: str
-    budget: str
+    budget: Budget
     expires_us: int
     calls: int = 1
     cost_micros: int = 0
     ms: int = 0
-    limit_calls: int | None = None
-    limit_cost_micros: int | None = None
-    limit_ms: int | None = None
 
 
 class Settle(Value):

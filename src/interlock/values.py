@@ -19,7 +19,7 @@ Json = Any
 T = TypeVar("T")
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
     """A frozen, keyword-only fact."""
 
 

@@ -1,46 +1,53 @@
-"""ADMIT: contract, what the turn already knows, grants, clamps, and the rules that need no plan."""
+"""ADMIT: contract, what the turn already knows, grants, clamps, and the rules that need no plan. Pure."""
 
 from __future__ import annotations
 
 import msgspec
 
-from interlock.engine.stages import Admitted, Ended, Started, World, refused
-from interlock.errors import StoreError
+from interlock.engine.stages import Admitted, Ended, Repeated, Started, World, refused
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import missing_grant, rewrite, unsayable
-from interlock.ports import Query
-from interlock.schema import Reading, Refusal, Tool, canonical, guard
+from interlock.schema import Refusal, Tool, canonical
 from interlock.schema.inputs import Parsed
-from interlock.values import Call, Content, Decision, Rewrite, Status, Stored, Trust, TurnView, Verdict
+from interlock.values import Call, Content, Decision, Json, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
+_NO_TURN = TurnView()
 
 
-async def admit(world: World, call: Call, started: Started) -> Admitted | Ended:
-    """The call as it may be prepared, or how it ended here."""
+def admit(world: World, call: Call, started: Started, turn: list[Stored] | None) -> Admitted | Repeated | Ended:
+    """The call as it may be prepared, or how it ended here; `turn` is what the call's turn has recorded so far."""
     tool = world.registry.get(call.tool)
     if tool is None:
         return _no_such_tool(world, call, started)
+    rules = world.ruleset.rules(tool.name)
     try:
         parsed = tool.input.parse(call.arguments)
     except Refusal as refusal:
-        return _bad_arguments(world, call, started, tool, refusal)
-    rules = world.ruleset.rules(tool.name)
-    digest = world.digest(canonical([tool.name, parsed.arguments]))
-    view = TurnView()
-    if call.turn is not None and (rules.needs_turn or world.repeats != "allow"):
+        return _bad_arguments(call, started, tool, rules, refusal)
+    view = _NO_TURN
+    if turn is not None:
+        found = _seen_before(world, call, started, tool, parsed.arguments, turn)
+        if found is not None:
+            return found
+        view = fold_turn(turn)
+    grant = world.ruleset.grant(call.actor)
+    facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=view)
+    if tool.capabilities - grant.capabilities or call.mode not in grant.modes:
+        return denied(facts, started, tool, "grant", missing_grant(tool, grant, call.mode), rules.version)
+    if rules.clamps:
         try:
-            records = [record async for record in world.store.records(Query(turn=call.turn))]
-            answered = await _repeated(world, call, started, tool, parsed, digest, records)
-        except StoreError as error:
-            reading = refused(Status.FAILED, "store_unavailable", str(error))
-            return Ended(call=call, started=started, tool=tool, arguments=parsed.arguments, digest=digest, reading=reading)
-        if answered is not None:
-            return answered
-        view = fold_turn(records)
-    facts = Facts(call=call, arguments=parsed.arguments, grant=world.ruleset.grant(call.actor), turn=view)
-    return _judge(world, started, tool, parsed, digest, rules, facts)
+            parsed, facts = _clamped(rules, tool, parsed, facts)
+        except ConditionError as error:
+            return _ended(facts, started, tool, unsayable(rules, str(error).split(":", 1)[0], error))
+    verdict = decide(rules, facts, final=not rules.late)
+    if verdict is not None:
+        if parsed.rewrites:
+            verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
+        if verdict.decision is Decision.DENY:
+            return _ended(facts, started, tool, verdict)
+    return Admitted(facts=facts, started=started, tool=tool, parsed=parsed, rules=rules, verdict=verdict)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:
@@ -54,166 +61,99 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def _judge(
-    world: World, started: Started, tool: Tool, parsed: Parsed, digest: str, rules: ToolRules, facts: Facts
-) -> Admitted | Ended:
-    call = facts.call
-    missing = missing_grant(tool, facts.grant, call.mode)
-    if missing is not None:
-        verdict = Verdict(decision=Decision.DENY, rule="grant", policy_version=rules.version, reason=missing)
-        return denied(call, started, tool, parsed, digest, verdict)
-    rewrites: tuple[Rewrite, ...] = parsed.rewrites
-    if rules.clamps:
-        try:
-            arguments, clamped = rewrite(rules, facts)
-            if clamped:
-                rewrites += clamped
-                parsed = tool.input.parse(arguments)
-                facts = msgspec.structs.replace(facts, arguments=parsed.arguments)
-        except ConditionError as error:
-            verdict = unsayable(rules, str(error).split(":", 1)[0], error)
-            return denied(call, started, tool, parsed, digest, verdict)
-        except Refusal as refusal:
-            verdict = unsayable(rules, clamped[-1].rule, f"its rewrite does not fit the contract: {refusal}")
-            return denied(call, started, tool, parsed, digest, verdict)
-    found = decide(rules, facts, final=not rules.late)
-    if found is not None and rewrites:
-        found = msgspec.structs.replace(found, rewrites=rewrites)
-    if found is not None and found.decision is Decision.DENY:
-        return denied(call, started, tool, parsed, digest, found)
-    kept = Parsed(parsed.bound, parsed.arguments, rewrites)
-    return Admitted(
-        call=call, started=started, tool=tool, parsed=kept, digest=digest, rules=rules, facts=facts, verdict=found
-    )
-
-
-def denied(
-    call: Call, started: Started, tool: Tool, parsed: Parsed, digest: str, verdict: Verdict, error: str = "denied"
+def denied(  # noqa: PLR0913
+    facts: Facts, started: Started, tool: Tool, rule: str, reason: str | None, version: str, error: str = "denied"
 ) -> Ended:
-    """A call that a rule or a grant refuses."""
+    """A call that is refused by something that is not a rule of the policy."""
+    verdict = Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason or "refused")
+    return _ended(facts, started, tool, verdict, error)
+
+
+def _ended(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
     return Ended(
-        call=call,
+        call=facts.call,
         started=started,
         tool=tool,
-        arguments=parsed.arguments,
-        digest=digest,
+        arguments=facts.arguments,
         verdict=verdict,
         reading=refused(Status.DENIED, error, verdict.reason),
     )
 
 
+def _clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:
+    """Arguments after the clamps, through the contract once more."""
+    arguments, rewrites = rewrite(rules, facts)
+    if not rewrites:
+        return parsed, facts
+    try:
+        again = tool.input.parse(arguments)
+    except Refusal as refusal:
+        raise ConditionError(f"{rewrites[-1].rule}: its rewrite does not fit the contract: {refusal}") from None
+    return (
+        Parsed(again.bound, again.arguments, parsed.rewrites + rewrites),
+        msgspec.structs.replace(facts, arguments=again.arguments),
+    )
+
+
 def _no_such_tool(world: World, call: Call, started: Started) -> Ended:
     close = world.registry.nearest(call.tool)
-    hints = tuple(f"there is a tool {name!r}" for name in close)
     tail = f"; the nearest are {', '.join(close)}" if close else ""
-    verdict = Verdict(
-        decision=Decision.DENY, rule="registry", policy_version="", reason=f"there is no tool {call.tool!r}{tail}"
-    )
-    arguments, digest = _raw_arguments(world, call)
+    reason = f"there is no tool {call.tool!r}{tail}"
     return Ended(
         call=call,
         started=started,
-        arguments=arguments,
-        digest=digest,
-        verdict=verdict,
-        reading=refused(Status.DENIED, "unknown_tool", verdict.reason, hints=hints),
+        arguments=_as_far_as_possible(call.arguments),
+        verdict=Verdict(decision=Decision.DENY, rule="registry", policy_version="", reason=reason),
+        reading=refused(Status.DENIED, "unknown_tool", reason, hints=close),
     )
 
 
-def _bad_arguments(world: World, call: Call, started: Started, tool: Tool, refusal: Refusal) -> Ended:
+def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, refusal: Refusal) -> Ended:
     reason = f"the arguments do not fit {tool.name!r}: {refusal}"
-    verdict = Verdict(
-        decision=Decision.DENY,
-        rule="contract",
-        policy_version=world.ruleset.rules(tool.name).version,
-        reason=reason,
-    )
-    arguments, digest = _raw_arguments(world, call)
     return Ended(
         call=call,
         started=started,
         tool=tool,
-        arguments=arguments,
-        digest=digest,
-        verdict=verdict,
+        arguments=_as_far_as_possible(call.arguments),
+        verdict=Verdict(decision=Decision.DENY, rule="contract", policy_version=rules.version, reason=reason),
         reading=refused(Status.DENIED, "invalid_arguments", reason, hints=refusal.problems),
     )
 
 
-def _raw_arguments(world: World, call: Call) -> tuple[object, str | None]:
-    """Arguments that passed no contract, as far as they can be written down at all."""
+def _as_far_as_possible(arguments: Json) -> Json:
+    """Arguments that passed no contract, if they can be written down at all."""
     try:
-        guard(call.arguments)
-        return call.arguments, world.digest(canonical([call.tool, call.arguments]))
+        canonical(arguments)
     except Refusal as refusal:
-        return {"unreadable": str(refusal)}, None
+        return {"unreadable": str(refusal)}
+    return arguments
 
 
-async def _repeated(  # noqa: PLR0913
-    world: World,
-    call: Call,
-    started: Started,
-    tool: Tool,
-    parsed: Parsed,
-    digest: str,
-    records: list[Stored],
-) -> Ended | None:
+def _seen_before(  # noqa: PLR0913
+    world: World, call: Call, started: Started, tool: Tool, arguments: Json, turn: list[Stored]
+) -> Repeated | Ended | None:
     """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped."""
-    for record in reversed(records):
-        if record.kind != "call" or record.tool != tool.name or record.status not in _ANSWERS:
+    facts = Facts(call=call, arguments=arguments, grant=world.ruleset.grant(call.actor))
+    for record in reversed(turn):
+        if record.kind != "call" or record.status not in _ANSWERS:
             continue
-        content = record.content()
-        if record.call == call.call_id and content.arguments_digest != digest:
-            verdict = Verdict(
-                decision=Decision.DENY,
-                rule="call_id",
-                policy_version="",
-                reason=f"call id {call.call_id!r} was used in this turn for other arguments; use a new one",
-            )
-            return denied(call, started, tool, parsed, digest, verdict, "call_id_reused")
-        if content.arguments_digest != digest:
+        same_id = record.call == call.call_id
+        if not same_id and (world.repeats == "allow" or record.tool != tool.name):
             continue
-        if world.repeats == "stop" and record.call != call.call_id:
+        same = record.tool == tool.name and _same_arguments(world, record.content(), arguments)
+        if same_id and not same:
+            reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
+            return denied(facts, started, tool, "call_id", reason, "", "call_id_reused")
+        if not same:
+            continue
+        if world.repeats == "stop" and not same_id:
             reason = f"the same call was made in this turn already (record {record.id}); use its result"
-            verdict = Verdict(decision=Decision.DENY, rule="repeats", policy_version="", reason=reason)
-            return denied(call, started, tool, parsed, digest, verdict, "repeated_call")
-        return await _answered(world, call, started, tool, parsed, digest, (record, content))
+            return denied(facts, started, tool, "repeats", reason, "", "repeated_call")
+        return Repeated(call=call, started=started, tool=tool, arguments=arguments, record=record)
     return None
 
 
-async def _answered(  # noqa: PLR0913
-    world: World,
-    call: Call,
-    started: Started,
-    tool: Tool,
-    parsed: Parsed,
-    digest: str,
-    found: tuple[Stored, Content],
-) -> Ended | None:
-    record, content = found
-    value = content.value
-    if content.payload:
-        payload = await world.store.payload(record.id)
-        if payload is None:
-            return None  # the full result was deleted: a read is simply made again
-        value = msgspec.json.decode(payload)["value"]
-    reading = Reading(
-        status=Status(record.status),
-        value=value,
-        text=canonical(value, max_bytes=2**62),
-        summary=content.summary,
-        snippets=content.snippets,
-        metadata=content.metadata,
-        confidence=content.result_confidence,
-        sources=content.sources,
-    )
-    return Ended(
-        call=call,
-        started=started,
-        tool=tool,
-        arguments=parsed.arguments,
-        digest=digest,
-        verdict=content.verdict,
-        reading=reading,
-        repeats=record,
-    )
+def _same_arguments(world: World, content: Content, arguments: Json) -> bool:
+    if content.arguments_digest is not None:
+        return content.arguments_digest == world.digest(canonical(arguments))
+    return bool(content.arguments == arguments)

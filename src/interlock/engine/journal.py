@@ -10,7 +10,9 @@ from typing import Protocol
 
 from interlock.ports import Transition
 from interlock.schema import Tool
-from interlock.values import Call, Plan, Verdict
+from interlock.values import Call, Json, Plan, Verdict
+
+NOTHING_CHANGES = Plan(digest="")
 
 
 class Journal(Protocol):
@@ -20,7 +22,7 @@ class Journal(Protocol):
         """Why calls of this class cannot be performed at all, or None."""
         ...
 
-    async def plan(self, call: Call, tool: Tool, digest: str, version: str) -> Plan:
+    async def plan(self, call: Call, tool: Tool, arguments: Json) -> Plan:
         """What the call will do."""
         ...
 
@@ -34,15 +36,15 @@ class Journal(Protocol):
 
 
 class ReadJournal:
-    """Reads change nothing: the plan is just a digest, and nothing but the record is kept."""
+    """Reads change nothing: there is nothing to plan, and nothing but the record is kept."""
 
     def refusal(self, tool: Tool) -> str | None:
         """Reads may always be performed."""
         return None
 
-    async def plan(self, call: Call, tool: Tool, digest: str, version: str) -> Plan:
-        """The digest binds arguments and policy."""
-        return Plan(digest=f"{digest}.{version}")
+    async def plan(self, call: Call, tool: Tool, arguments: Json) -> Plan:
+        """Nothing changes."""
+        return NOTHING_CHANGES
 
     def begin(self, call: Call, plan: Plan, verdict: Verdict) -> tuple[Transition, ...]:
         """Nothing."""
@@ -59,6 +61,6 @@ class NoJournal(ReadJournal):
     def refusal(self, tool: Tool) -> str | None:
         """Always."""
         return (
-            f"{tool.name!r} has effect {tool.effect.value!r}, which needs a journal of intents, and this version has none:"
-            " it is refused rather than performed without one"
+            f"{tool.name!r} has effect {tool.effect.value!r}, which needs a journal of intents, and this version has"
+            " none: it is refused rather than performed without one"
         )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from interlock.engine.admit import admit
 from interlock.engine.perform import perform
 from interlock.engine.prepare import prepare
+from interlock.engine.recall import answer, recall
 from interlock.engine.record import record
-from interlock.engine.stages import Admitted, Ended, Prepared, Started, World
+from interlock.engine.stages import Admitted, Ended, Prepared, Repeated, Started, World
 from interlock.values import Call, Outcome
 
 
@@ -19,12 +20,17 @@ class Engine:
     async def run(self, call: Call) -> Outcome:
         """Take one call through the path; it always ends in a record."""
         world = self.world
-        step: Admitted | Prepared | Ended
-        step = await admit(world, call, Started(world.clock.now_us(), world.clock.monotonic()))
+        started = Started(world.clock.now_us(), world.clock.monotonic())
+        turn = None if call.turn is None else await recall(world, call, started)
+        step: Admitted | Repeated | Prepared | Ended | None
+        step = turn if isinstance(turn, Ended) else admit(world, call, started, turn)
+        if isinstance(step, Repeated):
+            step = await answer(world, step) or admit(world, call, started, None)
         if isinstance(step, Admitted):
             step = await prepare(world, step)
         if isinstance(step, Prepared):
             step = await perform(world, step)
+        assert isinstance(step, Ended)
         outcome = await record(world, step)
         if step.interrupt is not None:
             raise step.interrupt

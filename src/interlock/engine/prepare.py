@@ -7,44 +7,54 @@ import msgspec
 from interlock.engine.admit import denied
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.policy import decide
-from interlock.values import Decision, Status, Verdict
+from interlock.schema import canonical
+from interlock.values import Decision, Plan, Status, Verdict
 
 
 async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
     """What the call will do, finally allowed, or how it ended here."""
-    call, tool, rules = admitted.call, admitted.tool, admitted.rules
+    facts, tool, rules = admitted.facts, admitted.tool, admitted.rules
     journal = world.journals[tool.effect]
     impossible = journal.refusal(tool)
     if impossible is not None:
-        verdict = Verdict(
-            decision=Decision.DENY, rule="journal", policy_version=rules.version, reason=impossible
-        )
         return denied(
-            call, admitted.started, tool, admitted.parsed, admitted.digest, verdict, "effect_not_supported"
+            facts, admitted.started, tool, "journal", impossible, rules.version, "effect_not_supported"
         )
-    plan = await journal.plan(call, tool, admitted.digest, rules.version)
-    final = admitted.verdict
-    if final is None:
-        final = decide(rules, msgspec.structs.replace(admitted.facts, plan=plan), final=True)
-        assert final is not None
+    plan = await journal.plan(facts.call, tool, facts.arguments)
+    verdict = admitted.verdict
+    if verdict is None:
+        verdict = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)
+        assert verdict is not None
         if admitted.parsed.rewrites:
-            final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
-    match final.decision:
-        case Decision.ALLOW:
-            return Prepared(admitted=admitted, plan=plan, verdict=final)
-        case Decision.DENY:
-            return denied(call, admitted.started, tool, admitted.parsed, admitted.digest, final)
-        case Decision.REVIEW:
-            return Ended(
-                call=call,
-                started=admitted.started,
-                tool=tool,
-                arguments=admitted.parsed.arguments,
-                digest=admitted.digest,
-                verdict=final,
-                plan=plan,
-                ticket=world.ids.new(),
-                reading=refused(
-                    Status.PARKED, "needs_review", f"waits for a person: {final.reason} (rule {final.rule!r})"
-                ),
-            )
+            verdict = msgspec.structs.replace(verdict, rewrites=admitted.parsed.rewrites)
+    if verdict.decision is Decision.ALLOW:
+        return Prepared(admitted=admitted, plan=plan, verdict=verdict)
+    if verdict.decision is Decision.DENY:
+        return Ended(
+            call=facts.call,
+            started=admitted.started,
+            tool=tool,
+            arguments=facts.arguments,
+            verdict=verdict,
+            plan=plan,
+            reading=refused(Status.DENIED, "denied", verdict.reason),
+        )
+    return _parked(world, admitted, plan, verdict)
+
+
+def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
+    """The call waits for a person; the ticket is bound to the plan, and so to arguments and policy."""
+    facts = admitted.facts
+    bound = world.digest(canonical([facts.call.tool, facts.arguments, plan.digest, admitted.rules.version]))
+    return Ended(
+        call=facts.call,
+        started=admitted.started,
+        tool=admitted.tool,
+        arguments=facts.arguments,
+        verdict=verdict,
+        plan=msgspec.structs.replace(plan, digest=bound),
+        ticket=world.ids.new(),
+        reading=refused(
+            Status.PARKED, "needs_review", f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
+        ),
+    )

@@ -40,20 +40,8 @@ async def record(world: World, ended: Ended) -> Outcome:
 
 
 def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
+    """The record: full where it can be, redacted or shortened (with digests and a payload) where it must."""
     call, reading, tool = ended.call, ended.reading, ended.tool
-    fields = tool.redact if tool is not None else _NO_FIELDS
-    arguments, value, payload = ended.arguments, reading.value, None
-    problem, summary, snippets, verdict = reading.problem, reading.summary, reading.snippets, ended.verdict
-    metadata = reading.metadata
-    if fields:
-        redactor = Redactor(fields)
-        arguments, value, metadata = redactor.value(arguments), redactor.value(value), redactor.value(metadata)
-        summary, snippets = redactor.text(summary), tuple(map(redactor.text, snippets))
-        problem, verdict = _redacted_problem(problem, redactor), _redacted_verdict(verdict, redactor)
-    if len(reading.text) > world.record_bytes:
-        value = {"omitted_bytes": len(reading.text)}
-    if value is not reading.value or arguments is not ended.arguments:
-        payload = canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=2**62)
     content = Content(
         principal=call.principal,
         started_us=ended.started.at_us,
@@ -63,30 +51,30 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         on_behalf_of=call.on_behalf_of,
         run=call.run,
         parent=call.parent,
-        arguments=arguments,
-        arguments_digest=ended.digest,
+        arguments=ended.arguments,
         evidence=call.evidence,
         confidence=call.confidence,
         ticket=ended.ticket or call.ticket,
-        verdict=verdict,
+        verdict=ended.verdict,
         plan=None if ended.plan is None else ended.plan.digest,
         keys=() if ended.plan is None else ended.plan.keys,
-        value=value,
-        value_digest=world.digest(reading.text),
-        summary=summary,
-        snippets=snippets,
-        metadata=metadata,
-        problem=problem,
+        value=reading.value,
+        summary=reading.summary,
+        snippets=reading.snippets,
+        metadata=reading.metadata,
+        problem=reading.problem,
         sources=reading.sources,
         result_confidence=reading.confidence,
-        trust=_trust(ended),
+        trust=Trust.TRUSTED if tool is None else tool.trust,
         attempts=ended.attempts,
         cost_micros=ended.cost_micros,
-        repeats=None if ended.repeats is None else ended.repeats.id,
-        payload=payload is not None,
+        repeats=ended.repeats,
     )
+    payload = None
+    if (tool is not None and tool.redact) or len(reading.text) > world.record_bytes:
+        content, payload = _less(world, ended, content)
     made = Record(
-        at_us=world.clock.now_us(),
+        at_us=ended.started.at_us + duration_us,
         kind="call",
         call=call.call_id,
         turn=call.turn,
@@ -98,8 +86,26 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
     return made, payload
 
 
-def _trust(ended: Ended) -> Trust:
-    return Trust.TRUSTED if ended.tool is None else ended.tool.trust
+def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes]:
+    """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it."""
+    reading, redactor = ended.reading, Redactor(ended.tool.redact if ended.tool is not None else _NO_FIELDS)
+    arguments, value = redactor.value(ended.arguments), redactor.value(reading.value)
+    if len(reading.text) > world.record_bytes:
+        value = {"omitted_bytes": len(reading.text)}
+    less = msgspec.structs.replace(
+        content,
+        arguments=arguments,
+        arguments_digest=world.digest(canonical(ended.arguments)),
+        value=value,
+        value_digest=world.digest(reading.text),
+        metadata=redactor.value(reading.metadata),
+        summary=redactor.text(reading.summary),
+        snippets=tuple(map(redactor.text, reading.snippets)),
+        problem=_redacted_problem(reading.problem, redactor),
+        verdict=_redacted_verdict(ended.verdict, redactor),
+        payload=True,
+    )
+    return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=2**62)
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:
@@ -138,7 +144,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         problem=reading.problem,
         confidence=reading.confidence,
         sources=reading.sources,
-        trust=_trust(ended),
+        trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
         attempts=ended.attempts,
         duration_us=duration_us,
         verdict=ended.verdict,

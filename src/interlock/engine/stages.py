@@ -12,12 +12,12 @@ import msgspec
 from interlock.engine.gates import Gate
 from interlock.engine.journal import Journal
 from interlock.policy import Facts, Ruleset, ToolRules
-from interlock.ports import Clock, Faults, Ids, Reserve, Store, Transition
+from interlock.ports import Clock, Faults, Ids, Store, Transition
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
 from interlock.schema import Reading, Tool
 from interlock.schema.inputs import Parsed
-from interlock.values import Attempt, Call, Effect, Json, Plan, Problem, Record, Stored, Verdict
+from interlock.values import Attempt, Call, Effect, Json, Plan, Problem, Record, Status, Stored, Verdict
 
 Observer = Callable[[Record, int], None]
 """Reads a record after it is durable; the number is its id."""
@@ -53,8 +53,8 @@ def keyed_digest(key: bytes) -> Any:
     return hashlib.blake2b(key=key, digest_size=16)
 
 
-class Started(msgspec.Struct, frozen=True):
-    """When a call came in."""
+class Started(msgspec.Struct, frozen=True, gc=False):
+    """When a call came in, by the wall and by the stopwatch."""
 
     at_us: int
     clock: float
@@ -63,13 +63,11 @@ class Started(msgspec.Struct, frozen=True):
 class Admitted(msgspec.Struct, frozen=True, kw_only=True):
     """The call fits its contract, and no rule that needs no plan denies it."""
 
-    call: Call
+    facts: Facts
     started: Started
     tool: Tool
     parsed: Parsed
-    digest: str
     rules: ToolRules
-    facts: Facts
     verdict: Verdict | None
 
 
@@ -81,6 +79,16 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict
 
 
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn's records already hold the answer to this call."""
+
+    call: Call
+    started: Started
+    tool: Tool
+    arguments: Json
+    record: Stored
+
+
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """How the call ended, before it is recorded."""
 
@@ -89,19 +97,19 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     reading: Reading
     tool: Tool | None = None
     arguments: Json = None
-    digest: str | None = None
     verdict: Verdict | None = None
     plan: Plan | None = None
     attempts: tuple[Attempt, ...] = ()
-    held: tuple[Reserve, ...] = ()
     settle: tuple[Transition, ...] = ()
     cost_micros: int = 0
     ticket: str | None = None
-    repeats: Stored | None = None
+    repeats: int | None = None
     interrupt: BaseException | None = None
 
 
-def refused(status: Any, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None) -> Reading:
+def refused(
+    status: Status, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None
+) -> Reading:
     """The reading of a call that ended without an answer from its tool."""
     problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
     return Reading(status=status, summary=message, problem=problem)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from interlock.ports import Clock
+
 
 class Breaker:
     """Opens after so many failures in a row; after a while lets one call through to see."""
@@ -20,11 +22,11 @@ class Breaker:
             return "closed"
         return "half-open" if self._probing else "open"
 
-    def wait_s(self, now: float) -> float | None:
+    def wait_s(self, clock: Clock) -> float | None:
         """None if a call may pass (as the probe, if the breaker was open); otherwise how long not to try."""
         if self._opened is None:
             return None
-        left = self._opened + self._reset_s - now
+        left = self._opened + self._reset_s - clock.monotonic()
         if left > 0 or self._probing:
             return max(left, 0.0)
         self._probing = True

@@ -3,14 +3,15 @@
 `asyncio.timeout` arms and cancels a timer of its own for every await, which costs several times what a short tool
 does. Here an await is an entry in a dict; one timer stands at the earliest deadline and looks through the entries when
 it fires. The semantics are those of `asyncio.timeout`: the task is cancelled, and the cancellation becomes TimeoutError.
+The first step of a coroutine is taken before anything is armed: what never waits cannot be interrupted anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine, Generator
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -25,6 +26,33 @@ class _Entry:
         self.cancelling = task.cancelling()
 
 
+class _Rest(Generic[T]):
+    """Awaits the rest of a coroutine that has taken its first step and waits for `waiting`."""
+
+    __slots__ = ("_coroutine", "_waiting")
+
+    def __init__(self, coroutine: Coroutine[Any, Any, T], waiting: Any) -> None:
+        self._coroutine = coroutine
+        self._waiting = waiting
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        coroutine, waiting = self._coroutine, self._waiting
+        try:
+            while True:
+                try:
+                    sent = yield waiting
+                except GeneratorExit:
+                    coroutine.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - handed on to the coroutine, as `await` does
+                    waiting = coroutine.throw(error)
+                else:
+                    waiting = coroutine.send(sent)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+
+
 class Deadlines:
     """The timer of one event loop."""
 
@@ -34,8 +62,13 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
         self._when = inf
 
-    async def within(self, seconds: float, work: Awaitable[T]) -> T:
+    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, or TimeoutError after so many seconds."""
+        try:
+            waiting = work.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()
@@ -46,7 +79,7 @@ class Deadlines:
         if entry.when < self._when:
             self._arm(loop, entry.when)
         try:
-            return await work
+            return await _Rest(work, waiting)
         except asyncio.CancelledError:
             if entry.expired and task.uncancel() <= entry.cancelling:
                 raise TimeoutError from None

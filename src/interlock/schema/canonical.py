@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from math import isfinite
 
@@ -14,6 +15,8 @@ MAX_DEPTH = 32
 MAX_BYTES = 1_048_576
 _INT_MAX = 2**63 - 1
 _INT_MIN = -(2**63)
+
+_LONG_INTEGER = re.compile(rb"\d{19}")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -64,20 +67,28 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
 
 
 def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
-    """The one spelling of a guarded value: sorted keys, no white space, UTF-8."""
+    """The one spelling of a value: sorted keys, no white space, UTF-8. `Refusal` for what JSON cannot carry."""
     try:
         text = _encode(value)
     except UnicodeEncodeError:
         raise Refusal("contains a lone surrogate; text must be valid Unicode") from None
+    except RecursionError:
+        raise Refusal(f"nested deeper than {MAX_DEPTH} levels") from None
+    except (TypeError, ValueError):
+        guard(value)
+        raise Refusal(f"{type(value).__name__} is not a JSON value") from None
     if len(text) > max_bytes:
         raise Refusal(f"{len(text):,} bytes are more than the {max_bytes:,} allowed")
+    # What the walk looks for leaves a trace in the text: NaN is written null, depth shows as brackets, long
+    # integers as digits. Only a text with such a trace is walked.
+    if b"null" in text or text.count(b"{") + text.count(b"[") > MAX_DEPTH or _LONG_INTEGER.search(text):
+        guard(value)
     return text
 
 
 def arguments_bytes(arguments: Json) -> bytes:
-    """Raw arguments, guarded and in canonical form; they must be a JSON object."""
+    """Raw arguments in canonical form; they must be a JSON object."""
     if type(arguments) is not dict:
-        kind = "a JSON object (for example {\"name\": \"value\"})"
+        kind = 'a JSON object (for example {"name": "value"})'
         raise Refusal(f"arguments must be {kind}, not {type(arguments).__name__}")
-    guard(arguments)
     return canonical(arguments)

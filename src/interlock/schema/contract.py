@@ -18,7 +18,7 @@ from interlock.values import Context, Effect, Json, Trust
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
-Body = Callable[[Parsed, Context], Any]
+Body = Callable[[Parsed, Context | None], Any]
 KeyOf = Callable[[Mapping[str, Json]], str | tuple[str, ...]]
 
 
@@ -51,24 +51,19 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     output: Output
     body: Body
     is_async: bool
+    wants_context: bool
+    nothing_is_ok: bool
+    deadline_us: int
+    cost_micros: int
     key: KeyOf | None = None
-    timeout_s: float = 30.0
-    deadline_s: float | None = None
-    retry: RetryRule = RetryRule()
+    timeout_s: float
+    deadline_s: float
+    retry: RetryRule
     capabilities: frozenset[str] = frozenset()
     trust: Trust = Trust.TRUSTED
     redact: frozenset[str] = frozenset()
     limits: Limits = Limits()
     egress: object | None = None
-
-    @property
-    def whole_deadline_s(self) -> float:
-        """The bound on one call with all its attempts and waits."""
-        if self.deadline_s is not None:
-            return self.deadline_s
-        rule = self.retry
-        waits = sum(min(rule.cap_s, rule.base_s * rule.factor**n) for n in range(rule.max_attempts - 1))
-        return self.timeout_s * rule.max_attempts + waits
 
     def manifest(self) -> dict[str, Json]:
         """What a model is shown: name, description, parameters."""
@@ -92,8 +87,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
             description or inspect.getdoc(function) or "",
             SchemaInput(schema),
             Output(options.pop("output", Any), name),
-            lambda parsed, _context: function(parsed.bound),
-            inspect.iscoroutinefunction(function),
+            _Bound(lambda parsed, _context: function(parsed.bound), _is_async(function)),
             {"effect": effect, **options},
         )
 
@@ -115,10 +109,17 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
             inspect.getdoc(function) or inspect.getdoc(takes) or "",
             ModelInput(takes),
             Output(gives, name),
-            lambda parsed, _context: function(parsed.bound),
-            inspect.iscoroutinefunction(function),
+            _Bound(lambda parsed, _context: function(parsed.bound), _is_async(function)),
             {"effect": effect, **options},
         )
+
+
+class _Bound(msgspec.Struct, frozen=True):
+    """A function behind the one way it is called."""
+
+    run: Body
+    is_async: bool
+    wants_context: bool = False
 
 
 def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Tool]:
@@ -137,17 +138,14 @@ def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Ca
             inspect.getdoc(function) or "",
             ModelInput(model),
             Output(hints["return"], called),
-            _bind(function, aliases, context_name),
-            inspect.iscoroutinefunction(function),
+            _Bound(_bind(function, aliases, context_name), _is_async(function), context_name is not None),
             {"effect": effect, **options},
         )
 
     return decorate
 
 
-def _build(  # noqa: PLR0913 - the one constructor behind three public ones
-    name: str, text: str, takes: Input, gives: Output, body: Body, is_async: bool, options: dict[str, Any]
-) -> Tool:
+def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, options: dict[str, Any]) -> Tool:
     if not _NAME.fullmatch(name):
         raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
     try:
@@ -161,8 +159,20 @@ def _build(  # noqa: PLR0913 - the one constructor behind three public ones
             raise ContractError(f"{name}: {option} is a set of names; write {{{given!r}}}")
         options[option] = frozenset(given)
     try:
+        given = {"timeout_s": 30.0, "retry": RetryRule(), **options}
+        given["deadline_s"] = options.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
         made = Tool(
-            name=name, description=text, input=takes, output=gives, body=body, is_async=is_async, **options
+            name=name,
+            description=text,
+            input=takes,
+            output=gives,
+            body=body.run,
+            is_async=body.is_async,
+            wants_context=body.wants_context,
+            nothing_is_ok=gives.nothing_is_ok and options["effect"] is not Effect.READ,
+            deadline_us=round(given["deadline_s"] * 1_000_000),
+            cost_micros=round(given.get("limits", Limits()).cost_usd * 1_000_000),
+            **given,
         )
     except TypeError as error:
         known = ", ".join(sorted(set(Tool.__struct_fields__) - {"name", "description", "input", "output", "body"}))
@@ -172,6 +182,16 @@ def _build(  # noqa: PLR0913 - the one constructor behind three public ones
     if made.effect is Effect.WRITE and made.key is None:
         raise ContractError(f"{name}: a write tool names what it changes: key=lambda args: f\"item:{{args['id']}}\"")
     return made
+
+
+def _longest_s(timeout_s: float, rule: RetryRule) -> float:
+    """The bound on one call with all its attempts and waits, unless the tool sets another."""
+    waits = sum(min(rule.cap_s, rule.base_s * rule.factor**n) for n in range(rule.max_attempts - 1))
+    return timeout_s * rule.max_attempts + waits
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
 
 
 def _refuse_generators(function: Callable[..., Any], name: str) -> None:
@@ -220,7 +240,7 @@ def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: s
     """How validated fields become the function's keyword arguments."""
     plain = all(attribute == parameter for attribute, parameter in aliases.items())
 
-    def call(parsed: Parsed, context: Context) -> Awaitable[Any] | Any:
+    def call(parsed: Parsed, context: Context | None) -> Awaitable[Any] | Any:
         given = parsed.bound.__dict__
         if not plain:
             given = {parameter: given[attribute] for attribute, parameter in aliases.items()}
@@ -228,4 +248,6 @@ def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: s
             given = {**given, context_name: context}
         return function(**given)
 
+    if plain and context_name is None:
+        return lambda parsed, _context: function(**parsed.bound.__dict__)
     return call

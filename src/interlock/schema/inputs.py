@@ -39,6 +39,7 @@ class ModelInput:
         self.schema = _tidy(model.model_json_schema(by_alias=True))
         self._validate = model.__pydantic_validator__.validate_json
         self._dump = model.__pydantic_serializer__.to_python
+        self._all = frozenset(self.schema.get("properties", {})) if _is_transparent(model) else None
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
@@ -47,6 +48,8 @@ class ModelInput:
             bound = self._validate(text, strict=True, extra="forbid")
         except ValidationError as error:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
+        if self._all is not None and len(raw) == len(self._all):
+            return Parsed(bound, raw)
         return Parsed(bound, self._dump(bound, mode="json", by_alias=True))
 
     def _explain(self, error: ErrorDetails) -> str:
@@ -60,6 +63,26 @@ class ModelInput:
             case _:
                 message = error["msg"]
                 return f"{place}: {message[0].lower()}{message[1:]}"
+
+
+_SAME_AS_JSON = {"str", "int", "bool", "enum", "literal", "none", "nullable", "default", "model-field", "model-fields"}
+_CHANGES_TEXT = {"strip_whitespace", "to_lower", "to_upper"}
+
+
+def _is_transparent(model: type[BaseModel]) -> bool:
+    """Whether accepted arguments are always written back as they came, so that dumping them again is idle work."""
+
+    def look(part: Any) -> bool:
+        if isinstance(part, dict) and "type" in part:
+            if part["type"] == "model":
+                return part["cls"] is model and look(part["schema"])
+            if part["type"] == "model-fields":
+                return all(look(field) for field in part["fields"].values())
+            changes = any(part.get(key) for key in _CHANGES_TEXT) or "serialization" in part
+            return part["type"] in _SAME_AS_JSON and not changes and ("schema" not in part or look(part["schema"]))
+        return False
+
+    return look(model.__pydantic_core_schema__)
 
 
 class SchemaInput:

@@ -31,7 +31,7 @@ from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.state import Account, Chain, State
-from interlock.values import Checkpoint, Head, Stored
+from interlock.values import Budget, Checkpoint, Head, Stored
 
 T = TypeVar("T")
 _PAGE = 2000
@@ -261,15 +261,20 @@ def _load_scope(connection: Connection, state: State, scope: str, *, lock: bool)
     if lock:
         connection.run(sql.OPEN_ACCOUNT, (scope,))
     read = sql.READ_ACCOUNT if lock else sql.READ_ACCOUNT.replace("{for_update}", "")
-    row = connection.one(read, (scope,))
-    if row is not None:
-        state.accounts[scope] = Account(calls=row[0], cost_micros=row[1], ms=row[2])
-    state.held[scope] = {
-        call: Reserve(
-            call=call, scope=scope, budget=budget, expires_us=expires, calls=calls, cost_micros=cost, ms=ms
+    row = connection.one(read, (scope,)) or (0, 0, 0)
+    account = state.accounts[scope] = Account(calls=row[0], cost_micros=row[1], ms=row[2])
+    for call, budget, expires, calls, cost, ms in connection.rows(sql.READ_HELD, (scope,)):
+        account.hold(
+            Reserve(
+                call=call,
+                scope=scope,
+                budget=Budget(id=budget, per=""),
+                expires_us=expires,
+                calls=calls,
+                cost_micros=cost,
+                ms=ms,
+            )
         )
-        for call, budget, expires, calls, cost, ms in connection.rows(sql.READ_HELD, (scope,))
-    }
     return state
 
 
@@ -281,7 +286,7 @@ def _save(connection: Connection, state: State) -> None:
         connection.run_many(sql.DROP_HELD, list(state.held_gone))
     if state.held_new:
         held = state.held_new.values()
-        rows_held = [(h.call, h.scope, h.budget, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
+        rows_held = [(h.call, h.scope, h.budget.id, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
         connection.run_many(sql.ADD_HELD, rows_held)
     if state.taken_buckets:
         connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in state.taken_buckets])

@@ -17,11 +17,48 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Account(msgspec.Struct):
-    """What a scope has spent."""
+    """What a scope has spent, and what is set aside in it."""
 
     calls: int = 0
     cost_micros: int = 0
     ms: int = 0
+    held: dict[str, Reserve] = {}
+    held_calls: int = 0
+    held_cost_micros: int = 0
+    held_ms: int = 0
+
+    def hold(self, item: Reserve) -> None:
+        """Set something aside."""
+        self.release(item.call)
+        self.held[item.call] = item
+        self.held_calls += item.calls
+        self.held_cost_micros += item.cost_micros
+        self.held_ms += item.ms
+
+    def release(self, call: str) -> bool:
+        """Give back what a call had set aside; whether it had."""
+        item = self.held.pop(call, None)
+        if item is None:
+            return False
+        self.held_calls -= item.calls
+        self.held_cost_micros -= item.cost_micros
+        self.held_ms -= item.ms
+        return True
+
+    def lacks(self, ask: Reserve) -> tuple[str, int, int, int] | None:
+        """What there is too little of: name, amount left, limit, amount asked for."""
+        limits = ask.budget
+        if limits.calls is not None and self.calls + self.held_calls + ask.calls > limits.calls:
+            return "calls", limits.calls - self.calls - self.held_calls, limits.calls, ask.calls
+        if limits.cost_micros is not None:
+            used = self.cost_micros + self.held_cost_micros
+            if used + ask.cost_micros > limits.cost_micros:
+                return "micro-dollars", limits.cost_micros - used, limits.cost_micros, ask.cost_micros
+        if limits.ms is not None:
+            used = self.ms + self.held_ms
+            if used + ask.ms > limits.ms:
+                return "milliseconds", limits.ms - used, limits.ms, ask.ms
+        return None
 
 
 class Chain(msgspec.Struct):
@@ -69,7 +106,6 @@ class State:
 
     def __init__(self) -> None:
         self.accounts: dict[str, Account] = {}
-        self.held: dict[str, dict[str, Reserve]] = {}
         self.buckets: dict[str, tuple[float, int]] = {}
         self.last_checkpoint = 0
         self.spent_scopes: set[str] = set()
@@ -79,15 +115,16 @@ class State:
         self.sealed: list[Checkpoint] = []
 
     def refusal(self, batch: Batch) -> Refused | None:
-        """Why the batch cannot land, or None; nothing is changed."""
+        """Why the batch cannot land, or None; nothing is changed but what has expired."""
         for transition in batch.transitions:
             refused = None
-            if isinstance(transition, Reserve):
-                refused = self._overspends(transition, batch.now_us)
-            elif isinstance(transition, Take):
-                refused = self._drained(transition, batch.now_us)
-            elif isinstance(transition, Seal) and transition.checkpoint.n != self.last_checkpoint + 1:
-                refused = Refused(kind="conflict", limit="checkpoint", message="another checkpoint was made meanwhile")
+            kind = type(transition)
+            if kind is Reserve:
+                refused = self._overspends(transition, batch.now_us)  # type: ignore[arg-type]
+            elif kind is Take:
+                refused = self._drained(transition, batch.now_us)  # type: ignore[arg-type]
+            elif kind is Seal:
+                refused = self._out_of_order(transition)  # type: ignore[arg-type]
             if refused is not None:
                 return refused
         return None
@@ -99,12 +136,11 @@ class State:
             match transition:
                 case Append():
                     appends.append(transition)
-                case Reserve():
-                    self._drop_expired(transition.scope, batch.now_us)
-                    self.held.setdefault(transition.scope, {})[transition.call] = transition
-                    self.held_new[transition.call, transition.scope] = transition
                 case Settle():
                     self._settle(transition)
+                case Reserve():
+                    self.account(transition.scope).hold(transition)
+                    self.held_new[transition.call, transition.scope] = transition
                 case Take():
                     tokens = _refilled(self.buckets.get(transition.bucket), transition, batch.now_us)
                     self.buckets[transition.bucket] = (tokens - 1.0, batch.now_us)
@@ -116,39 +152,48 @@ class State:
                     assert_never(transition)
         return appends
 
+    def account(self, scope: str) -> Account:
+        """The account of a scope, opened if need be."""
+        account = self.accounts.get(scope)
+        if account is None:
+            account = self.accounts[scope] = Account()
+        return account
+
     def forget_changes(self) -> None:
         """What had to be written back has been."""
-        self.spent_scopes.clear()
-        self.taken_buckets.clear()
-        self.held_new.clear()
-        self.held_gone.clear()
-        self.sealed.clear()
+        for changes in (self.spent_scopes, self.taken_buckets, self.held_new, self.held_gone, self.sealed):
+            if changes:
+                changes.clear()
 
     def spent(self, scope: str, now_us: int) -> Spent:
         """What a scope has used and what is set aside in it now."""
-        account = self.accounts.get(scope) or Account()
-        live = [held for held in self.held.get(scope, {}).values() if held.expires_us > now_us]
+        self._drop_expired(scope, now_us)
+        account = self.account(scope)
         return Spent(
             calls=account.calls,
             cost_micros=account.cost_micros,
             ms=account.ms,
-            reserved_calls=sum(held.calls for held in live),
-            reserved_cost_micros=sum(held.cost_micros for held in live),
-            reserved_ms=sum(held.ms for held in live),
+            reserved_calls=account.held_calls,
+            reserved_cost_micros=account.held_cost_micros,
+            reserved_ms=account.held_ms,
         )
 
     def _overspends(self, ask: Reserve, now_us: int) -> Refused | None:
-        now = self.spent(ask.scope, now_us)
-        for what, used, more, limit in (
-            ("calls", now.calls + now.reserved_calls, ask.calls, ask.limit_calls),
-            ("cost", now.cost_micros + now.reserved_cost_micros, ask.cost_micros, ask.limit_cost_micros),
-            ("milliseconds", now.ms + now.reserved_ms, ask.ms, ask.limit_ms),
-        ):
-            if limit is not None and used + more > limit:
-                left = max(0, limit - used)
-                message = f"budget {ask.budget!r} has {left} of {limit} {what} left, and this call needs {more}"
-                return Refused(kind="budget", limit=ask.budget, message=message)
-        return None
+        account = self.account(ask.scope)
+        if account.lacks(ask) is None:
+            return None
+        self._drop_expired(ask.scope, now_us)
+        lacking = account.lacks(ask)
+        if lacking is None:
+            return None
+        what, left, limit, more = lacking
+        message = f"budget {ask.budget.id!r} has {max(0, left)} of {limit} {what} left, and this call needs {more}"
+        return Refused(kind="budget", limit=ask.budget.id, message=message)
+
+    def _out_of_order(self, ask: Seal) -> Refused | None:
+        if ask.checkpoint.n == self.last_checkpoint + 1:
+            return None
+        return Refused(kind="conflict", limit="checkpoint", message="another checkpoint was made meanwhile")
 
     def _drained(self, ask: Take, now_us: int) -> Refused | None:
         tokens = _refilled(self.buckets.get(ask.bucket), ask, now_us)
@@ -159,21 +204,21 @@ class State:
         return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _settle(self, done: Settle) -> None:
-        if self.held.get(done.scope, {}).pop(done.call, None) is not None:
+        account = self.account(done.scope)
+        if account.release(done.call):
             self.held_gone.add((done.call, done.scope))
             self.held_new.pop((done.call, done.scope), None)
-        account = self.accounts.setdefault(done.scope, Account())
         account.calls += done.calls
         account.cost_micros += done.cost_micros
         account.ms += done.ms
         self.spent_scopes.add(done.scope)
 
     def _drop_expired(self, scope: str, now_us: int) -> None:
-        held = self.held.get(scope)
-        if held:
-            for call in [call for call, item in held.items() if item.expires_us <= now_us]:
-                del held[call]
-                self.held_gone.add((call, scope))
+        account = self.account(scope)
+        for call in [call for call, item in account.held.items() if item.expires_us <= now_us]:
+            account.release(call)
+            self.held_gone.add((call, scope))
+            self.held_new.pop((call, scope), None)
 
 
 def _refilled(held: tuple[float, int] | None, ask: Take, now_us: int) -> float:

@@ -1,0 +1,55 @@
+"""What the turn of a call has recorded so far, and the answer to a call that was made before."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.engine.stages import Ended, Repeated, Started, World, refused
+from interlock.errors import StoreError
+from interlock.ports import Query
+from interlock.schema import Reading, canonical
+from interlock.values import Call, Status, Stored
+
+
+async def recall(world: World, call: Call, started: Started) -> list[Stored] | Ended | None:
+    """The turn's records where anything depends on them, None where nothing does."""
+    if call.turn is None:
+        return None
+    tool = world.registry.get(call.tool)
+    if tool is None or (world.repeats == "allow" and not world.ruleset.rules(tool.name).needs_turn):
+        return None
+    try:
+        return [record async for record in world.store.records(Query(turn=call.turn))]
+    except StoreError as error:
+        reading = refused(Status.FAILED, "store_unavailable", str(error))
+        return Ended(call=call, started=started, tool=tool, reading=reading)
+
+
+async def answer(world: World, repeated: Repeated) -> Ended | None:
+    """The recorded answer; None if its payload was deleted, so that a read is simply made again."""
+    record, content = repeated.record, repeated.record.content()
+    value = content.value
+    if content.payload:
+        payload = await world.store.payload(record.id)
+        if payload is None:
+            return None
+        value = msgspec.json.decode(payload)["value"]
+    reading = Reading(
+        status=Status(record.status),
+        value=value,
+        text=canonical(value, max_bytes=2**62),
+        summary=content.summary,
+        snippets=content.snippets,
+        metadata=content.metadata,
+        confidence=content.result_confidence,
+        sources=content.sources,
+    )
+    return Ended(
+        call=repeated.call,
+        started=repeated.started,
+        tool=repeated.tool,
+        arguments=repeated.arguments,
+        verdict=content.verdict,
+        reading=reading,
+        repeats=record.id,
+    )
