@@ -71,6 +71,7 @@ def load_settings(
     origins = dict.fromkeys(Settings.__struct_fields__, "default")
     folder = path.parent if path.exists() else Path()
     if path.exists():
+        values = {key: _anchored(key, getattr(Settings(), key), folder) for key in ("store", "policy", "anchors")}
         for key, value in _from_file(path).items():
             values[key] = _anchored(key, value, folder)
             origins[key] = str(path)

@@ -1,7 +1,7 @@
 """Policy: rules in TOML, conditions in CEL, one pure decision."""
 
 from interlock.policy.cases import Case, CaseResult, load_cases, run_case
-from interlock.policy.decide import Facts, ToolRules, Traced, decide, trace
+from interlock.policy.decide import Facts, ToolRules, Traced, decide, judged, missing_grant, trace
 from interlock.policy.lint import Coverage, coverage, never_decides
 from interlock.policy.lists import ListSource
 from interlock.policy.load import load_policy, parse_policy
@@ -22,8 +22,10 @@ __all__ = [
     "compile_policy",
     "coverage",
     "decide",
+    "judged",
     "load_cases",
     "load_policy",
+    "missing_grant",
     "never_decides",
     "parse_policy",
     "run_case",

@@ -1,0 +1,64 @@
+"""`make demo`: a handful of governed calls, then the ledger and its verification."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from trails import TOOLS  # noqa: E402
+
+from interlock import Runtime  # noqa: E402
+from interlock.cli.call import show  # noqa: E402
+from interlock.cli.main import main as interlock  # noqa: E402
+
+CALLS: list[tuple[str, str, dict[str, Any], str]] = [
+    ("allowed", "classify_damage", {"trail_id": "waldo-lake-3536"}, "trail-assessor"),
+    ("arguments refused", "classify_damage", {"trail_id": "Waldo Lake", "seson": "winter"}, "trail-assessor"),
+    ("denied by a rule", "classify_damage", {"trail_id": "waldo-lake-3536", "season": "winter"}, "trail-assessor"),
+    ("no such tool", "clasify_damage", {"trail_id": "waldo-lake-3536"}, "trail-assessor"),
+    ("clamped", "search_reports", {"query": "waldo", "top_k": 500}, "trail-assessor"),
+    ("times out", "weather_history", {"station": "cedar-creek"}, "burn-analyst"),
+    ("retried", "burn_severity", {"fire": "cedar-creek-2022"}, "burn-analyst"),
+    ("waits for a person", "crew_contact", {"crew": "Hotshots", "phone": "555-0100"}, "coordinator"),
+    ("nothing on file", "classify_damage", {"trail_id": "betty-lake-3664"}, "trail-assessor"),
+]
+
+
+async def calls(folder: Path) -> None:
+    """Make the calls."""
+    out = Console(highlight=False)
+    runtime = Runtime.open(f"sqlite:///{folder / 'trails.db'}", policy=folder / "policy.toml", tools=TOOLS)
+    async with runtime:
+        for title, name, arguments, actor in CALLS:
+            out.rule(f"[bold]{title}[/]", align="left", style="dim")
+            out.print(f"[dim]{actor} →[/] {name} {arguments}")
+            show(await runtime.call(name, arguments, actor=actor))
+
+
+def main() -> int:
+    """Everything, in a folder of its own."""
+    logging.getLogger("interlock").setLevel(logging.CRITICAL)  # the outcomes are printed anyway
+    folder = Path(".demo")
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree(HERE, folder, ignore=shutil.ignore_patterns("__pycache__", "demo.py", "*.db*"))
+    asyncio.run(calls(folder))
+    config = ["--config", str(folder / "interlock.toml")]
+    code = 0
+    for command in (["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
+        Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
+        code = max(code, interlock([*command, *config]))
+    Console(highlight=False).print(f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]")
+    return code
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,6 @@
+"""`python -m interlock`."""
+
+from interlock.cli.main import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,19 @@
+"""Audit: reads records, checks their chain, signs where it ends. Nothing behaves differently without it."""
+
+from interlock.audit.checkpoints import anchor, read_anchors
+from interlock.audit.export import as_row, export_csv, export_jsonl
+from interlock.audit.keys import SigningKey, load_or_make_key, load_public_key
+from interlock.audit.verify import Report, verify
+
+__all__ = [
+    "Report",
+    "SigningKey",
+    "anchor",
+    "as_row",
+    "export_csv",
+    "export_jsonl",
+    "load_or_make_key",
+    "load_public_key",
+    "read_anchors",
+    "verify",
+]

@@ -1,0 +1,182 @@
+"""`interlock audit`: show, verify, export and anchor the ledger."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import re
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.markup import escape
+
+from interlock.audit import anchor, as_row, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
+from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of, table
+from interlock.errors import ConfigError
+from interlock.ports import Query, SystemClock
+from interlock.values import Status
+
+_AGO = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the commands."""
+    parser = commands.add_parser("audit", help="show, verify, export and anchor the ledger")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="records, newest first, or one with --id")
+    show.add_argument("--id", type=int, help="one record, whole")
+    show.add_argument("--newest", type=int, default=20, metavar="N", help="how many (default 20)")
+    _filters(show)
+    export = actions.add_parser("export", help="records as JSONL (verifiable with tools/verify_ledger.py) or CSV")
+    export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
+    export.add_argument("--out", metavar="FILE", help="where to (default: standard output)")
+    _filters(export)
+    check = actions.add_parser("verify", help="is the ledger what was written? (exit 1 if not)")
+    check.add_argument("--anchors", metavar="FILE", help="anchors to hold it against (default: the setting 'anchors')")
+    check.add_argument("--key", metavar="PEM", help="the key that must have signed (private or public)")
+    sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
+    sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
+    sign.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: made on first use)")
+    for action, run in ((show, _show), (export, _export), (check, _verify), (sign, _anchor)):
+        common(action)
+        action.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+
+
+def _filters(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--actor")
+    parser.add_argument("--tool")
+    parser.add_argument("--outcome", choices=[status.value for status in Status])
+    parser.add_argument("--turn")
+    parser.add_argument("--call")
+    parser.add_argument("--since", metavar="TIME", help="2026-01-31, 2026-01-31T12:00:00Z, or 2h ago as '2h'")
+    parser.add_argument("--before", metavar="TIME", help="likewise")
+
+
+def _query(given: argparse.Namespace, newest: int | None = None) -> Query:
+    return Query(
+        actor=given.actor,
+        tool=given.tool,
+        status=given.outcome,
+        turn=given.turn,
+        call=given.call,
+        since_us=_time(given.since),
+        before_us=_time(given.before),
+        newest=newest,
+    )
+
+
+def _time(text: str | None) -> int | None:
+    if text is None:
+        return None
+    ago = _AGO.fullmatch(text)
+    try:
+        if ago is not None:
+            moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        else:
+            moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{text!r} is not a time; write 2026-01-31, 2026-01-31T12:00:00Z or 2h") from None
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+async def _show(given: argparse.Namespace) -> int:
+    async with opened_store(settings_of(given).settings) as store:
+        if given.id is not None:
+            found = [record async for record in store.records(Query(after=given.id - 1, until=given.id))]
+            if not found:
+                raise ConfigError(f"there is no record {given.id}")
+            print_json(as_row(found[0]))
+            return 0
+        records = [record async for record in store.records(_query(given, given.newest))]
+    if given.json:
+        print_json([as_row(record) for record in records])
+        return 0
+    rows = table(f"{len(records)} records, newest first", ("id", "time", "actor", "tool", "outcome", "rule", "why"))
+    for record in records:
+        row = as_row(record)
+        why = row["message"] or row["summary"]
+        tries = f" [dim]×{row['attempts']}[/]" if row["attempts"] > 1 else ""
+        rows.add_row(
+            str(record.id),
+            row["time"][11:23],
+            escape(record.actor),
+            escape(record.tool),
+            coloured(record.status) + tries,
+            escape(row["rule"] or ""),
+            escape(why if len(why) <= 100 else why[:99] + "…"),
+        )
+    console().print(rows)
+    return 0
+
+
+async def _export(given: argparse.Namespace) -> int:
+    write = export_csv if given.format == "csv" else export_jsonl
+    async with opened_store(settings_of(given).settings) as store:
+        if given.out is None:
+            await write(store, _query(given), sys.stdout)
+            return 0
+        with Path(given.out).open("w", encoding="utf-8", newline="") as out:
+            count = await write(store, _query(given), out)
+    notes().print(f"{count} records written to {given.out}")
+    return 0
+
+
+async def _verify(given: argparse.Namespace) -> int:
+    settings = settings_of(given).settings
+    file = Path(given.anchors or settings.anchors)
+    if given.anchors is not None and not file.exists():
+        raise ConfigError(f"{file}: there are no anchors there")
+    anchors = read_anchors(file) if file.exists() else ()
+    key = key_file(settings, given.key)
+    public = load_public_key(key) if given.key is not None or key.exists() else None
+    started = time.perf_counter()
+    async with opened_store(settings) as store:
+        with notes().status("verifying") as status:
+            report = await verify(
+                store,
+                public_key=public,
+                anchors=anchors,
+                progress=lambda count: status.update(f"verifying: {count:,} records"),
+            )
+    took = time.perf_counter() - started
+    if given.json:
+        print_json({**msgspec.to_builtins(report), "intact": report.intact, "key": public})
+        return 0 if report.intact else 1
+    out = console()
+    for problem in report.problems:
+        out.print(f"[red]✗[/] {escape(problem)}")
+    mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {len(report.problems)} problems[/]"
+    out.print(f"{mark}: {report.records:,} records in {report.lanes} lane(s), {report.checkpoints} checkpoints, "
+              f"{report.anchors} anchors [dim]({took:.2f} s)[/]")  # fmt: skip
+    out.print(f"{report.unanchored:,} records are not yet anchored" + (" (interlock audit anchor)" if report.unanchored else ""))
+    if public is None and (report.checkpoints or report.anchors):
+        out.print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
+    return 0 if report.intact else 1
+
+
+async def _anchor(given: argparse.Namespace) -> int:
+    settings = settings_of(given).settings
+    key = load_or_make_key(key_file(settings, given.key))
+    async with opened_store(settings) as store:
+        checkpoint = await anchor(store, key, SystemClock())
+    line = msgspec.json.encode(checkpoint) + b"\n"
+    if given.out == "-":
+        sys.stdout.write(line.decode())
+        return 0
+    file = Path(given.out or settings.anchors)
+    with file.open("ab") as out:
+        out.write(line)
+        out.flush()
+        os.fsync(out.fileno())
+    if given.json:
+        print_json(checkpoint)
+    else:
+        console().print(f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {escape(str(file))}")
+        console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
+    return 0

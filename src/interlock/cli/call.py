@@ -1,0 +1,78 @@
+"""`interlock call`: one governed call from the shell."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+import msgspec
+from rich.markup import escape
+
+from interlock.cli.setting import coloured, console, load_tools, print_json, settings_of
+from interlock.errors import ConfigError
+from interlock.runtime import Runtime
+from interlock.values import Json, Mode, Outcome, Status
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "call",
+        help="make one governed call",
+        description="Make one call through the whole path and print its outcome. Exit 1 unless it is ok, no_data or"
+        " planned.",
+    )
+    parser.add_argument("tool", help="the tool's name")
+    parser.add_argument("arguments", nargs="?", default="{}", help="a JSON object, or - to read it from standard input")
+    parser.add_argument("--actor", default="cli", help="who calls (default: cli)")
+    parser.add_argument("--turn", help="the turn it belongs to")
+    parser.add_argument("--run", dest="run_id", help="the run it belongs to")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.APPLY.value)
+    common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Make the call."""
+    outcome = asyncio.run(_call(given, _arguments(given.arguments)))
+    if given.json:
+        print_json(outcome)
+    else:
+        show(outcome)
+    return 0 if outcome.status in (Status.OK, Status.NO_DATA, Status.PLANNED) else 1
+
+
+async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
+    loaded = settings_of(given)
+    settings = loaded.settings
+    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
+    async with runtime:
+        return await runtime.call(
+            given.tool, arguments, actor=given.actor, turn=given.turn, run=given.run_id, mode=given.mode
+        )
+
+
+def _arguments(text: str) -> Json:
+    try:
+        return msgspec.json.decode(sys.stdin.buffer.read() if text == "-" else text.encode())
+    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+        raise ConfigError(f"arguments are not JSON: {error}; write for example '{{\"id\": 1}}'") from None
+
+
+def show(outcome: Outcome) -> None:
+    """One outcome for people."""
+    out = console()
+    took = f"{outcome.duration_us / 1000:.1f} ms"
+    tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
+    out.print(f"{coloured(outcome.status.value)}  {outcome.tool}  [dim]{took}{tries}, record {outcome.record}[/]")
+    if outcome.verdict is not None:
+        out.print(f"  [dim]rule {escape(outcome.verdict.rule)}: {escape(outcome.verdict.reason)}[/]")
+        for item in outcome.verdict.rewrites:
+            before, after = escape(repr(item.before)), escape(repr(item.after))
+            out.print(f"  [blue]{item.field}[/]: {before} → {after} [dim](rule {escape(item.rule)})[/]")
+    if outcome.problem is not None:
+        out.print(f"  {escape(outcome.problem.error)}: {escape(outcome.problem.message)}")
+    if outcome.value is not None:
+        out.print(f"  {escape(msgspec.json.format(msgspec.json.encode(outcome.value), indent=2).decode())}")

@@ -1,0 +1,35 @@
+"""`interlock config`: every setting, its value, and where it came from."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import msgspec
+from rich.markup import escape
+
+from interlock.cli.setting import console, print_json, settings_of, table
+from interlock.config import HELP
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser("config", help="show the settings and where they came from")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    show = actions.add_parser("show", help="every setting, its value, and where it came from")
+    common(show)
+    show.set_defaults(run=_show)
+
+
+def _show(given: argparse.Namespace) -> int:
+    loaded = settings_of(given)
+    values: dict[str, Any] = msgspec.to_builtins(loaded.settings)
+    if given.json:
+        print_json({key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()})
+        return 0
+    rows = table("settings", ("setting", "value", "from", "what it is"))
+    for key, value in values.items():
+        shown = ", ".join(value) if isinstance(value, list) else str(value)
+        rows.add_row(key, escape(shown) or "–", escape(loaded.origins[key]), f"[dim]{escape(HELP[key])}[/]")
+    console().print(rows)
+    return 0

@@ -1,0 +1,69 @@
+"""`interlock`: parse, run one command, turn every error into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from interlock import __version__
+from interlock.cli import audit, call, config, metrics, policy, tools
+from interlock.cli.setting import add_common
+from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
+
+EPILOG = """\
+settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --store, --policy, --tools
+            (`interlock config show` prints every value and where it came from)
+
+exit codes: 0  done, and nothing is wrong
+            1  done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
+               a case fails, the ledger is not intact
+            2  the command or a setting is wrong
+            3  the store cannot be used
+
+examples:   interlock call classify_damage '{"trail_id": "waldo-lake-3536"}' --actor trail-assessor
+            interlock policy check
+            interlock audit show --outcome denied --newest 20
+            interlock audit verify
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    top = argparse.ArgumentParser(
+        prog="interlock",
+        description="Interlock stands between what a model proposes and what happens: every tool call takes one path,"
+        " contract → policy → budget → effect at most once → record.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"interlock {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for module in (call, tools, policy, audit, metrics, config):
+        module.register(commands, add_common)
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command."""
+    given = parser().parse_args(arguments)
+    try:
+        return int(given.run(given))
+    except PolicyError as error:
+        for problem in error.problems:
+            print(f"interlock: {problem}", file=sys.stderr)
+        return 1
+    except (ConfigError, ContractError) as error:
+        return _complain(error, 2)
+    except StoreError as error:
+        return _complain(error, 3)
+    except InterlockError as error:
+        return _complain(error, 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _complain(error: Exception, code: int) -> int:
+    print(f"interlock: {error}", file=sys.stderr)
+    return code

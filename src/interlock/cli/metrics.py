@@ -1,0 +1,58 @@
+"""`interlock metrics`: what the records add up to."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from rich.markup import escape
+
+from interlock.cli.setting import coloured, console, opened_store, print_json, settings_of, table
+from interlock.metrics import Metrics, exposition, fold
+from interlock.ports import Query
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the command."""
+    text = "counts by outcome, latency, retries and denials, per agent and tool, computed from the ledger"
+    parser = commands.add_parser("metrics", help="counts, latency, retries and denials", description=text)
+    parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
+    parser.add_argument("--actor", help="only this agent")
+    parser.add_argument("--tool", help="only this tool")
+    common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Fold the ledger and print."""
+    metrics = asyncio.run(_fold(given))
+    if given.prometheus:
+        sys.stdout.write(exposition(metrics))
+    elif given.json:
+        print_json(metrics)
+    else:
+        _show(metrics)
+    return 0
+
+
+async def _fold(given: argparse.Namespace) -> Metrics:
+    async with opened_store(settings_of(given).settings) as store:
+        return await fold(store.records(Query(actor=given.actor, tool=given.tool)))
+
+
+def _show(metrics: Metrics) -> None:
+    columns = ("agent", "tool", "calls", "p50/p90/p99 ms", "retries", "cost", "outcomes")
+    rows = table("calls", columns)
+    for line in metrics.lines:
+        outcomes = "  ".join(f"{coloured(status)} {count}" for status, count in line.outcomes.items())
+        times = "/".join(f"{ms:.1f}" for ms in (line.p50_ms, line.p90_ms, line.p99_ms))
+        cost = f"${line.cost_usd:.4f}" if line.cost_usd else "–"
+        rows.add_row(escape(line.actor), escape(line.tool), str(line.calls), times, str(line.retries), cost, outcomes)
+    console().print(rows)
+    if metrics.denials:
+        denials = table("\ndenials", ("rule", "calls"))
+        for rule, count in metrics.denials.items():
+            denials.add_row(escape(rule), str(count))
+        console().print(denials)

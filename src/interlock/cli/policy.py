@@ -1,0 +1,138 @@
+"""`interlock policy`: check, coverage, test, explain."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.markup import escape
+
+from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, table
+from interlock.errors import ConfigError
+from interlock.policy import Facts, coverage, judged, load_cases, missing_grant, never_decides, run_case, trace
+from interlock.schema import Refusal
+from interlock.values import Call, Mode, TurnView, Value
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the commands."""
+    parser = commands.add_parser("policy", help="check, cover, test and explain the rules")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for name, run, text in (
+        ("check", _check, "refuse unknown tools, fields and keys, and rules that can never decide (exit 1)"),
+        ("coverage", _coverage, "which registered tool has no decision (exit 1 if any)"),
+    ):
+        action = actions.add_parser(name, help=text, description=text)
+        common(action)
+        action.set_defaults(run=run)
+    cases = actions.add_parser("test", help="run the cases in a file against the rules (exit 1 if one differs)")
+    cases.add_argument("file", help="TOML with [[case]] tables; see docs/policy.md")
+    common(cases)
+    cases.set_defaults(run=_test)
+    explain = actions.add_parser("explain", help="what each rule says about one call, without making it")
+    explain.add_argument("call", help='JSON file: {"tool": …, "arguments": {…}, "actor": …, "mode": …, "turn": {…}}')
+    common(explain)
+    explain.set_defaults(run=_explain)
+
+
+def _check(given: argparse.Namespace) -> int:
+    loaded = settings_of(given)
+    ruleset, tools = load_ruleset(loaded)
+    idle = never_decides(ruleset, tuple(tools))
+    if given.json:
+        print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), "never_decide": idle})
+    elif idle:
+        for problem in idle:
+            console().print(f"[yellow]✗[/] {escape(problem)}")
+    else:
+        count = len(ruleset.policy.rules)
+        console().print(f"[green]✓[/] {escape(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide")
+    return 1 if idle else 0
+
+
+def _coverage(given: argparse.Namespace) -> int:
+    ruleset, tools = load_ruleset(settings_of(given))
+    lines = coverage(ruleset, tuple(tools))
+    bare = [line.tool for line in lines if not line.decided]
+    if given.json:
+        print_json({"tools": lines, "without_decision": bare})
+        return 1 if bare else 0
+    rows = table("rules that decide", ("tool", "allow", "deny", "review", "clamp", ""))
+    for line in lines:
+        mark = "[green]✓[/]" if line.decided else "[yellow]✗ no rule: every call is denied[/]"
+        rows.add_row(line.tool, *(str(n) for n in (line.allow, line.deny, line.review, line.clamp)), mark)
+    console().print(rows)
+    return 1 if bare else 0
+
+
+def _test(given: argparse.Namespace) -> int:
+    ruleset, tools = load_ruleset(settings_of(given))
+    results = [run_case(case, ruleset, tools) for case in load_cases(given.file)]
+    failed = [result for result in results if result.differences]
+    if given.json:
+        print_json({"cases": len(results), "failed": failed})
+        return 1 if failed else 0
+    out = console()
+    for result in results:
+        mark = "[yellow]✗[/]" if result.differences else "[green]✓[/]"
+        out.print(f"{mark} {escape(result.case.name)}: {coloured(result.verdict)} [dim](rule {escape(result.rule)})[/]")
+        for difference in result.differences:
+            out.print(f"    {escape(difference)}")
+    out.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+class _Proposed(Value):
+    tool: str
+    arguments: dict[str, Any] = {}
+    actor: str = "anyone"
+    principal: str = "anyone"
+    mode: Mode = Mode.APPLY
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+    turn: TurnView = TurnView()
+
+
+def _explain(given: argparse.Namespace) -> int:
+    ruleset, tools = load_ruleset(settings_of(given))
+    try:
+        proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=_Proposed)
+    except OSError as error:
+        raise ConfigError(f"{given.call}: cannot be read: {error.strerror}") from None
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{given.call}: not a call: {error}") from None
+    tool = tools.get(proposed.tool)
+    if tool is None:
+        raise ConfigError(f"there is no tool {proposed.tool!r}; tools are {', '.join(sorted(tools))}")
+    out = console()
+    try:
+        parsed = tool.input.parse(proposed.arguments)
+    except Refusal as refusal:
+        out.print(f"{coloured('deny')} by contract: {escape(str(refusal))}")
+        return 1
+    call = Call(call_id="explain", tool=tool.name, arguments=proposed.arguments, actor=proposed.actor,
+                principal=proposed.principal, mode=proposed.mode, evidence=proposed.evidence,
+                confidence=proposed.confidence)  # fmt: skip
+    grant = ruleset.grant(proposed.actor)
+    facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=proposed.turn)
+    missing = missing_grant(tool, grant, proposed.mode)
+    rules = ruleset.rules(tool.name)
+    verdict, arguments = judged(rules, facts)
+    if given.json:
+        print_json({"verdict": verdict, "grant": missing, "arguments": arguments, "rules": trace(rules, facts)})
+        return 0
+    rows = table(f"{tool.name} by {proposed.actor}", ("", "rule", "says", "when"))
+    for item in trace(rules, facts):
+        mark = "[red]error[/]" if item.error else "[green]●[/]" if item.matched else "[dim]○[/]"
+        says = item.rule.decision.value if item.rule.decision else "clamp"
+        rows.add_row(mark, escape(item.rule.id), coloured(says), escape(item.error or item.rule.when or "always"))
+    out.print(rows)
+    for change in verdict.rewrites:
+        out.print(f"[blue]{change.field}[/]: {escape(repr(change.before))} → {escape(repr(change.after))}")
+    if missing is not None:
+        out.print(f"{coloured('deny')} by grant: {escape(missing)}")
+        return 0
+    out.print(f"{coloured(verdict.decision.value)} by rule {escape(verdict.rule)}: {escape(verdict.reason)}")
+    return 0

@@ -1,0 +1,125 @@
+"""What every command starts from: settings, tools, policy, store; and how it prints."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from rich.console import Console
+from rich.table import Table
+
+from interlock.config import Loaded, Settings, default_key_file, load_settings
+from interlock.errors import ConfigError
+from interlock.policy import Ruleset, compile_policy, load_policy
+from interlock.ports import Store
+from interlock.schema import Tool
+from interlock.stores import open_store
+
+COLOURS = {
+    "ok": "green",
+    "no_data": "cyan",
+    "planned": "cyan",
+    "failed": "red",
+    "denied": "yellow",
+    "parked": "magenta",
+    "unknown": "bold red",
+    "allow": "green",
+    "deny": "yellow",
+    "review": "magenta",
+}
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Options that every command takes."""
+    group = parser.add_argument_group("settings")
+    group.add_argument("--config", metavar="FILE", help="settings file (default: interlock.toml, if there is one)")
+    group.add_argument("--store", metavar="URL", help="memory://, sqlite:///FILE or postgresql://…")
+    group.add_argument("--policy", metavar="FILE", help="the policy")
+    group.add_argument("--tools", metavar="MODULE:NAME", action="append", help="where tools are found (repeatable)")
+    parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+
+
+def settings_of(given: argparse.Namespace) -> Loaded:
+    """The settings for one command."""
+    named = {"store": given.store, "policy": given.policy, "tools": tuple(given.tools) if given.tools else None}
+    return load_settings(given.config, given=named)
+
+
+def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
+    """Import the tools that the settings name."""
+    folder = str(loaded.folder.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    found: list[Tool] = []
+    for name in loaded.settings.tools:
+        module, _, attribute = name.partition(":")
+        try:
+            value = getattr(importlib.import_module(module), attribute or "TOOLS")
+        except (ImportError, AttributeError) as error:
+            raise ConfigError(f"tools: {name!r} cannot be imported: {error}; write module:NAME") from None
+        found.extend([value] if isinstance(value, Tool) else value)
+    return tuple(found)
+
+
+def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
+    """The compiled policy and the tools by name."""
+    tools = load_tools(loaded)
+    if not tools:
+        raise ConfigError('no tools are known; set tools = ["module:TOOLS"] in interlock.toml, or pass --tools')
+    return compile_policy(load_policy(loaded.settings.policy), tools), {tool.name: tool for tool in tools}
+
+
+@asynccontextmanager
+async def opened_store(settings: Settings) -> AsyncIterator[Store]:
+    """The store that the settings name; a file that is not there is not made just to look into it."""
+    if settings.store.startswith("sqlite:///"):
+        path = Path(settings.store.removeprefix("sqlite:///").partition("?")[0])
+        if not path.exists():
+            raise ConfigError(f"{path}: there is no ledger yet; make a call first, or name another with --store")
+    store = open_store(settings.store, busy_s=settings.busy_s)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def key_file(settings: Settings, given: str | None) -> Path:
+    """The file of the signing key."""
+    return Path(given or settings.audit_key or default_key_file()).expanduser()
+
+
+def console() -> Console:
+    """Where results go."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+def notes() -> Console:
+    """Where progress and remarks go, so that results can be piped."""
+    return Console(stderr=True, highlight=False)
+
+
+def table(title: str, columns: Iterable[str]) -> Table:
+    """A table in the house style: names stay whole, the last column takes what room is left."""
+    made = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    *names, last = columns
+    for column in names:
+        made.add_column(column, no_wrap=True)
+    made.add_column(last, overflow="fold")
+    return made
+
+
+def coloured(text: str) -> str:
+    """A status or decision in its colour."""
+    colour = COLOURS.get(text)
+    return f"[{colour}]{text}[/]" if colour else text
+
+
+def print_json(value: Any) -> None:
+    """One JSON document."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
