@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
+from interlock.errors import ConfigError
 from interlock.engine import Engine, Gate, NoJournal, Observer, ReadJournal, World, keyed_digest
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
@@ -96,6 +97,7 @@ class Runtime:
         given: dict[str, Any] = dict(details)
         if "mode" in given:
             given["mode"] = Mode(given["mode"])
+        _refuse_odd_names(tool, actor, given)
         call = Call(
             call_id=given.pop("call_id", None) or self._world.ids.new(),
             tool=tool,
@@ -133,3 +135,10 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _refuse_odd_names(tool: str, actor: str, details: dict[str, Any]) -> None:
+    """Names come from the application, not from a model: one that cannot be written down is the caller's error."""
+    for name in (tool, actor, *details.values(), *details.get("evidence", ())):
+        if isinstance(name, str) and ("\0" in name or not name.isprintable() or not name):
+            raise ConfigError(f"{name!r} cannot be the name of an actor, tool, turn or call: use printable text")

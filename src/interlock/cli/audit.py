@@ -16,10 +16,10 @@ import msgspec
 from rich.markup import escape
 
 from interlock.audit import anchor, as_row, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
-from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of, table
+from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
-from interlock.values import Status
+from interlock.values import Status, Stored
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -97,22 +97,28 @@ async def _show(given: argparse.Namespace) -> int:
     if given.json:
         print_json([as_row(record) for record in records])
         return 0
-    rows = table(f"{len(records)} records, newest first", ("id", "time", "actor", "tool", "outcome", "rule", "why"))
-    for record in records:
-        row = as_row(record)
-        why = row["message"] or row["summary"]
-        tries = f" [dim]×{row['attempts']}[/]" if row["attempts"] > 1 else ""
-        rows.add_row(
-            str(record.id),
-            row["time"][11:23],
-            escape(record.actor),
-            escape(record.tool),
-            coloured(record.status) + tries,
-            escape(row["rule"] or ""),
-            escape(why if len(why) <= 100 else why[:99] + "…"),
-        )
-    console().print(rows)
+    _print(records)
     return 0
+
+
+def _print(records: list[Stored]) -> None:
+    """Two lines for each record: who did what and how it ended, then why."""
+    out, rows = console(), [as_row(record) for record in records]
+    out.print(f"[bold]{len(rows)} records, newest first[/]")
+    columns = ("id", "actor", "tool")
+    width = {key: max((len(str(row[key])) for row in rows), default=0) for key in columns}
+    for row in rows:
+        number, actor, tool = (escape(str(row[key]).ljust(width[key])) for key in columns)
+        tries = f" ×{row['attempts']}" if row["attempts"] > 1 else ""
+        out.print(
+            f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {coloured(row['outcome'])}{tries}"
+            f"  [dim]{escape(row['rule'] or '')}[/]",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        why = str(row["message"] or row["summary"])
+        indent = " " * (width["id"] + 2)
+        out.print(f"{indent}[dim]{escape(why)}[/]", no_wrap=True, overflow="ellipsis")
 
 
 async def _export(given: argparse.Namespace) -> int:

@@ -16,6 +16,9 @@ from interlock.runtime import Runtime
 from interlock.values import Json, Mode, Outcome, Status
 
 
+_ONE_LINE = 100
+
+
 def register(commands: Any, common: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
@@ -72,7 +75,10 @@ def show(outcome: Outcome) -> None:
         for item in outcome.verdict.rewrites:
             before, after = escape(repr(item.before)), escape(repr(item.after))
             out.print(f"  [blue]{item.field}[/]: {before} → {after} [dim](rule {escape(item.rule)})[/]")
-    if outcome.problem is not None:
+    if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
         out.print(f"  {escape(outcome.problem.error)}: {escape(outcome.problem.message)}")
     if outcome.value is not None:
-        out.print(f"  {escape(msgspec.json.format(msgspec.json.encode(outcome.value), indent=2).decode())}")
+        text = msgspec.json.encode(outcome.value)
+        if len(text) > _ONE_LINE:
+            text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
+        out.print(f"  {escape(text.decode())}")

@@ -96,7 +96,7 @@ def key_file(settings: Settings, given: str | None) -> Path:
 
 def console() -> Console:
     """Where results go."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return Console(highlight=False)
 
 
 def notes() -> Console:
@@ -105,12 +105,12 @@ def notes() -> Console:
 
 
 def table(title: str, columns: Iterable[str]) -> Table:
-    """A table in the house style: names stay whole, the last column takes what room is left."""
+    """A table in the house style: names stay whole while there is room, the last column takes what is left."""
     made = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     *names, last = columns
     for column in names:
         made.add_column(column, no_wrap=True)
-    made.add_column(last, overflow="fold")
+    made.add_column(last, overflow="fold", min_width=24)
     return made
 
 

@@ -84,12 +84,13 @@ class Vocabulary:
         return f"{found[2]} (column {found[1]})" if found else message.removesuffix("[INVALID_ARGUMENT]").strip()
 
     def _unknown(self, name: str) -> str:
-        known = [*self.variables, *FUNCTIONS]
-        close = nearest(name, known, 1)
         if name.startswith("args."):
-            fields = ", ".join(key.removeprefix("args.") for key in self.variables if key.startswith("args."))
-            way_out = f"did you mean {close[0]!r}?" if close else f"its parameters are {fields or '(none)'}"
-            return f"the tool has no parameter {name.removeprefix('args.')!r}; {way_out}"
+            fields = [key.removeprefix("args.") for key in self.variables if key.startswith("args.")]
+            wrong = name.removeprefix("args.")
+            close = nearest(wrong, fields, 1)
+            way_out = f"did you mean 'args.{close[0]}'?" if close else f"its parameters are {', '.join(fields) or '(none)'}"
+            return f"the tool has no parameter {wrong!r}; {way_out}"
+        close = nearest(name, [*self.variables, *FUNCTIONS], 1)
         return f"unknown name {name!r}; " + (f"did you mean {close[0]!r}?" if close else "see docs/policy.md")
 
     def _check_lists(self, text: str) -> None:

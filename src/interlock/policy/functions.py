@@ -32,20 +32,24 @@ def extensions() -> list[Any]:
 
 def declarations(listed: Callable[[str, str], bool]) -> list[Any]:
     """The functions, with the policy's own named lists behind `listed`."""
-    text, truth, dyn = cel.Type.STRING, cel.Type.BOOL, cel.Type.DYN
+    text, truth = cel.Type.STRING, cel.Type.BOOL
     return [
         _declare("url_scheme", text, [text], lambda url: split_url(url)[0]),
         _declare("url_host", text, [text], lambda url: split_url(url)[1]),
         _declare("public_url", truth, [text], _public_url),
         _declare("host_in", truth, [text, _TEXTS], _host_in),
         _declare("path_within", truth, [text, _TEXTS], path_within),
-        _declare("recipients_in", truth, [dyn, _TEXTS, _TEXTS], _recipients_in),
+        _declare("recipients_in", truth, [_TEXTS, _TEXTS, _TEXTS], _recipients_in, [text, _TEXTS, _TEXTS]),
         _declare("listed", truth, [text, text], listed),
     ]
 
 
-def _declare(name: str, returns: Any, takes: list[Any], body: Callable[..., Any]) -> Any:
-    return cel.FunctionDecl(name, [cel.Overload(f"interlock_{name}", returns, takes, False, body)])
+def _declare(name: str, returns: Any, takes: list[Any], body: Callable[..., Any], *others: list[Any]) -> Any:
+    overloads = [
+        cel.Overload(f"interlock_{name}_{index}", returns, taken, False, body)
+        for index, taken in enumerate((takes, *others))
+    ]
+    return cel.FunctionDecl(name, overloads)
 
 
 def _public_url(url: str) -> bool:
@@ -57,34 +61,27 @@ def _public_url(url: str) -> bool:
 
 def _host_in(url: str, hosts: list[str]) -> bool:
     host = split_url(url)[1]
-    return any(host_matches(host, allowed) for allowed in _plain(hosts))
+    return any(host_matches(host, allowed) for allowed in hosts)
 
 
 def path_within(path: str, roots: list[str]) -> bool:
     """Whether a path, with links and '..' followed, is a root or below it."""
-    if "\0" in path or path.startswith("~"):
+    if path.startswith("~"):
         return False
     real = os.path.realpath(path)
-    return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in map(os.path.realpath, _plain(roots)))
+    return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in map(os.path.realpath, roots))
 
 
-def _recipients_in(given: Any, domains: list[str], people: list[str]) -> bool:
-    addresses = [given] if isinstance(given, str) else _plain(given)
-    allowed_domains = {domain.lower() for domain in _plain(domains)}
-    allowed_people = {person.lower() for person in _plain(people)}
+def _recipients_in(given: str | list[str], domains: list[str], people: list[str]) -> bool:
+    addresses = [given] if isinstance(given, str) else given
+    allowed_domains = {domain.lower() for domain in domains}
+    allowed_people = {person.lower() for person in people}
     return bool(addresses) and all(_recipient(item, allowed_domains, allowed_people) for item in addresses)
 
 
 def _recipient(text: str, domains: set[str], people: set[str]) -> bool:
     if any(character in text for character in "\r\n,;"):
         return False
-    address = parseaddr(text, strict=True)[1].lower() if _STRICT else parseaddr(text)[1].lower()
+    address = parseaddr(text)[1].lower()
     name, at, domain = address.rpartition("@")
     return bool(name and at) and "@" not in name and (address in people or domain in domains)
-
-
-def _plain(values: Any) -> list[str]:
-    return [value if isinstance(value, str) else str(value.value()) for value in values]
-
-
-_STRICT = "strict" in (parseaddr.__kwdefaults__ or {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -50,15 +51,32 @@ class Output:
         self._validate = adapter.validator.validate_python
         self._dump = adapter.serializer.to_python
 
-    def to_json(self, value: Any) -> Json:
-        """The value as JSON, checked against the type; `Refusal` if it is not what the tool promised."""
+    def read(self, value: Any) -> tuple[Json, bytes]:
+        """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
         try:
-            return self._dump(self._validate(value), mode="json", warnings="error")
+            checked = self._validate(value)
+            plain = self._dump(checked, mode="json", warnings="error")
+            text = canonical(plain, max_bytes=2**62)
+            if b"null" in text:
+                _refuse_lost_numbers(self._dump(checked, mode="python"))
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
             raise Refusal(*(f"{'.'.join(map(str, e['loc'])) or 'result'}: {e['msg']}" for e in found)) from None
         except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as error:
             raise Refusal(f"result: cannot be written as JSON ({error})") from None
+        return plain, text
+
+
+def _refuse_lost_numbers(value: Any) -> None:
+    """JSON has no NaN: where a number would silently become null, the result is refused instead."""
+    if isinstance(value, float) and not isfinite(value):
+        raise Refusal(f"result: {value} is not a JSON number")
+    if isinstance(value, dict):
+        for item in value.values():
+            _refuse_lost_numbers(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            _refuse_lost_numbers(item)
 
 
 def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int) -> Reading:
@@ -68,8 +86,7 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     try:
         if (result is not None and result.no_data) or (_is_empty(value) and not nothing_is_ok):
             return _nothing(result or Result())
-        plain = output.to_json(value)
-        text = canonical(plain, max_bytes=2**62)
+        plain, text = output.read(value)
         failure = _in_band_failure(plain)
         if failure is None and result is not None and result.metadata:
             canonical(result.metadata)

