@@ -21,6 +21,9 @@ from interlock.stores import open_store
 from interlock.values import Call, Effect, Json, Mode, Outcome
 
 
+_LONGEST_NAME = 200
+
+
 class CallDetails(TypedDict, total=False):
     """What a caller may say beside tool, arguments and actor."""
 
@@ -97,10 +100,10 @@ class Runtime:
         given: dict[str, Any] = dict(details)
         if "mode" in given:
             given["mode"] = Mode(given["mode"])
-        _refuse_odd_names(tool, actor, given)
+        _refuse_odd_names(actor, given)
         call = Call(
             call_id=given.pop("call_id", None) or self._world.ids.new(),
-            tool=tool,
+            tool=tool if tool.isprintable() and len(tool) <= _LONGEST_NAME else ascii(tool)[:_LONGEST_NAME],
             arguments=arguments,
             actor=actor,
             principal=given.pop("principal", None) or self._principal,
@@ -137,8 +140,8 @@ class Runtime:
         await self.close()
 
 
-def _refuse_odd_names(tool: str, actor: str, details: dict[str, Any]) -> None:
+def _refuse_odd_names(actor: str, details: dict[str, Any]) -> None:
     """Names come from the application, not from a model: one that cannot be written down is the caller's error."""
-    for name in (tool, actor, *details.values(), *details.get("evidence", ())):
+    for name in (actor, *details.values(), *details.get("evidence", ())):
         if isinstance(name, str) and ("\0" in name or not name.isprintable() or not name):
-            raise ConfigError(f"{name!r} cannot be the name of an actor, tool, turn or call: use printable text")
+            raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")

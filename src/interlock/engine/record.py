@@ -88,7 +88,9 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
 
 def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes]:
     """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it."""
-    reading, redactor = ended.reading, Redactor(ended.tool.redact if ended.tool is not None else _NO_FIELDS)
+    reading, fields = ended.reading, ended.tool.redact if ended.tool is not None else _NO_FIELDS
+    before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
+    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before)
     arguments, value = redactor.value(ended.arguments), redactor.value(reading.value)
     if len(reading.text) > world.record_bytes:
         value = {"omitted_bytes": len(reading.text)}

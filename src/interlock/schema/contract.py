@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, get_type_hints
 
@@ -131,7 +132,7 @@ def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Ca
     def decorate(function: Callable[..., Any]) -> Tool:
         called = name or function.__name__
         _refuse_generators(function, called)
-        hints, defaults, context_name = _signature(function, called)
+        hints, defaults, context_name = _signature(function, called, sys._getframe(1).f_locals)
         model, aliases = _model(called, hints, defaults)
         return _build(
             called,
@@ -199,9 +200,12 @@ def _refuse_generators(function: Callable[..., Any], name: str) -> None:
         raise ContractError(f"{name}: generator tools are refused; return one whole value")
 
 
-def _signature(function: Callable[..., Any], name: str) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+def _signature(
+    function: Callable[..., Any], name: str, around: dict[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], str | None]:
+    """Annotations, defaults, and the parameter that takes the context; names are looked up where it is decorated."""
     try:
-        hints = get_type_hints(function, include_extras=True)
+        hints = get_type_hints(function, localns=around, include_extras=True)
     except NameError as error:
         raise ContractError(f"{name}: an annotation cannot be resolved: {error}") from None
     defaults: dict[str, Any] = {}

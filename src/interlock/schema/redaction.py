@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from interlock.values import Json
 
 MARK = "[redacted]"
@@ -9,42 +11,47 @@ _SHORTEST = 3
 
 
 class Redactor:
-    """Replaces the values of named fields, then the same values wherever they turn up in text."""
+    """Knows the values of the named fields in some documents, and takes them out wherever they turn up."""
 
-    def __init__(self, fields: frozenset[str]) -> None:
+    def __init__(self, fields: frozenset[str], *documents: Json) -> None:
         self._fields = fields
-        self._seen: set[str] = set()
+        found = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
+        self._known = sorted(found, key=len, reverse=True)
 
     def value(self, value: Json) -> Json:
-        """A copy in which the named fields are marks."""
+        """A copy in which the named fields are marks, and so are their values in any text."""
         if isinstance(value, dict):
-            return {key: self._mark(item) if key in self._fields else self.value(item) for key, item in value.items()}
+            return {self.text(k): MARK if k in self._fields else self.value(v) for k, v in value.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value]
-        return value
+        return self.text(value) if isinstance(value, str) else value
 
     def field(self, name: str, value: Json) -> Json:
         """The value of one named (dotted) field, or its mark."""
-        return self._mark(value) if self._fields.intersection(name.split(".")) else self.value(value)
+        return MARK if self._fields.intersection(name.split(".")) else self.value(value)
 
     def text(self, text: str) -> str:
-        """The text without any value that was marked so far."""
-        for secret in sorted(self._seen, key=len, reverse=True):
+        """The text without any value of a named field."""
+        for secret in self._known:
             text = text.replace(secret, MARK)
         return text
 
-    def _mark(self, value: Json) -> str:
-        match value:
-            case str() if len(value) >= _SHORTEST:
-                self._seen.add(value)
-            case bool() | None:
-                pass
-            case int() | float() if len(str(value)) >= _SHORTEST:
-                self._seen.add(str(value))
-            case list():
-                for item in value:
-                    self._mark(item)
-            case dict():
-                for item in value.values():
-                    self._mark(item)
-        return MARK
+    def _secrets(self, value: Json) -> Iterator[str]:
+        if isinstance(value, dict):
+            for key, item in value.items():
+                yield from _texts(item) if key in self._fields else self._secrets(item)
+        elif isinstance(value, list):
+            for item in value:
+                yield from self._secrets(item)
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Every text and number inside a value, as it would be written."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)
