@@ -62,9 +62,9 @@ def digest_of(checkpoint: Checkpoint) -> str:
 def read_anchors(file: Path) -> tuple[Checkpoint, ...]:
     """The checkpoints that were exported to a file, oldest first."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_bytes().splitlines()
         return tuple(msgspec.json.decode(line, type=Checkpoint) for line in lines if line.strip())
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except msgspec.DecodeError as error:
         raise ConfigError(f"{file}: not a file of anchors: {error}") from None
