@@ -1,0 +1,180 @@
+"""The shape of the code: layers, cycles, sizes, public names, no hidden state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import interlock
+
+SOURCE = Path(__file__).parent.parent / "src" / "interlock"
+
+# The layers of docs/architecture.md, from the bottom. Imports point down only.
+LAYERS: tuple[frozenset[str], ...] = (
+    frozenset({"values", "errors", "addresses", "ports"}),
+    frozenset({"schema", "registry", "policy", "budget", "resilience", "egress", "audit", "metrics", "stores", "config"}),
+    frozenset(),  # changes, review
+    frozenset({"engine"}),
+    frozenset(),  # turn, modes, operations
+    frozenset({"runtime"}),
+    frozenset({"cli", "testing", "__init__", "__main__"}),
+)
+# The few edges allowed inside a layer.
+SIDEWAYS = {
+    ("ports", "values"),
+    ("registry", "schema"),
+    ("policy", "schema"),
+    ("budget", "schema"),
+    ("resilience", "schema"),
+    ("config", "schema"),
+    ("cli", "__init__"),
+    ("__main__", "cli"),
+}
+STATE_ALLOWED: dict[str, str] = {}  # file -> why it may hold a ContextVar or a global
+
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def unit(file: Path) -> str:
+    """The room a file belongs to: a package or a top-level module."""
+    relative = file.relative_to(SOURCE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def module(file: Path) -> str:
+    parts = ("interlock", *file.relative_to(SOURCE).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(file: Path) -> Iterator[tuple[str, int]]:
+    """Every module of ours that a file imports anywhere: in functions and under TYPE_CHECKING too."""
+    known = {module(other) for other in FILES}
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "interlock":
+                    yield alias.name, node.lineno
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file}:{node.lineno}: write imports out in full"
+            if node.module and node.module.split(".")[0] == "interlock":
+                for alias in node.names:
+                    whole = f"{node.module}.{alias.name}"
+                    yield whole if whole in known else node.module, node.lineno
+
+
+def layer(name: str) -> int:
+    found = [number for number, names in enumerate(LAYERS) if name in names]
+    assert len(found) == 1, f"{name} is in no layer (or in several): add it to docs/architecture.md and here"
+    return found[0]
+
+
+def test_every_room_has_a_layer() -> None:
+    for name in {unit(file) for file in FILES}:
+        assert layer(name) >= 0
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for file in FILES:
+        for target, line in imports(file):
+            here = unit(file)
+            there = target.split(".")[1] if "." in target else "__init__"
+            if here == there or here == "__init__":
+                continue
+            if layer(there) >= layer(here) and (here, there) not in SIDEWAYS:
+                wrong.append(f"{file.relative_to(SOURCE)}:{line}: {here} imports {there}")
+    assert wrong == []
+
+
+def test_the_sideways_edges_are_all_used() -> None:
+    used = {(unit(f), t.split(".")[1] if "." in t else "__init__") for f in FILES for t, _ in imports(f)}
+    assert SIDEWAYS <= used
+
+
+def test_there_are_no_cycles() -> None:
+    graph = {module(file): {target for target, _line in imports(file)} - {module(file)} for file in FILES}
+    graph = {name: {target for target in targets if not name.startswith(f"{target}.")} for name, targets in graph.items()}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(f"import cycle: {' -> '.join(error.args[1])}")
+
+
+def test_files_are_short() -> None:
+    long = {str(f.relative_to(SOURCE)): n for f in FILES if (n := len(f.read_text().splitlines())) > 400}
+    assert long == {}
+
+
+def test_functions_are_short() -> None:
+    long = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno + 1
+                if lines > 50:
+                    long.append(f"{file.relative_to(SOURCE)}:{node.lineno}: {node.name} has {lines} lines")
+    assert long == []
+
+
+def test_no_hidden_state() -> None:
+    found = []
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            name = getattr(node, "id", None) or getattr(node, "attr", None)
+            if isinstance(node, ast.Global) or name in ("ContextVar", "contextvars"):
+                found.append(str(file.relative_to(SOURCE)))
+    assert set(found) == set(STATE_ALLOWED)
+
+
+def test_ports_are_small() -> None:
+    tree = ast.parse((SOURCE / "ports.py").read_text())
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in node.bases):
+            operations = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+            assert len(operations) <= 12, (node.name, operations)
+
+
+PUBLIC = [
+    "ConfigError", "Context", "ContractError", "Effect", "InterlockError", "Limits", "Mode", "Outcome", "Permanent",
+    "PolicyError", "Result", "RetryRule", "Runtime", "Status", "StoreError", "Tool", "ToolError", "Transient", "Trust",
+    "tool",
+]  # fmt: skip
+
+
+def test_the_public_names_are_few_and_pinned() -> None:
+    assert sorted(interlock.__all__, key=lambda name: (name.lower(), name)) == sorted(PUBLIC, key=lambda n: (n.lower(), n))
+    assert len(interlock.__all__) <= 25
+    assert all(hasattr(interlock, name) for name in interlock.__all__)
+
+
+def test_raw_sql_is_in_one_place() -> None:
+    words = ("SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "CREATE TABLE ")
+    found = set()
+    for file in FILES:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(words):
+                found.add(str(file.relative_to(SOURCE)))
+    assert found <= {"stores/statements.py", "stores/postgres.py"}
+
+
+def test_no_file_is_called_after_nothing() -> None:
+    vague = {"utils", "common", "helpers", "core", "base", "manager", "service", "handler"}
+    assert [str(f) for f in FILES if f.stem in vague] == []
+
+
+def test_every_module_function_and_class_says_what_it_is() -> None:
+    silent = []
+    for file in FILES:
+        tree = ast.parse(file.read_text())
+        if ast.get_docstring(tree) is None:
+            silent.append(str(file.relative_to(SOURCE)))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
+                nested = node.name in ("decorate", "call", "read", "look", "work", "observe", "read_sqlite", "read_postgres")
+                if ast.get_docstring(node) is None and not nested and not node.name.startswith("handle_") and node.name != "aclose":
+                    silent.append(f"{file.relative_to(SOURCE)}:{node.lineno}: {node.name}")
+    assert silent == []

@@ -1,0 +1,169 @@
+"""Budgets and rates hold: per turn, run and actor, across 64 callers in 4 processes."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import Limits, Result, Status, tool
+from interlock.errors import Permanent
+from interlock.ports import Query
+from interlock.stores import open_store
+from interlock.testing import ManualClock
+from tests.conftest import ALLOW, echo, running
+
+
+def budget(**keys: Any) -> str:
+    lines = "".join(f"{key} = {value!r}\n" for key, value in keys.items())
+    return f"{ALLOW}[[budget]]\nid = 'b'\n{lines}"
+
+
+async def statuses(runtime: Any, count: int, tool_name: str = "echo", **details: Any) -> list[str]:
+    calls = [runtime.call(tool_name, {"text": str(n)}, **{"actor": "a", **details}) for n in range(count)]
+    return [outcome.status.value for outcome in await asyncio.gather(*calls)]
+
+
+async def test_calls_are_counted_per_turn_run_and_actor() -> None:
+    for per, details, others in (
+        ("turn", {"turn": "t1"}, {"turn": "t2"}),
+        ("run", {"run": "r1"}, {"run": "r2"}),
+        ("actor", {"actor": "ann"}, {"actor": "bob"}),
+    ):
+        async with running(policy=budget(per=per, calls=3)) as runtime:
+            assert sorted(await statuses(runtime, 5, **details)) == ["denied", "denied", "ok", "ok", "ok"]
+            assert await statuses(runtime, 2, **others) == ["ok", "ok"]
+            if per != "actor":
+                assert await statuses(runtime, 5) == ["ok"] * 5
+
+
+async def test_an_exhausted_budget_says_what_is_left() -> None:
+    async with running(policy=budget(per="actor", calls=1)) as runtime:
+        await runtime.call("echo", {"text": "a"}, actor="a")
+        outcome = await runtime.call("echo", {"text": "b"}, actor="a")
+    assert (outcome.status, outcome.problem.error) == (Status.DENIED, "budget_exhausted")  # type: ignore[union-attr]
+    assert "budget 'b' has 0 of 1 calls left" in outcome.problem.message  # type: ignore[union-attr]
+    assert outcome.verdict.rule == "open"  # type: ignore[union-attr]
+
+
+async def test_a_budget_may_be_for_some_actors_only() -> None:
+    async with running(policy=budget(per="actor", calls=1, actors=["ann"])) as runtime:
+        assert await statuses(runtime, 3, actor="bob") == ["ok"] * 3
+        assert (await statuses(runtime, 3, actor="ann")).count("ok") == 1
+
+
+async def test_a_window_starts_afresh() -> None:
+    clock = ManualClock()
+    async with running(policy=budget(per="actor", calls=1, window="1h"), clock=clock) as runtime:
+        assert (await statuses(runtime, 2)).count("ok") == 1
+        clock.advance(3600)
+        assert (await statuses(runtime, 2)).count("ok") == 1
+
+
+async def test_money_is_set_aside_by_the_contract_and_settled_by_what_the_tool_reports() -> None:
+    @tool(effect="read", limits=Limits(cost_usd=0.4))
+    async def paid(text: str) -> Result[str]:
+        if text == "0":
+            return Result(value="x", cost_usd=0.05)
+        if text == "1":
+            raise Permanent("no")
+        return Result(value="x")
+
+    async with running(paid, policy=budget(per="actor", cost_usd=1.0)) as runtime:
+        outcomes = [await runtime.call("paid", {"text": str(n)}, actor="a") for n in range(4)]
+        spent = await runtime.store.spent("b|actor|a", 0)
+        costs = [record.content().cost_micros async for record in runtime.store.records(Query())]
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "failed", "ok", "denied"]
+    assert costs == [50_000, 400_000, 400_000, 0]
+    assert (spent.cost_micros, spent.reserved_cost_micros) == (850_000, 0)
+
+
+async def test_seconds_are_set_aside_by_the_deadline_and_settled_by_the_clock() -> None:
+    @tool(effect="read", timeout_s=2, deadline_s=4)
+    async def nap(text: str) -> str:
+        await asyncio.sleep(0.01)
+        return text
+
+    async with running(nap, policy=budget(per="actor", seconds=10)) as runtime:
+        assert (await statuses(runtime, 3, "nap")).count("ok") == 2
+        spent = await runtime.store.spent("b|actor|a", 0)
+        assert 20 <= spent.ms < 2000
+        assert await statuses(runtime, 2, "nap") == ["ok", "ok"]
+
+
+async def test_a_rate_limit_is_a_token_bucket_per_actor_and_tool() -> None:
+    clock = ManualClock()
+    policy = ALLOW + "[[rate]]\nid = 'r'\ntools = ['echo']\nrate = '60/minute'\nburst = 2\n"
+    async with running(policy=policy, clock=clock) as runtime:
+        assert (await statuses(runtime, 4)).count("ok") == 2
+        refused = await runtime.call("echo", {"text": "x"}, actor="a")
+        assert (refused.problem.error, refused.problem.retry_after_s) == ("rate_limited", 1.0)  # type: ignore[union-attr]
+        assert (await statuses(runtime, 4, actor="b")).count("ok") == 2
+        clock.advance(1.0)
+        assert (await statuses(runtime, 4)).count("ok") == 1
+
+
+async def test_a_rate_limit_may_be_shared_by_all_actors_or_all_tools() -> None:
+    @tool(effect="read")
+    async def other(text: str) -> str:
+        return text
+
+    policy = ALLOW + "[[rate]]\nid = 'r'\ntools = ['*']\nper = ['tool']\nrate = '1/day'\nburst = 1\nactors = ['a', 'b']\n"
+    async with running(echo, other, policy=policy, clock=ManualClock()) as runtime:
+        assert await statuses(runtime, 1, actor="a") == ["ok"]
+        assert await statuses(runtime, 1, actor="b") == ["denied"]
+        assert await statuses(runtime, 1, actor="c") == ["ok"]
+        assert await statuses(runtime, 1, "other", actor="b") == ["ok"]
+    policy = policy.replace("['tool']", "['actor']")
+    async with running(echo, other, policy=policy, clock=ManualClock()) as runtime:
+        assert await statuses(runtime, 1, actor="a") == ["ok"]
+        assert await statuses(runtime, 1, "other", actor="a") == ["denied"]
+
+
+CALLERS = """
+import asyncio, logging, sys
+from interlock import Runtime, tool
+from interlock.policy import parse_policy
+logging.getLogger("interlock").setLevel(logging.CRITICAL)
+@tool(effect="read")
+async def work(n: int) -> int:
+    await asyncio.sleep(0.002)
+    return n
+async def main():
+    runtime = Runtime.open(sys.argv[1], policy=parse_policy(sys.argv[2]), tools=[work])
+    async def caller(k):
+        return [(await runtime.call("work", {"n": k * 100 + i}, actor="a", run="r")).status.value for i in range(5)]
+    found = await asyncio.gather(*(caller(k) for k in range(16)))
+    await runtime.close()
+    print(sum(row.count("ok") for row in found), sum(row.count("denied") for row in found))
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("limit", ["budget", "rate"])
+async def test_64_callers_in_4_processes_cannot_overspend(durable_url: str, limit: str) -> None:
+    policy = "version = 1\n[[rule]]\nid = 'o'\ntools = ['*']\ndecision = 'allow'\n"
+    if limit == "budget":
+        policy += "[[budget]]\nid = 'b'\nper = 'run'\ncalls = 37\n"
+    else:
+        policy += "[[rate]]\nid = 'r'\ntools = ['work']\nper = ['tool']\nrate = '1/day'\nburst = 37\n"
+    command = [sys.executable, "-c", CALLERS, durable_url, policy]
+    children = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
+        for _ in range(4)
+    ]
+    found = [child.communicate(timeout=120) for child in children]
+    assert all(child.returncode == 0 for child in children), found
+    allowed, denied = (sum(int(out.split()[place]) for out, _err in found) for place in (0, 1))
+    assert (allowed, denied) == (37, 4 * 16 * 5 - 37)
+    store = open_store(durable_url)
+    ok = [record.id async for record in store.records(Query(status="ok"))]
+    assert len(ok) == 37
+    if limit == "budget":
+        spent = await store.spent("b|run|r", 0)
+        assert (spent.calls, spent.reserved_calls) == (37, 0)
+    await store.close()

@@ -1,0 +1,108 @@
+"""Settings: one file reads them, every value has an origin, wrong keys are errors."""
+
+from __future__ import annotations
+
+import ast
+import getpass
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import ConfigError
+from interlock.config import HELP, Settings, default_principal, load_settings
+
+SOURCE = Path(__file__).parent.parent / "src" / "interlock"
+
+
+def test_defaults_then_file_then_environment_then_command_line(in_folder: Callable[..., Path]) -> None:
+    in_folder(interlock__toml='store = "sqlite:///a.db"\nthreads = 2\nbusy_s = 3\n')
+    loaded = load_settings(environment={"INTERLOCK_THREADS": "5", "HOME": "/x"}, given={"store": "memory:x", "policy": None} | {"store": "sqlite:///c.db"})
+    assert (loaded.settings.store, loaded.settings.threads, loaded.settings.busy_s) == ("sqlite:///c.db", 5, 3.0)
+    assert loaded.origins["store"] == "command line"
+    assert loaded.origins["threads"] == "environment INTERLOCK_THREADS"
+    assert loaded.origins["busy_s"] == "interlock.toml"
+    assert loaded.origins["repeats"] == "default"
+
+
+def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "interlock.toml").write_text('store = "sqlite:///a.db"\naudit_key = "k.pem"\n')
+    monkeypatch.chdir(tmp_path)
+    settings = load_settings("conf/interlock.toml", environment={}).settings
+    assert (settings.store, settings.policy, settings.audit_key, settings.anchors) == (
+        "sqlite:///conf/a.db", "conf/policy.toml", "conf/k.pem", "conf/anchors.jsonl",
+    )  # fmt: skip
+    assert load_settings(None, environment={}).settings == Settings()
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "sentence"),
+    [
+        ("stroe = 'x'", {}, "there is no such setting; did you mean 'store'?"),
+        ("qqqqqq = 1", {}, "settings are store, policy"),
+        ("store = ", {}, "not valid TOML"),
+        ("threads = 'two'", {}, "Expected `int`"),
+        ("threads = 0", {}, "threads must be at least 1"),
+        ("repeats = 'maybe'", {}, "repeats is answer, stop or allow"),
+        ("", {"INTERLOCK_STROE": "x"}, "did you mean 'INTERLOCK_STORE'?"),
+        ("", {"INTERLOCK_THREADS": "many"}, "must be a int"),
+        ("", {"INTERLOCK_OTEL": "perhaps"}, "must be a bool"),
+        ("store = 'memory://'\nbusy_s = 3", {}, 'busy_s has no effect with store = "memory://"'),
+        ("store = 'memory://'\nanchors = 'a'", {}, "anchors has no effect"),
+    ],
+)
+def test_a_key_that_nothing_reads_or_that_has_no_effect_is_an_error(
+    in_folder: Callable[..., Path], text: str, environment: dict[str, str], sentence: str
+) -> None:
+    in_folder(interlock__toml=text)
+    with pytest.raises(ConfigError) as error:
+        load_settings(environment=environment)
+    assert sentence in str(error.value)
+
+
+def test_variables_are_read_in_their_types(in_folder: Callable[..., Path]) -> None:
+    in_folder()
+    environment = {"INTERLOCK_TOOLS": "a:B, c:D", "INTERLOCK_OTEL": "yes", "INTERLOCK_BUSY_S": "0.5"}
+    settings = load_settings(environment=environment).settings
+    assert (settings.tools, settings.otel, settings.busy_s) == (("a:B", "c:D"), True, 0.5)
+
+
+def test_a_named_file_that_is_not_there_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="there is no such file"):
+        load_settings("none.toml", environment={})
+    with pytest.raises(ConfigError, match="did you mean"):
+        load_settings(environment={}, given={"stor": "x"})
+
+
+def test_the_principal_is_the_operating_system_user_or_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert default_principal() == f"os:{getpass.getuser()}"
+
+    def nobody() -> str:
+        raise OSError("no name")
+
+    monkeypatch.setattr(getpass, "getuser", nobody)
+    assert default_principal().removeprefix("os:").isdigit()
+
+
+def test_every_setting_is_explained_and_read_by_something() -> None:
+    assert set(HELP) == set(Settings.__struct_fields__)
+    read: set[str] = set()
+    for file in SOURCE.rglob("*.py"):
+        if file.name == "config.py" and file.parent == SOURCE:
+            continue
+        read |= {node.attr for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Attribute)}
+    assert set(Settings.__struct_fields__) <= read
+
+
+def test_the_environment_is_read_in_one_file_only() -> None:
+    def reads(node: Any) -> bool:
+        return isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+
+    found = {
+        str(file.relative_to(SOURCE))
+        for file in SOURCE.rglob("*.py")
+        if any(reads(node) for node in ast.walk(ast.parse(file.read_text())))
+    }
+    assert found == {"config.py"}

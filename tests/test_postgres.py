@@ -1,0 +1,132 @@
+"""PostgreSQL: errors in words, lanes side by side, a connection that breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+import psycopg
+import pytest
+
+from interlock import ConfigError, StoreError
+from interlock.errors import StoreBusy, StoreFull
+from interlock.ports import Committed
+from interlock.stores import open_store
+from interlock.stores.postgres import PostgresDialect
+from tests.test_store_contract import batch, entry, ids, reserve
+
+
+def test_a_server_that_is_not_there_is_an_error_without_the_password() -> None:
+    with pytest.raises(StoreError, match="cannot connect") as error:
+        open_store("postgresql://ann:secret@127.0.0.1:1/none", busy_s=1)
+    assert "secret" not in str(error.value)
+
+
+async def test_rows_that_another_worker_holds_make_the_store_busy(postgres: str) -> None:
+    store = open_store(postgres, busy_s=0.2)
+    await store.commit(batch(reserve("a")))
+    with psycopg.connect(postgres) as other:
+        other.execute("SELECT * FROM accounts FOR UPDATE")
+        with pytest.raises(StoreBusy, match="another worker held the rows"):
+            await store.commit(batch(reserve("b")))
+    assert isinstance(await store.commit(batch(reserve("b"))), Committed)
+    await store.close()
+
+
+async def test_when_every_lane_is_taken_a_writer_waits_for_one(postgres: str) -> None:
+    store = open_store(postgres, busy_s=5)
+    other = psycopg.connect(postgres)
+    other.execute("SELECT * FROM lanes FOR UPDATE")
+    waiting = asyncio.create_task(store.commit(batch(entry(1))))
+    await asyncio.sleep(0.2)
+    assert not waiting.done()
+    other.rollback()
+    other.close()
+    assert isinstance(await waiting, Committed)
+    await store.close()
+
+
+async def test_workers_write_into_different_lanes_and_the_ledger_verifies(postgres: str) -> None:
+    from interlock.audit import verify
+
+    stores = [open_store(postgres) for _ in range(4)]
+    for _ in range(10):
+        await asyncio.gather(*(store.commit(batch(entry(n))) for n, store in enumerate(stores)))
+    report = await verify(stores[0])
+    assert (report.intact, report.records) == (True, 40)
+    assert report.lanes > 1
+    for store in stores:
+        await store.close()
+
+
+async def test_a_connection_that_breaks_fails_its_batch_and_is_made_anew(postgres: str) -> None:
+    store: Any = open_store(postgres)
+    await store.commit(batch(entry(1)))
+    with psycopg.connect(postgres, autocommit=True) as other:
+        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = current_database()")
+    with pytest.raises(StoreError):
+        await store.commit(batch(entry(2)))
+    assert isinstance(await store.commit(batch(entry(3))), Committed)
+    assert await ids(store) == [1, 2] or len(await ids(store)) == 2
+    await store.close()
+
+
+async def test_a_server_that_went_away_for_good_keeps_saying_so(postgres: str) -> None:
+    store: Any = open_store(postgres)
+
+    def away() -> Any:
+        raise StoreError("cannot connect")
+
+    store._dialect.connect = away
+    store._write.raw.close()
+    for _ in range(2):
+        with pytest.raises(StoreError):
+            await store.commit(batch(entry(2)))
+    await store.close()
+
+
+async def test_deadlocks_are_tried_again(postgres: str) -> None:
+    class Deadlock(psycopg.errors.DeadlockDetected):
+        pass
+
+    store: Any = open_store(postgres)
+    real, failures = store._transact, [1, 1]
+
+    def flaky(batches: Any) -> Any:
+        if failures:
+            failures.pop()
+            store._dialect.begin(store._write)
+            raise Deadlock("deadlock")
+        return real(batches)
+
+    store._transact = flaky
+    assert isinstance(await store.commit(batch(entry(1))), Committed)
+    failures.extend([1] * 9)
+    with pytest.raises(StoreError):
+        await store.commit(batch(entry(2)))
+    await store.close()
+
+
+@pytest.mark.parametrize(("state", "kind"), [("53100", StoreFull), ("25006", StoreFull), ("55P03", StoreBusy), ("40001", StoreBusy), ("42P01", StoreError)])
+def test_sqlstates_become_errors_that_say_what_to_do(state: str, kind: type[StoreError]) -> None:
+    class Failure(psycopg.Error):
+        sqlstate = state
+
+    found = PostgresDialect("postgresql://a:b@h/n?x=1", 1.0).explain(Failure("first line\nsecond"))
+    assert type(found) is kind
+    assert "a:b" not in str(found)
+
+
+def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    monkeypatch.delitem(sys.modules, "interlock.stores.postgres")
+    with pytest.raises(ConfigError, match=r"pip install 'interlock\[postgres\]'"):
+        open_store("postgresql://x/y")
+
+
+def test_without_httpx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    monkeypatch.delitem(sys.modules, "interlock.egress", raising=False)
+    with pytest.raises(ConfigError, match=r"pip install 'interlock\[http\]'"):
+        import interlock.egress  # noqa: F401
