@@ -18,7 +18,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
-from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
+from interlock.audit import (
+    anchor,
+    export_csv,
+    export_jsonl,
+    load_or_make_key,
+    load_public_key,
+    read_anchors,
+    verify,
+)
 from interlock.audit.keys import signed_by
 from interlock.ports import Batch, Query, Refused, Store, SystemClock
 from interlock.stores import MemoryStore, open_store
@@ -128,9 +136,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "delete one in the middle": ("DELETE FROM records WHERE id = 5",),
     "delete the last": ("DELETE FROM records WHERE id = 12",),
     "delete all": ("DELETE FROM records",),
-    "swap two bodies": (
-        "UPDATE records SET body = (SELECT body FROM records WHERE id = 4) WHERE id = 3",
-    ),
+    "swap two bodies": ("UPDATE records SET body = (SELECT body FROM records WHERE id = 4) WHERE id = 3",),
     "reorder two records": (
         "UPDATE records SET id = 1000 WHERE id = 3",
         "UPDATE records SET id = 3 WHERE id = 4",
@@ -169,8 +175,15 @@ async def test_a_tail_cut_with_its_head_moved_back_is_found_up_to_the_last_ancho
         await store.commit(batch(entry(50 + n)))
     later = await anchor(store, key, SystemClock())
     await store.close()
-    restore = [f"UPDATE lanes SET id = {h.id}, count = {h.count}, hash = '{h.hash}' WHERE lane = {h.lane}" for h in before]
-    sql(durable_url, "DELETE FROM records WHERE id > 6", f"DELETE FROM checkpoints WHERE n = {later.n}", *restore)
+    restore = [
+        f"UPDATE lanes SET id = {h.id}, count = {h.count}, hash = '{h.hash}' WHERE lane = {h.lane}" for h in before
+    ]
+    sql(
+        durable_url,
+        "DELETE FROM records WHERE id > 6",
+        f"DELETE FROM checkpoints WHERE n = {later.n}",
+        *restore,
+    )
     blind = await report(durable_url, public_key=key.public, anchors=tuple(anchors))
     assert blind.intact
     found = await report(durable_url, public_key=key.public, anchors=(*anchors, later))
@@ -276,7 +289,8 @@ def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> 
 def test_of_several_processes_that_make_a_key_at_once_one_wins(tmp_path: Path) -> None:
     code = "import sys; from pathlib import Path; from interlock.audit import load_or_make_key; print(load_or_make_key(Path(sys.argv[1])).public)"
     children = [
-        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "k")], stdout=subprocess.PIPE, text=True) for _ in range(4)
+        subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "k")], stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
     ]
     assert len({child.communicate(timeout=60)[0] for child in children}) == 1
 
@@ -324,7 +338,7 @@ def test_anchors_that_are_none_are_refused(tmp_path: Path) -> None:
         read_anchors(file)
 
 
-async def exported(url: str, tmp_path: Path, query: Query = Query()) -> Path:  # noqa: B008
+async def exported(url: str, tmp_path: Path, query: Query = Query()) -> Path:
     store = open_store(url)
     file = tmp_path / "ledger.jsonl"
     with file.open("w", encoding="utf-8") as out:
@@ -352,7 +366,10 @@ async def test_the_stand_alone_verifier_agrees(durable_url: str, key: Any, tmp_p
     file = await exported(durable_url, tmp_path)
     kept = tmp_path / "anchors.jsonl"
     kept.write_bytes(b"".join(msgspec.json.encode(item) + b"\n" for item in anchors))
-    assert stand_alone(file, "--anchors", kept, "--public-key", key.public) == (0, "intact: 12 records, 0 not anchored\n")
+    assert stand_alone(file, "--anchors", kept, "--public-key", key.public) == (
+        0,
+        "intact: 12 records, 0 not anchored\n",
+    )
     assert stand_alone(file)[1] == "intact: 12 records, 12 not anchored\n"
     code, text = stand_alone(file, "--public-key", "00" * 32)
     assert (code, "signed by another key" in text) == (1, True)

@@ -112,7 +112,9 @@ async def test_a_rate_limit_may_be_shared_by_all_actors_or_all_tools() -> None:
     async def other(text: str) -> str:
         return text
 
-    policy = ALLOW + "[[rate]]\nid = 'r'\ntools = ['*']\nper = ['tool']\nrate = '1/day'\nburst = 1\nactors = ['a', 'b']\n"
+    policy = (
+        ALLOW + "[[rate]]\nid = 'r'\ntools = ['*']\nper = ['tool']\nrate = '1/day'\nburst = 1\nactors = ['a', 'b']\n"
+    )
     async with running(echo, other, policy=policy, clock=ManualClock()) as runtime:
         assert await statuses(runtime, 1, actor="a") == ["ok"]
         assert await statuses(runtime, 1, actor="b") == ["denied"]
@@ -153,7 +155,13 @@ async def test_64_callers_in_4_processes_cannot_overspend(durable_url: str, limi
         policy += "[[rate]]\nid = 'r'\ntools = ['work']\nper = ['tool']\nrate = '1/day'\nburst = 37\n"
     command = [sys.executable, "-c", CALLERS, durable_url, policy]
     children = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent)
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parent.parent,
+        )
         for _ in range(4)
     ]
     found = [child.communicate(timeout=120) for child in children]

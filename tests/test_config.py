@@ -18,8 +18,15 @@ SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 
 def test_defaults_then_file_then_environment_then_command_line(in_folder: Callable[..., Path]) -> None:
     in_folder(interlock__toml='store = "sqlite:///a.db"\nthreads = 2\nbusy_s = 3\n')
-    loaded = load_settings(environment={"INTERLOCK_THREADS": "5", "HOME": "/x"}, given={"store": "memory:x", "policy": None} | {"store": "sqlite:///c.db"})
-    assert (loaded.settings.store, loaded.settings.threads, loaded.settings.busy_s) == ("sqlite:///c.db", 5, 3.0)
+    loaded = load_settings(
+        environment={"INTERLOCK_THREADS": "5", "HOME": "/x"},
+        given={"store": "memory:x", "policy": None} | {"store": "sqlite:///c.db"},
+    )
+    assert (loaded.settings.store, loaded.settings.threads, loaded.settings.busy_s) == (
+        "sqlite:///c.db",
+        5,
+        3.0,
+    )
     assert loaded.origins["store"] == "command line"
     assert loaded.origins["threads"] == "environment INTERLOCK_THREADS"
     assert loaded.origins["busy_s"] == "interlock.toml"

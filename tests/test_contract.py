@@ -215,7 +215,10 @@ def test_the_list_is_filtered_by_capability_and_by_what_an_actor_was_granted() -
 
     registry = Registry([both, one, echo])
     assert [t.name for t in registry.list(capability="a")] == ["both", "one"]
-    assert [t.name for t in registry.list(grant=Grant(actor="x", capabilities=frozenset("a")))] == ["one", "echo"]
+    assert [t.name for t in registry.list(grant=Grant(actor="x", capabilities=frozenset("a")))] == [
+        "one",
+        "echo",
+    ]
     assert len(registry) == 3
     assert set(registry.schemas()) == {"both", "one", "echo"}
 
@@ -311,7 +314,10 @@ def test_null_for_an_optional_property_means_left_out_and_is_recorded() -> None:
     made = Tool.from_schema("find", found, schema=SCHEMA, effect="read")
     parsed = made.input.parse({"query": "ab", "limit": None, "tag": None, "note": None})
     assert parsed.arguments == {"query": "ab", "note": None}
-    assert [(change.field, change.rule) for change in parsed.rewrites] == [("limit", "contract"), ("tag", "contract")]
+    assert [(change.field, change.rule) for change in parsed.rewrites] == [
+        ("limit", "contract"),
+        ("tag", "contract"),
+    ]
     assert "query" in problems({"query": None}, made)
 
 
@@ -351,8 +357,15 @@ def test_the_deadline_of_a_call_covers_its_attempts_and_waits() -> None:
 
 
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -367,7 +380,15 @@ def test_canonical_text_is_json_that_reads_back_as_the_same_value(value: Any) ->
     assert canonical(json.loads(text)) == text
 
 
-@given(st.recursive(st.floats() | st.integers() | st.text(st.characters()) | st.none() | st.binary(max_size=2), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3), max_leaves=8))
+@given(
+    st.recursive(
+        st.floats() | st.integers() | st.text(st.characters()) | st.none() | st.binary(max_size=2),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=3)
+        ),
+        max_leaves=8,
+    )
+)
 def test_whatever_a_caller_passes_is_either_parsed_or_refused(raw: Any) -> None:
     try:
         parsed = echo.input.parse(raw)
@@ -381,7 +402,10 @@ def test_a_text_that_only_spells_an_escaped_nul_is_fine() -> None:
     assert echo.input.parse({"text": "\\u0000"}).arguments["text"] == "\\u0000"
 
 
-@given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), times=st.integers(-(2**63), 2**63 - 1))
+@given(
+    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    times=st.integers(-(2**63), 2**63 - 1),
+)
 def test_every_value_the_schema_admits_is_accepted_unchanged(text: str, times: int) -> None:
     assert echo.input.parse({"text": text, "times": times}).arguments == {"text": text, "times": times}
 

@@ -12,7 +12,16 @@ import pytest
 
 from interlock import Status, tool
 from interlock.egress import Egress, raise_for_status
-from interlock.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut, TooLarge, Unavailable
+from interlock.errors import (
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    TimedOut,
+    TooLarge,
+    Unavailable,
+)
 from tests.conftest import running
 
 
@@ -91,7 +100,9 @@ async def test_a_second_look_up_cannot_change_what_was_checked(site: Site) -> No
     assert len(answers) == 1
 
 
-@pytest.mark.parametrize("target", ["http://169.254.169.254/latest", "http://inside.org/", "https://example.org/", "http://[::1]/"])
+@pytest.mark.parametrize(
+    "target", ["http://169.254.169.254/latest", "http://inside.org/", "https://example.org/", "http://[::1]/"]
+)
 async def test_every_redirect_is_checked_anew(site: Site, target: str) -> None:
     egress = names(example_org=["127.0.0.1"], inside_org=["192.168.0.1"])
     async with egress.client() as client:
@@ -145,7 +156,14 @@ async def test_a_status_becomes_an_error_class(site: Site, status: int, kind: ty
     assert raise_for_status(httpx.Response(200)).status_code == 200
 
 
-@pytest.mark.parametrize(("after", "least", "most"), [("3", 3, 3), (format_datetime(datetime.now(UTC) + timedelta(hours=1)), 3000, 3601), ("soon", None, None)])
+@pytest.mark.parametrize(
+    ("after", "least", "most"),
+    [
+        ("3", 3, 3),
+        (format_datetime(datetime.now(UTC) + timedelta(hours=1)), 3000, 3601),
+        ("soon", None, None),
+    ],
+)
 def test_retry_after_is_seconds_or_a_date(after: str, least: float | None, most: float | None) -> None:
     answer = httpx.Response(429, headers={"retry-after": after}, request=httpx.Request("GET", "https://example.org/"))
     with pytest.raises(RateLimited) as error:

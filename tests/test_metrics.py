@@ -27,7 +27,10 @@ async def sample() -> Any:
             raise Unavailable("x")
         return "x"
 
-    policy = ALLOW + '[[rule]]\nid = "no\\"pe"\ntools = ["echo"]\ndecision = "deny"\nwhen = "args.times == 9"\n[[budget]]\nid = "b"\nper = "run"\ncalls = 1\n'
+    policy = (
+        ALLOW
+        + '[[rule]]\nid = "no\\"pe"\ntools = ["echo"]\ndecision = "deny"\nwhen = "args.times == 9"\n[[budget]]\nid = "b"\nper = "run"\ncalls = 1\n'
+    )
     async with running(echo, shaky, policy=policy, clock=ManualClock()) as runtime:
         for times in (1, 2, 9, 9):
             await runtime.call("echo", {"text": "a", "times": times}, actor="ann")

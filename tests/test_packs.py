@@ -19,7 +19,15 @@ WEB = Egress(hosts=("*.usda.gov",))
 
 
 @tool(effect="read", egress=WEB)
-async def fetch(url: str = "https://example.org/", path: str = "/srv/a", query: str = "q", top_k: int = 5, space: str = "n", to: list[str] = [], one: str = "") -> str:  # noqa: B006
+async def fetch(
+    url: str = "https://example.org/",
+    path: str = "/srv/a",
+    query: str = "q",
+    top_k: int = 5,
+    space: str = "n",
+    to: list[str] = [],
+    one: str = "",
+) -> str:
     return url
 
 
@@ -28,7 +36,9 @@ async def bare(url: str) -> str:
     return url
 
 
-def decided(use: str, lists: str = "", file: str = "policy.toml", given: Any = None, **arguments: Any) -> tuple[str, dict[str, Any]]:
+def decided(
+    use: str, lists: str = "", file: str = "policy.toml", given: Any = None, **arguments: Any
+) -> tuple[str, dict[str, Any]]:
     text = f'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n{lists}\n[[use]]\ntools = ["fetch"]\n{use}\n'
     ruleset = compile_policy(parse_policy(text, file), [fetch], given)
     found, changed = judged(ruleset.rules("fetch"), facts(arguments, fetch))
@@ -91,7 +101,16 @@ def test_addresses_that_lead_inside_are_denied(url: str) -> None:
     assert rule.startswith("public-url:url:")
 
 
-@pytest.mark.parametrize("url", ["https://example.org/a?b=c#d", "https://8.8.8.8/", "https://[2606:4700::1111]/", "HTTPS://Example.ORG./", "https://bücher.example/"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org/a?b=c#d",
+        "https://8.8.8.8/",
+        "https://[2606:4700::1111]/",
+        "HTTPS://Example.ORG./",
+        "https://bücher.example/",
+    ],
+)
 def test_public_addresses_pass(url: str) -> None:
     assert decided('pack = "public-url"\nfield = "url"', url=url)[0] == "open"
 
@@ -140,7 +159,9 @@ def test_paths_stay_below_their_roots_with_links_followed(tmp_path: Path, path: 
     assert (rule == "open") is allowed
 
 
-@pytest.mark.parametrize(("query", "rule"), [("abc", "open"), ("a", "bounds:query:min"), ("a" * 11, "bounds:query:max")])
+@pytest.mark.parametrize(
+    ("query", "rule"), [("abc", "open"), ("a", "bounds:query:min"), ("a" * 11, "bounds:query:max")]
+)
 def test_text_has_bounds(query: str, rule: str) -> None:
     assert decided('pack = "bounds"\nfield = "query"\nmin = 2\nmax = 10', query=query)[0] == rule
 
@@ -153,7 +174,11 @@ def test_top_k_is_clamped() -> None:
 
 def test_namespaces_are_an_allow_list() -> None:
     use = 'pack = "namespaces"\nfield = "space"\nallow = ["a", "b\'c"]'
-    assert [decided(use, space=name)[0] for name in ("a", "b'c", "d")] == ["open", "open", "namespaces:space:namespace"]
+    assert [decided(use, space=name)[0] for name in ("a", "b'c", "d")] == [
+        "open",
+        "open",
+        "namespaces:space:namespace",
+    ]
 
 
 def test_namespaces_may_come_from_the_policy_a_file_a_query_or_the_application(tmp_path: Path, postgres: str) -> None:
@@ -174,9 +199,15 @@ def test_namespaces_may_come_from_the_policy_a_file_a_query_or_the_application(t
         '[lists.names]\ndatabase = "sqlite:///names.db"\nquery = "SELECT name FROM names"',
         f'[lists.names]\ndatabase = "{postgres}"\nquery = "SELECT name FROM names"',
     ):
-        assert [decided(use, lists, file, space=name)[0] for name in ("a", "z")] == ["open", "namespaces:space:namespace"]
+        assert [decided(use, lists, file, space=name)[0] for name in ("a", "z")] == [
+            "open",
+            "namespaces:space:namespace",
+        ]
     given = {"names": lambda: {"q"}}
-    assert [decided(use, "", given=given, space=name)[0] for name in ("q", "a")] == ["open", "namespaces:space:namespace"]
+    assert [decided(use, "", given=given, space=name)[0] for name in ("q", "a")] == [
+        "open",
+        "namespaces:space:namespace",
+    ]
 
 
 def test_a_list_that_can_change_is_read_again_after_its_time_and_a_failing_one_denies(tmp_path: Path) -> None:
@@ -224,7 +255,10 @@ def test_a_single_recipient_may_be_text() -> None:
         ('pack = "top-k"\nfield = "top_k"\nmax = "9"', "top-k needs max"),
         ('pack = "recipients"\nfield = "to"', "recipients needs domains or addresses"),
         ('pack = "roots"\nfield = "path"\nroot = ["/"]', "unknown key 'root'; did you mean 'roots'?"),
-        ('pack = "roots"\nfield = "paths"\nroots = ["/"]', "has no parameter 'paths'; did you mean 'args.path'?"),
+        (
+            'pack = "roots"\nfield = "paths"\nroots = ["/"]',
+            "has no parameter 'paths'; did you mean 'args.path'?",
+        ),
         ('pack = "roots"\nroots = ["/"]', "field is missing"),
     ],
 )

@@ -64,7 +64,9 @@ async def test_a_connection_that_breaks_fails_its_batch_and_is_made_anew(postgre
     store: Any = open_store(postgres)
     await store.commit(batch(entry(1)))
     with psycopg.connect(postgres, autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = current_database()")
+        other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = current_database()"
+        )
     with pytest.raises(StoreError):
         await store.commit(batch(entry(2)))
     assert isinstance(await store.commit(batch(entry(3))), Committed)
@@ -108,7 +110,16 @@ async def test_deadlocks_are_tried_again(postgres: str) -> None:
     await store.close()
 
 
-@pytest.mark.parametrize(("state", "kind"), [("53100", StoreFull), ("25006", StoreFull), ("55P03", StoreBusy), ("40001", StoreBusy), ("42P01", StoreError)])
+@pytest.mark.parametrize(
+    ("state", "kind"),
+    [
+        ("53100", StoreFull),
+        ("25006", StoreFull),
+        ("55P03", StoreBusy),
+        ("40001", StoreBusy),
+        ("42P01", StoreError),
+    ],
+)
 def test_sqlstates_become_errors_that_say_what_to_do(state: str, kind: type[StoreError]) -> None:
     class Failure(psycopg.Error):
         sqlstate = state

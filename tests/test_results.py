@@ -53,7 +53,9 @@ def test_an_in_band_failure_counts_even_where_another_type_was_promised() -> Non
     assert reading.problem.message == "not surveyed"
 
 
-@pytest.mark.parametrize("raw", [{"success": True, "error": None}, {"error": ""}, {"errors": []}, "errors are human", "x"])
+@pytest.mark.parametrize(
+    "raw", [{"success": True, "error": None}, {"error": ""}, {"errors": []}, "errors are human", "x"]
+)
 def test_words_that_only_look_like_failure_are_not(raw: Any) -> None:
     assert read(raw).status is Status.OK
 
@@ -71,7 +73,13 @@ def test_zero_and_false_are_answers() -> None:
 
 def test_a_result_carries_everything_and_needs_nothing() -> None:
     made = Result(
-        value={"a": 1}, summary="s", snippets=("x",), metadata={"m": 1}, confidence=0.5, sources=("f",), cost_usd=0.1
+        value={"a": 1},
+        summary="s",
+        snippets=("x",),
+        metadata={"m": 1},
+        confidence=0.5,
+        sources=("f",),
+        cost_usd=0.1,
     )
     reading = read(made)
     assert (reading.summary, reading.snippets, reading.metadata) == ("s", ("x",), {"m": 1})
@@ -116,7 +124,12 @@ def test_the_summary_is_one_line() -> None:
     assert len(read(["word"] * 100, max_bytes=10_000).summary) == 160
 
 
-@given(st.recursive(st.none() | st.booleans() | st.floats() | st.text() | st.integers(), lambda i: st.lists(i) | st.dictionaries(st.text(), i)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
+        lambda i: st.lists(i) | st.dictionaries(st.text(), i),
+    )
+)
 def test_reading_a_result_never_raises(raw: Any) -> None:
     assert read(raw).status in (Status.OK, Status.NO_DATA, Status.FAILED)
 

@@ -64,7 +64,10 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no C compiler to build the fsync counter with")
     folder = tmp_path_factory.mktemp("shim")
     (folder / "shim.c").write_text(SHIM)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(folder / "shim.so"), str(folder / "shim.c"), "-ldl"], check=True)
+    subprocess.run(
+        [compiler, "-shared", "-fPIC", "-o", str(folder / "shim.so"), str(folder / "shim.c"), "-ldl"],
+        check=True,
+    )
     return folder / "shim.so"
 
 
@@ -112,10 +115,14 @@ asyncio.run(main())
 """
 
 
-async def test_a_disk_that_fills_up_gives_a_clear_error_and_loses_nothing_acknowledged(tmp_path: Path) -> None:
+async def test_a_disk_that_fills_up_gives_a_clear_error_and_loses_nothing_acknowledged(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "x.db"
     root = str(Path(__file__).parent.parent)
-    done = subprocess.run([sys.executable, "-c", FILL, str(file), root], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", FILL, str(file), root], capture_output=True, text=True, timeout=60, check=False
+    )
     count, message = done.stdout.split(" ", 1)
     assert int(count) > 10, done.stderr
     assert message.startswith("FILE: the disk is full or failing")
@@ -129,7 +136,9 @@ async def test_a_disk_that_fills_up_gives_a_clear_error_and_loses_nothing_acknow
 async def test_a_small_file_system_that_fills_up_loses_nothing_acknowledged(tmp_path: Path) -> None:
     mount = tmp_path / "small"
     mount.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], capture_output=True, check=False).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(mount)], capture_output=True, check=False
+    ).returncode:
         pytest.skip("tmpfs cannot be mounted here")
     try:
         store = open_store(f"sqlite:///{mount / 'x.db'}")
@@ -224,7 +233,12 @@ OPEN = "import sys; from interlock.stores import open_store; import asyncio; s =
 
 def test_eight_processes_that_open_a_fresh_store_at_once_agree(durable_url: str) -> None:
     children = [
-        subprocess.Popen([sys.executable, "-c", OPEN, durable_url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, durable_url],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(8)
     ]
     found = [child.communicate(timeout=90) for child in children]

@@ -10,7 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
-from interlock.ports import Append, Batch, Committed, Query, Refused, Reserve, Seal, Settle, Spent, Store, Take, genesis, link
+from interlock.ports import (
+    Append,
+    Batch,
+    Committed,
+    Query,
+    Refused,
+    Reserve,
+    Seal,
+    Settle,
+    Spent,
+    Store,
+    Take,
+    genesis,
+    link,
+)
 from interlock.stores import MemoryStore, open_store
 from interlock.values import Budget, Checkpoint, Content, Record
 
@@ -20,7 +34,13 @@ T0 = 1_000_000_000_000_000
 def entry(n: int = 0, **columns: Any) -> Append:
     given_columns = {"turn": None, "actor": "a", "tool": "t", "status": "ok", **columns}
     payload = given_columns.pop("payload", None)
-    content = Content(principal="p", started_us=T0 + n, duration_us=1, arguments={"n": n}, summary="é \u2028 \x7f \"quoted\"\n")
+    content = Content(
+        principal="p",
+        started_us=T0 + n,
+        duration_us=1,
+        arguments={"n": n},
+        summary='é \u2028 \x7f "quoted"\n',
+    )
     record = Record(at_us=T0 + n, kind="call", call=f"c{n}", content=content, **given_columns)
     return Append(record=record, payload=payload)
 
@@ -33,8 +53,22 @@ async def ids(store: Store, **query: Any) -> list[int]:
     return [record.id async for record in store.records(Query(**query))]
 
 
-def reserve(call: str = "c", scope: str = "s", *, calls: int = 1, limit: int | None = 3, expires: int = T0 + 10, **more: Any) -> Reserve:
-    budget = Budget(id="b", per="actor", calls=limit, cost_micros=more.pop("limit_cost", None), ms=more.pop("limit_ms", None))
+def reserve(
+    call: str = "c",
+    scope: str = "s",
+    *,
+    calls: int = 1,
+    limit: int | None = 3,
+    expires: int = T0 + 10,
+    **more: Any,
+) -> Reserve:
+    budget = Budget(
+        id="b",
+        per="actor",
+        calls=limit,
+        cost_micros=more.pop("limit_cost", None),
+        ms=more.pop("limit_ms", None),
+    )
     return Reserve(call=call, scope=scope, budget=budget, expires_us=expires, calls=calls, **more)
 
 
@@ -49,12 +83,24 @@ async def test_records_get_growing_ids_and_a_chain_that_starts_at_genesis(store:
     counts: dict[int, int] = {}
     async for record in store.records(Query()):
         before = previous.get(record.lane, genesis(store.identity.ledger, record.lane))
-        columns = (record.id, record.lane, record.at_us, record.kind, record.call, record.turn, record.actor, record.tool, record.status)
+        columns = (
+            record.id,
+            record.lane,
+            record.at_us,
+            record.kind,
+            record.call,
+            record.turn,
+            record.actor,
+            record.tool,
+            record.status,
+        )
         assert record.hash == link(before, columns, record.body.encode())
         previous[record.lane] = record.hash
         counts[record.lane] = counts.get(record.lane, 0) + 1
     heads = {head.lane: head for head in await store.heads() if head.count}
-    assert {lane: (head.hash, head.count) for lane, head in heads.items()} == {lane: (previous[lane], counts[lane]) for lane in previous}
+    assert {lane: (head.hash, head.count) for lane, head in heads.items()} == {
+        lane: (previous[lane], counts[lane]) for lane in previous
+    }
 
 
 async def test_content_reads_back_as_it_was_written(store: Store) -> None:
@@ -114,7 +160,9 @@ async def test_payloads_lie_beside_the_records(store: Store) -> None:
     assert await store.payload(99) is None
 
 
-async def test_a_reservation_is_refused_when_it_does_not_fit_and_the_batch_lands_whole_or_not(store: Store) -> None:
+async def test_a_reservation_is_refused_when_it_does_not_fit_and_the_batch_lands_whole_or_not(
+    store: Store,
+) -> None:
     assert isinstance(await store.commit(batch(reserve("a", calls=2))), Committed)
     refused = await store.commit(batch(reserve("b", "other"), reserve("b", calls=2), entry(1)))
     assert isinstance(refused, Refused)
@@ -125,7 +173,10 @@ async def test_a_reservation_is_refused_when_it_does_not_fit_and_the_batch_lands
     assert isinstance(await store.commit(batch(reserve("b", calls=1))), Committed)
 
 
-@pytest.mark.parametrize(("limits", "what"), [({"limit_cost": 5, "cost_micros": 6}, "micro-dollars"), ({"limit_ms": 5, "ms": 6}, "milliseconds")])
+@pytest.mark.parametrize(
+    ("limits", "what"),
+    [({"limit_cost": 5, "cost_micros": 6}, "micro-dollars"), ({"limit_ms": 5, "ms": 6}, "milliseconds")],
+)
 async def test_money_and_time_are_limited_too(store: Store, limits: dict[str, int], what: str) -> None:
     refused = await store.commit(batch(reserve(limit=None, **limits)))
     assert isinstance(refused, Refused)
@@ -164,7 +215,9 @@ async def test_a_bucket_gives_its_burst_then_refills(store: Store) -> None:
     assert await store.tokens("none") is None
 
 
-async def test_a_bucket_never_holds_more_than_its_burst_and_a_clock_that_steps_back_is_harmless(store: Store) -> None:
+async def test_a_bucket_never_holds_more_than_its_burst_and_a_clock_that_steps_back_is_harmless(
+    store: Store,
+) -> None:
     await store.commit(batch(take(), at=T0))
     await store.commit(batch(take(), at=T0 + 3_600_000_000))
     assert await store.tokens("k") == 1.0
@@ -231,8 +284,21 @@ async def test_two_open_stores_share_one_ledger(durable_url: str) -> None:
 async def test_a_batch_that_cannot_be_written_fails_alone(durable_url: str) -> None:
     store = open_store(durable_url)
     bad = entry(1)
-    bad = Append(record=Record(at_us=T0, kind="call", call="c", turn=None, actor="a", tool="t", status=None, content=bad.record.content))  # type: ignore[arg-type]
-    receipts = await asyncio.gather(*(store.commit(batch(item)) for item in (entry(0), bad, entry(2))), return_exceptions=True)
+    bad = Append(
+        record=Record(
+            at_us=T0,
+            kind="call",
+            call="c",
+            turn=None,
+            actor="a",
+            tool="t",
+            status=None,
+            content=bad.record.content,
+        )
+    )  # type: ignore[arg-type]
+    receipts = await asyncio.gather(
+        *(store.commit(batch(item)) for item in (entry(0), bad, entry(2))), return_exceptions=True
+    )
     assert [isinstance(receipt, StoreError) for receipt in receipts] == [False, True, False]
     assert len(await ids(store)) == 2
     await store.close()
@@ -240,7 +306,9 @@ async def test_a_batch_that_cannot_be_written_fails_alone(durable_url: str) -> N
 
 async def test_what_is_not_data_at_all_fails_with_a_store_error(durable_url: str) -> None:
     store = open_store(durable_url)
-    odd = Append(record=Record(at_us=T0, kind="call", call="c", turn=None, actor="a", tool="t", status="ok", content=object()))  # type: ignore[arg-type]
+    odd = Append(
+        record=Record(at_us=T0, kind="call", call="c", turn=None, actor="a", tool="t", status="ok", content=object())
+    )  # type: ignore[arg-type]
     with pytest.raises(StoreError, match="could not be written"):
         await store.commit(batch(odd))
     assert isinstance(await store.commit(batch(entry(1))), Committed)
@@ -259,7 +327,9 @@ async def test_whoever_is_cancelled_learns_of_it_after_the_batch_has_landed(dura
     await store.close()
 
 
-@pytest.mark.parametrize("url", ["redis://x", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///x?cache=shared"])
+@pytest.mark.parametrize(
+    "url", ["redis://x", "sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///x?cache=shared"]
+)
 def test_a_url_that_is_no_store_is_refused(url: str) -> None:
     with pytest.raises(ConfigError):
         open_store(url)
@@ -285,7 +355,9 @@ def test_the_durable_twin_does_what_the_memory_twin_does(written: list[tuple[str
         seen: list[Any] = []
         for at, (kind, who, amount, life) in enumerate(written):
             made: Any = {
-                "reserve": lambda who=who, amount=amount, life=life, at=at: reserve(f"c{who}", calls=amount, limit=6, expires=T0 + at + life),
+                "reserve": lambda who=who, amount=amount, life=life, at=at: reserve(
+                    f"c{who}", calls=amount, limit=6, expires=T0 + at + life
+                ),
                 "settle": lambda who=who, amount=amount: Settle(call=f"c{who}", scope="s", calls=amount),
                 "take": lambda who=who: take(f"k{who}", per_s=200_000.0, burst=2),
                 "append": lambda who=who: entry(who),

@@ -69,7 +69,7 @@ def verify(path: str, anchors: list, key: str | None) -> tuple[list, int, int]:
             places[item["id"]] = (lane, count + 1, item["hash"])
     said = [check_signature(f"checkpoint {item['n']}", item, ledger, key, problems) for item in checkpoints]
     before = None
-    for item, statement in zip(checkpoints, said):
+    for item, statement in zip(checkpoints, said, strict=True):
         if statement is not None and statement["previous"] != before:
             problems.append(f"checkpoint {item['n']}: the one before it is missing or was replaced")
         before = sha256(item["body"])

@@ -14,16 +14,20 @@ from rich.console import Console
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from trails import TOOLS  # noqa: E402
-
 from interlock import Runtime  # noqa: E402
 from interlock.cli.call import show  # noqa: E402
 from interlock.cli.main import main as interlock  # noqa: E402
+from trails import TOOLS  # noqa: E402
 
 CALLS: list[tuple[str, str, dict[str, Any], str]] = [
     ("allowed", "classify_damage", {"trail_id": "waldo-lake-3536"}, "trail-assessor"),
     ("arguments refused", "classify_damage", {"trail_id": "Waldo Lake", "seson": "winter"}, "trail-assessor"),
-    ("denied by a rule", "classify_damage", {"trail_id": "waldo-lake-3536", "season": "winter"}, "trail-assessor"),
+    (
+        "denied by a rule",
+        "classify_damage",
+        {"trail_id": "waldo-lake-3536", "season": "winter"},
+        "trail-assessor",
+    ),
     ("no such tool", "clasify_damage", {"trail_id": "waldo-lake-3536"}, "trail-assessor"),
     ("clamped", "search_reports", {"query": "waldo", "top_k": 500}, "trail-assessor"),
     ("times out", "weather_history", {"station": "cedar-creek"}, "burn-analyst"),
@@ -56,7 +60,9 @@ def main() -> int:
     for command in (["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
-    Console(highlight=False).print(f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]")
+    Console(highlight=False).print(
+        f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]"
+    )
     return code
 
 

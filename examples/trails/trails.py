@@ -44,7 +44,7 @@ async def classify_damage(trail_id: TrailId, season: Season = Season.summer) -> 
         raise NotFound(f"no survey of {trail_id}", hints=tuple(_SURVEY))
     return Result(
         value=found,
-        summary=f"{trail_id}: class {found.damage_class}, {found.downed_trees_per_mile} downed trees per mile ({season})",
+        summary=f"{trail_id}: class {found.damage_class}, {found.downed_trees_per_mile} downed trees a mile ({season})",
         sources=("survey 2022-10",),
     )
 

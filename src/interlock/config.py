@@ -1,4 +1,4 @@
-"""Settings: defaults, then interlock.toml, then INTERLOCK_* variables, then the command line. The one file that reads them."""
+"""Settings: defaults, interlock.toml, INTERLOCK_* variables, command line, in that order; read here, nowhere else."""
 
 from __future__ import annotations
 
@@ -154,5 +154,5 @@ def _checked(values: dict[str, Any], origins: dict[str, str]) -> Settings:
     if settings.store.startswith("memory:"):
         for key in ("busy_s", "anchors", "audit_key"):
             if origins[key] != "default":
-                raise ConfigError(f"{origins[key]}: {key} has no effect with store = \"memory://\"; remove it")
+                raise ConfigError(f'{origins[key]}: {key} has no effect with store = "memory://"; remove it')
     return settings

@@ -84,9 +84,7 @@ class Transient(ToolError):
 
     error_class = "transient"
 
-    def __init__(
-        self, message: str, *, hints: tuple[str, ...] = (), retry_after_s: float | None = None
-    ) -> None:
+    def __init__(self, message: str, *, hints: tuple[str, ...] = (), retry_after_s: float | None = None) -> None:
         super().__init__(message, hints=hints)
         self.retry_after_s = retry_after_s
 

@@ -11,7 +11,7 @@ import hashlib
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 import msgspec
@@ -58,9 +58,15 @@ class Faults(Protocol):
 class SystemClock:
     """The machine's clock."""
 
-    now_us: Callable[[], int] = staticmethod(lambda: time.time_ns() // 1000)
-    monotonic: Callable[[], float] = staticmethod(time.monotonic)
-    sleep: Callable[[float], Awaitable[None]] = staticmethod(asyncio.sleep)
+    monotonic = staticmethod(time.monotonic)
+
+    def now_us(self) -> int:
+        """Microseconds since the epoch."""
+        return time.time_ns() // 1000
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        await asyncio.sleep(seconds)
 
 
 class SystemIds:
@@ -85,14 +91,14 @@ class NoFaults:
         """Pass."""
 
 
-class Append(Value):
+class Append(Value, frozen=True):
     """Add a record to the ledger, with its full payload where the record holds less."""
 
     record: Record
     payload: bytes | None = None
 
 
-class Reserve(Value):
+class Reserve(Value, frozen=True):
     """Set something aside in one budget; refused if it does not fit."""
 
     call: str
@@ -104,7 +110,7 @@ class Reserve(Value):
     ms: int = 0
 
 
-class Settle(Value):
+class Settle(Value, frozen=True):
     """Replace a reservation by what was really spent (nothing, if it is released)."""
 
     call: str
@@ -114,7 +120,7 @@ class Settle(Value):
     ms: int = 0
 
 
-class Take(Value):
+class Take(Value, frozen=True):
     """Take one token from a bucket; refused if it is empty."""
 
     bucket: str
@@ -123,7 +129,7 @@ class Take(Value):
     burst: int
 
 
-class Seal(Value):
+class Seal(Value, frozen=True):
     """Add a signed checkpoint; refused if another one was added meanwhile."""
 
     checkpoint: Checkpoint
@@ -132,20 +138,20 @@ class Seal(Value):
 Transition = Append | Reserve | Settle | Take | Seal
 
 
-class Batch(Value):
+class Batch(Value, frozen=True):
     """Transitions that land together, at one time."""
 
     now_us: int
     transitions: tuple[Transition, ...]
 
 
-class Committed(Value):
+class Committed(Value, frozen=True):
     """The batch is durable; the ids of its records, in order."""
 
     ids: tuple[int, ...] = ()
 
 
-class Refused(Value):
+class Refused(Value, frozen=True):
     """The batch was refused whole, and why."""
 
     kind: str
@@ -157,7 +163,7 @@ class Refused(Value):
 Receipt = Committed | Refused
 
 
-class Identity(Value):
+class Identity(Value, frozen=True):
     """Which ledger this is, and the key of its argument digests."""
 
     ledger: str
@@ -165,7 +171,7 @@ class Identity(Value):
     schema: int
 
 
-class Query(Value):
+class Query(Value, frozen=True):
     """Which records to read, in order of their ids."""
 
     after: int = 0
@@ -181,7 +187,7 @@ class Query(Value):
     newest: int | None = None
 
 
-class Spent(Value):
+class Spent(Value, frozen=True):
     """What one budget scope has used, and what is set aside in it."""
 
     calls: int = 0

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
-from interlock.errors import ConfigError
 from interlock.engine import Engine, Gate, NoJournal, Observer, ReadJournal, World, keyed_digest
+from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, NoFaults, Store, SystemClock, SystemIds
@@ -19,7 +19,6 @@ from interlock.resilience import Deadlines
 from interlock.schema import Tool
 from interlock.stores import open_store
 from interlock.values import Call, Effect, Json, Mode, Outcome
-
 
 _LONGEST_NAME = 200
 
@@ -93,9 +92,7 @@ class Runtime:
         )
         return cls(world, settings.principal or default_principal())
 
-    async def call(
-        self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
-    ) -> Outcome:
+    async def call(self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]) -> Outcome:
         """Take one call through the path: contract, policy, budget, effect, record."""
         given: dict[str, Any] = dict(details)
         if "mode" in given:

@@ -66,7 +66,7 @@ class Decision(StrEnum):
     REVIEW = "review"
 
 
-class Call(Value):
+class Call(Value, frozen=True):
     """What somebody proposes to do."""
 
     call_id: str
@@ -84,7 +84,7 @@ class Call(Value):
     ticket: str | None = None
 
 
-class Rewrite(Value):
+class Rewrite(Value, frozen=True):
     """One argument that was changed on the way, by whom and from what."""
 
     field: str
@@ -93,7 +93,7 @@ class Rewrite(Value):
     rule: str
 
 
-class Verdict(Value):
+class Verdict(Value, frozen=True):
     """What was decided, by which rule of which policy, in words a model and a person can act on."""
 
     decision: Decision
@@ -103,7 +103,7 @@ class Verdict(Value):
     rewrites: tuple[Rewrite, ...] = ()
 
 
-class Plan(Value):
+class Plan(Value, frozen=True):
     """What a call will do: for a read only its digest; a write adds keys, images and a diff."""
 
     digest: str
@@ -115,7 +115,7 @@ class Plan(Value):
     risk: str | None = None
 
 
-class Problem(Value):
+class Problem(Value, frozen=True):
     """Why a call did not succeed: a class for programs, a sentence for people, a way on."""
 
     error: str
@@ -124,7 +124,7 @@ class Problem(Value):
     retry_after_s: float | None = None
 
 
-class Attempt(Value):
+class Attempt(Value, frozen=True):
     """One try inside PERFORM."""
 
     waited_us: int = 0
@@ -132,7 +132,7 @@ class Attempt(Value):
     error: str | None = None
 
 
-class Outcome(Value):
+class Outcome(Value, frozen=True):
     """How a call ended and what it brought."""
 
     call_id: str
@@ -172,7 +172,7 @@ class Result(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     no_data: bool = False
 
 
-class Context(Value):
+class Context(Value, frozen=True):
     """What a tool may ask for about its own call, by a parameter of this type."""
 
     call_id: str
@@ -182,7 +182,7 @@ class Context(Value):
     idempotency_key: str | None = None
 
 
-class Content(Value):
+class Content(Value, frozen=True):
     """The part of a record that is stored as one JSON text, under the chain's hash."""
 
     principal: str
@@ -216,7 +216,7 @@ class Content(Value):
     payload: bool = False
 
 
-class Record(Value):
+class Record(Value, frozen=True):
     """One line of the ledger before it has a place: the columns that are searched, and the content."""
 
     at_us: int
@@ -229,7 +229,7 @@ class Record(Value):
     content: Content
 
 
-class Stored(Value):
+class Stored(Value, frozen=True):
     """One line of the ledger as it lies there: its place in a lane's hash chain, columns, and the exact text."""
 
     id: int
@@ -249,7 +249,7 @@ class Stored(Value):
         return msgspec.json.decode(self.body, type=Content)
 
 
-class Head(Value):
+class Head(Value, frozen=True):
     """Where a lane of the ledger ends."""
 
     lane: int
@@ -258,7 +258,7 @@ class Head(Value):
     hash: str
 
 
-class Checkpoint(Value):
+class Checkpoint(Value, frozen=True):
     """A signed statement of where every lane ended at one moment."""
 
     n: int
@@ -267,7 +267,7 @@ class Checkpoint(Value):
     public_key: str
 
 
-class Rate(Value):
+class Rate(Value, frozen=True):
     """A token bucket: so many calls a second on average, so many at once."""
 
     id: str
@@ -278,7 +278,7 @@ class Rate(Value):
     actors: tuple[str, ...] = ("*",)
 
 
-class Budget(Value):
+class Budget(Value, frozen=True):
     """What may be spent within one turn, one run, or by one actor (in a window, where one is given)."""
 
     id: str
@@ -290,7 +290,7 @@ class Budget(Value):
     window_s: int | None = None
 
 
-class Grant(Value):
+class Grant(Value, frozen=True):
     """What an actor may use: capabilities and modes."""
 
     actor: str
@@ -298,7 +298,7 @@ class Grant(Value):
     modes: frozenset[Mode] = frozenset(Mode)
 
 
-class TurnView(Value):
+class TurnView(Value, frozen=True):
     """What a rule may know about the turn a call belongs to: folded from its records."""
 
     calls: int = 0

@@ -15,7 +15,7 @@ from interlock.values import Checkpoint, Value
 _TRIES = 5
 
 
-class Statement(Value):
+class Statement(Value, frozen=True):
     """What a checkpoint says: where every lane of one ledger ended, and which checkpoint came before."""
 
     ledger: str
@@ -46,7 +46,10 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
             )
         )
         checkpoint = Checkpoint(
-            n=1 if last is None else last.n + 1, body=body.decode(), signature=key.sign(body), public_key=key.public
+            n=1 if last is None else last.n + 1,
+            body=body.decode(),
+            signature=key.sign(body),
+            public_key=key.public,
         )
         receipt = await ledger.commit(Batch(now_us=clock.now_us(), transitions=(Seal(checkpoint=checkpoint),)))
         if isinstance(receipt, Committed):

@@ -13,8 +13,8 @@ from interlock.ports import Ledger, Query
 from interlock.values import Json, Stored
 
 FORMAT = "interlock-ledger/1"
-_CSV = ("id", "time", "actor", "tool", "outcome", "rule", "reason", "error", "message", "attempts", "duration_ms", "turn",
-        "call", "arguments", "summary")  # fmt: skip
+_CSV = ("id", "time", "actor", "tool", "outcome", "rule", "reason", "error", "message", "attempts", "duration_ms",
+        "turn", "call", "arguments", "summary")  # fmt: skip
 
 
 async def export_jsonl(ledger: Ledger, query: Query, out: TextIO) -> int:

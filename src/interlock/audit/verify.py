@@ -116,9 +116,11 @@ async def verify(
         lane = walk.lanes.get(head.lane)
         found = (lane.id, lane.count, lane.hash) if lane else (0, 0, genesis(identity, head.lane))
         if found != (head.id, head.count, head.hash):
-            problems.append(f"lane {head.lane}: ends at record {found[0]}, but its head says {head.id}: records were cut off")
-    for lane in sorted(set(walk.lanes) - {head.lane for head in heads}):
-        problems.append(f"lane {lane}: there are records, but no head")
+            problems.append(
+                f"lane {head.lane}: ends at record {found[0]}, but its head says {head.id}: records were cut off"
+            )
+    for number in sorted(set(walk.lanes) - {head.lane for head in heads}):
+        problems.append(f"lane {number}: there are records, but no head")
     return Report(
         ledger=identity,
         records=walk.records,
@@ -130,7 +132,7 @@ async def verify(
     )
 
 
-def _check_statements(  # noqa: PLR0913
+def _check_statements(
     name: str,
     checkpoints: Iterable[Checkpoint],
     ledger: str,

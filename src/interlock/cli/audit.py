@@ -15,7 +15,16 @@ from typing import Any
 import msgspec
 from rich.markup import escape
 
-from interlock.audit import anchor, as_row, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
+from interlock.audit import (
+    anchor,
+    as_row,
+    export_csv,
+    export_jsonl,
+    load_or_make_key,
+    load_public_key,
+    read_anchors,
+    verify,
+)
 from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
@@ -127,7 +136,7 @@ async def _export(given: argparse.Namespace) -> int:
         if given.out is None:
             await write(store, _query(given), sys.stdout)
             return 0
-        with Path(given.out).open("w", encoding="utf-8", newline="") as out:
+        with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
     notes().print(f"{count} records written to {given.out}")
     return 0
@@ -160,7 +169,10 @@ async def _verify(given: argparse.Namespace) -> int:
     mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {len(report.problems)} problems[/]"
     out.print(f"{mark}: {report.records:,} records in {report.lanes} lane(s), {report.checkpoints} checkpoints, "
               f"{report.anchors} anchors [dim]({took:.2f} s)[/]")  # fmt: skip
-    out.print(f"{report.unanchored:,} records are not yet anchored" + (" (interlock audit anchor)" if report.unanchored else ""))
+    out.print(
+        f"{report.unanchored:,} records are not yet anchored"
+        + (" (interlock audit anchor)" if report.unanchored else "")
+    )
     if public is None and (report.checkpoints or report.anchors):
         out.print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
     return 0 if report.intact else 1
@@ -176,13 +188,15 @@ async def _anchor(given: argparse.Namespace) -> int:
         sys.stdout.write(line.decode())
         return 0
     file = Path(given.out or settings.anchors)
-    with file.open("ab") as out:
+    with file.open("ab") as out:  # noqa: ASYNC230 - a command has one task
         out.write(line)
         out.flush()
         os.fsync(out.fileno())
     if given.json:
         print_json(checkpoint)
     else:
-        console().print(f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {escape(str(file))}")
+        console().print(
+            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {escape(str(file))}"
+        )
         console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
     return 0

@@ -15,7 +15,6 @@ from interlock.errors import ConfigError
 from interlock.runtime import Runtime
 from interlock.values import Json, Mode, Outcome, Status
 
-
 _ONE_LINE = 100
 
 

@@ -11,7 +11,16 @@ from rich.markup import escape
 
 from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, table
 from interlock.errors import ConfigError
-from interlock.policy import Facts, coverage, judged, load_cases, missing_grant, never_decides, run_case, trace
+from interlock.policy import (
+    Facts,
+    coverage,
+    judged,
+    load_cases,
+    missing_grant,
+    never_decides,
+    run_case,
+    trace,
+)
 from interlock.schema import Refusal
 from interlock.values import Call, Mode, TurnView, Value
 
@@ -48,7 +57,9 @@ def _check(given: argparse.Namespace) -> int:
             console().print(f"[yellow]✗[/] {escape(problem)}")
     else:
         count = len(ruleset.policy.rules)
-        console().print(f"[green]✓[/] {escape(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide")
+        console().print(
+            f"[green]✓[/] {escape(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide"
+        )
     return 1 if idle else 0
 
 
@@ -84,7 +95,7 @@ def _test(given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-class _Proposed(Value):
+class _Proposed(Value, frozen=True):
     tool: str
     arguments: dict[str, Any] = {}
     actor: str = "anyone"

@@ -47,7 +47,11 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 def settings_of(given: argparse.Namespace) -> Loaded:
     """The settings for one command."""
-    named = {"store": given.store, "policy": given.policy, "tools": tuple(given.tools) if given.tools else None}
+    named = {
+        "store": given.store,
+        "policy": given.policy,
+        "tools": tuple(given.tools) if given.tools else None,
+    }
     return load_settings(given.config, given=named)
 
 

@@ -61,8 +61,14 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def denied(  # noqa: PLR0913
-    facts: Facts, started: Started, tool: Tool, rule: str, reason: str | None, version: str, error: str = "denied"
+def denied(
+    facts: Facts,
+    started: Started,
+    tool: Tool,
+    rule: str,
+    reason: str | None,
+    version: str,
+    error: str = "denied",
 ) -> Ended:
     """A call that is refused by something that is not a rule of the policy."""
     verdict = Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason or "refused")
@@ -129,7 +135,7 @@ def _as_far_as_possible(arguments: Json) -> Json:
     return arguments
 
 
-def _seen_before(  # noqa: PLR0913
+def _seen_before(
     world: World, call: Call, started: Started, tool: Tool, arguments: Json, turn: list[Stored]
 ) -> Repeated | Ended | None:
     """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped."""

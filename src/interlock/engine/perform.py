@@ -129,9 +129,7 @@ class _Work:
                 breaker.failed(now)
             else:
                 breaker.succeeded()
-            wait_s = next_wait(
-                tool.retry, tool.effect, len(self._attempts), found, end - now, world.ids.uniform
-            )
+            wait_s = next_wait(tool.retry, tool.effect, len(self._attempts), found, end - now, world.ids.uniform)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)

@@ -17,9 +17,7 @@ async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
     journal = world.journals[tool.effect]
     impossible = journal.refusal(tool)
     if impossible is not None:
-        return denied(
-            facts, admitted.started, tool, "journal", impossible, rules.version, "effect_not_supported"
-        )
+        return denied(facts, admitted.started, tool, "journal", impossible, rules.version, "effect_not_supported")
     plan = await journal.plan(facts.call, tool, facts.arguments)
     verdict = admitted.verdict
     if verdict is None:
@@ -54,7 +52,5 @@ def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> E
         verdict=verdict,
         plan=msgspec.structs.replace(plan, digest=bound),
         ticket=world.ids.new(),
-        reading=refused(
-            Status.PARKED, "needs_review", f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
-        ),
+        reading=refused(Status.PARKED, "needs_review", f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"),
     )

@@ -34,7 +34,7 @@ async def record(world: World, ended: Ended) -> Outcome:
     for observe in world.observers:
         try:
             observe(entry, receipt.ids[0])
-        except Exception:  # an observer only reads; its fault must not become the call's
+        except Exception:  # noqa: BLE001 - an observer only reads; its fault must not become the call's
             _log.exception("an observer of records failed")
     return _outcome(ended, duration_us, receipt.ids[0])
 

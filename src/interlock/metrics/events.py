@@ -72,7 +72,10 @@ def span_observer() -> Callable[[Record, int], None]:
             attributes["error.type"] = content.problem.error
         start_ns = content.started_us * 1000
         span = tracer.start_span(
-            f"execute_tool {record.tool}", start_time=start_ns, kind=trace.SpanKind.INTERNAL, attributes=attributes
+            f"execute_tool {record.tool}",
+            start_time=start_ns,
+            kind=trace.SpanKind.INTERNAL,
+            attributes=attributes,
         )
         if record.status not in _FINE:
             span.set_status(trace.StatusCode.ERROR, content.problem.error if content.problem else record.status)

@@ -7,7 +7,10 @@ from interlock.metrics.fold import Metrics
 
 def exposition(metrics: Metrics) -> str:
     """The text that a scraper reads."""
-    rows = ["# HELP interlock_calls_total Calls by agent, tool and outcome.", "# TYPE interlock_calls_total counter"]
+    rows = [
+        "# HELP interlock_calls_total Calls by agent, tool and outcome.",
+        "# TYPE interlock_calls_total counter",
+    ]
     for line in metrics.lines:
         for outcome, count in line.outcomes.items():
             rows.append(f"interlock_calls_total{_labels(actor=line.actor, tool=line.tool, outcome=outcome)} {count}")
@@ -17,7 +20,10 @@ def exposition(metrics: Metrics) -> str:
             rows.append(f"interlock_call_seconds{_labels(actor=line.actor, tool=line.tool, quantile=q)} {ms / 1000:g}")
         rows.append(f"interlock_call_seconds_sum{_labels(actor=line.actor, tool=line.tool)} {line.total_s:g}")
         rows.append(f"interlock_call_seconds_count{_labels(actor=line.actor, tool=line.tool)} {line.calls}")
-    rows += ["# HELP interlock_retries_total Attempts after the first.", "# TYPE interlock_retries_total counter"]
+    rows += [
+        "# HELP interlock_retries_total Attempts after the first.",
+        "# TYPE interlock_retries_total counter",
+    ]
     rows += [
         f"interlock_retries_total{_labels(actor=line.actor, tool=line.tool)} {line.retries}" for line in metrics.lines
     ]

@@ -1,12 +1,13 @@
 """Policy: rules in TOML, conditions in CEL, one pure decision."""
 
 from interlock.policy.cases import Case, CaseResult, load_cases, run_case
-from interlock.policy.decide import Facts, ToolRules, Traced, decide, judged, missing_grant, trace
+from interlock.policy.decide import ToolRules, Traced, decide, judged, missing_grant, trace
 from interlock.policy.lint import Coverage, coverage, never_decides
 from interlock.policy.lists import ListSource
 from interlock.policy.load import load_policy, parse_policy
 from interlock.policy.model import Policy, Rule
 from interlock.policy.ruleset import Ruleset, compile_policy
+from interlock.policy.variables import Facts
 
 __all__ = [
     "Case",

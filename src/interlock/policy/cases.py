@@ -17,7 +17,7 @@ from interlock.schema import Refusal, Tool
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
 
 
-class Case(Value):
+class Case(Value, frozen=True):
     """One call and what must be decided about it."""
 
     name: str
@@ -57,7 +57,9 @@ def load_cases(path: str | Path) -> tuple[Case, ...]:
     except FileNotFoundError:
         raise PolicyError([f"{path}: there is no such file"]) from None
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise PolicyError([f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]) from None
+        raise PolicyError(
+            [f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]
+        ) from None
 
 
 def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseResult:
@@ -71,7 +73,11 @@ def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseRes
         return _result(case, "deny", "contract", {}, str(refusal))
     rules = ruleset.rules(tool.name)
     facts = Facts(
-        call=_call(case), arguments=parsed.arguments, grant=ruleset.grant(case.actor), turn=case.turn, plan=case.plan
+        call=_call(case),
+        arguments=parsed.arguments,
+        grant=ruleset.grant(case.actor),
+        turn=case.turn,
+        plan=case.plan,
     )
     refused = missing_grant(tool, facts.grant, case.mode)
     if refused is not None:
@@ -101,5 +107,7 @@ def _result(case: Case, verdict: str, rule: str, arguments: dict[str, Json], rea
     if case.reason is not None and case.reason not in reason:
         differences.append(f"reason should contain {case.reason!r}, is {reason!r}")
     expected.extend((f"arguments.{name}", value, arguments.get(name)) for name, value in case.becomes.items())
-    differences.extend(f"{what} should be {want!r}, is {got!r} ({reason})" for what, want, got in expected if want != got)
+    differences.extend(
+        f"{what} should be {want!r}, is {got!r} ({reason})" for what, want, got in expected if want != got
+    )
     return CaseResult(case=case, verdict=verdict, rule=rule, differences=tuple(differences))

@@ -88,7 +88,9 @@ class Vocabulary:
             fields = [key.removeprefix("args.") for key in self.variables if key.startswith("args.")]
             wrong = name.removeprefix("args.")
             close = nearest(wrong, fields, 1)
-            way_out = f"did you mean 'args.{close[0]}'?" if close else f"its parameters are {', '.join(fields) or '(none)'}"
+            way_out = (
+                f"did you mean 'args.{close[0]}'?" if close else f"its parameters are {', '.join(fields) or '(none)'}"
+            )
             return f"the tool has no parameter {wrong!r}; {way_out}"
         close = nearest(name, [*self.variables, *FUNCTIONS], 1)
         return f"unknown name {name!r}; " + (f"did you mean {close[0]!r}?" if close else "see docs/policy.md")

@@ -127,7 +127,8 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
 def trace(rules: ToolRules, facts: Facts) -> tuple[Traced, ...]:
     """Every rule asked one by one, for people who want to know why."""
     found = []
-    for item in (*rules.clamps, *rules.deciders):
+    asked: list[Clamp | Decider] = [*rules.clamps, *rules.deciders]
+    for item in asked:
         try:
             matched = item.condition is None or item.condition.evaluate(facts) is True
             found.append(Traced(rule=item.rule, matched=matched))

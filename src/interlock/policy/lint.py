@@ -35,7 +35,7 @@ def coverage(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[Coverage, ...]:
     lines = []
     for tool in tools:
         rules = ruleset.rules(tool)
-        counts = {decision: 0 for decision in Decision}
+        counts = dict.fromkeys(Decision, 0)
         for decider in rules.deciders:
             counts[decider.verdict.decision] += 1
         lines.append(
@@ -56,7 +56,8 @@ def never_decides(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]:
     places = {}
     for tool in tools:
         rules = ruleset.rules(tool)
-        for item in (*rules.deciders, *rules.clamps):
+        asked: list[Decider | Clamp] = [*rules.deciders, *rules.clamps]
+        for item in asked:
             reasons.setdefault(item.rule.id, []).append(_why_never(item, rules))
             places[item.rule.id] = item.rule.place
     return tuple(

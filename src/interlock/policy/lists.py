@@ -44,8 +44,7 @@ def _source(spec: ListSpec, folder: Path) -> ListSource:
     if spec.file is not None:
         file = folder / spec.file
         return lambda: [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    assert spec.database is not None and spec.query is not None
-    return _query(spec, spec.database, spec.query, folder)
+    return _query(spec, spec.database or "", spec.query or "", folder)
 
 
 def _query(spec: ListSpec, database: str, query: str, folder: Path) -> ListSource:

@@ -8,13 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import PolicyError
-from interlock.policy.model import ListSpec, Place, Policy, Rule
+from interlock.policy.model import ListSpec, Policy, Rule
 from interlock.policy.packs import expand
 from interlock.policy.sections import Finding, Section
 from interlock.values import Budget, Decision, Grant, Json, Mode, Rate
 
 _TABLES = ("version", "rule", "use", "rate", "budget", "actor", "limits", "lists")
-_PER = {"s": 1.0, "second": 1.0, "m": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0}
+_PER = {
+    "s": 1.0,
+    "second": 1.0,
+    "m": 60.0,
+    "minute": 60.0,
+    "h": 3600.0,
+    "hour": 3600.0,
+    "d": 86400.0,
+    "day": 86400.0,
+}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
 _SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_][\w-]*)(?:\s*\.\s*(?:\"([^\"]+)\"|([\w-]+)))?\s*\]\]?")
@@ -96,11 +105,11 @@ def _rule(part: Section, findings: list[Finding]) -> Rule | None:
     decision, rewrites = part.raw.get("decision"), part.raw.get("set", {})
     if decision == "clamp":
         if not isinstance(rewrites, dict) or not rewrites:
-            findings.append(part.at("a clamp rule needs set = { field = \"CEL expression\" }"))
+            findings.append(part.at('a clamp rule needs set = { field = "CEL expression" }'))
     elif decision not in tuple(Decision):
         findings.append(part.at(f"decision is allow, deny, review or clamp, not {decision!r}"))
     elif rewrites:
-        findings.append(part.at("only a rule with decision = \"clamp\" may set arguments"))
+        findings.append(part.at('only a rule with decision = "clamp" may set arguments'))
     when = _condition(part, findings)
     if len(findings) > count:
         return None
@@ -122,7 +131,9 @@ def _condition(part: Section, findings: list[Finding]) -> str | None:
         if key in part.raw:
             names = part.names(key, findings)
             if key == "modes":
-                findings.extend(part.at(f"modes are {', '.join(Mode)}, not {n!r}") for n in names if n not in tuple(Mode))
+                findings.extend(
+                    part.at(f"modes are {', '.join(Mode)}, not {n!r}") for n in names if n not in tuple(Mode)
+                )
             clauses.append(f"{variable} in [{', '.join(repr(name) for name in names)}]")
     if "when" in part.raw:
         clauses.append(f"({part.need_text('when', findings)})")
@@ -213,7 +224,7 @@ def _lists(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) 
         part.refuse_unknown(("values", "file", "database", "query", "ttl_s"), findings)
         kinds = [key for key in ("values", "file", "query") if key in part.raw]
         if len(kinds) != 1 or ("query" in part.raw) != ("database" in part.raw):
-            findings.append(part.at("a list has values = [...], or file = \"...\", or database and query"))
+            findings.append(part.at('a list has values = [...], or file = "...", or database and query'))
             continue
         lists[name] = ListSpec(
             name=name,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.values import Budget, Decision, Grant, Json, Rate, Value
 
 
-class Place(Value):
+class Place(Value, frozen=True):
     """Where something stands in a policy file."""
 
     file: str
@@ -15,7 +15,7 @@ class Place(Value):
         return f"{self.file}:{self.line}"
 
 
-class Rule(Value):
+class Rule(Value, frozen=True):
     """One rule. With `set` it rewrites arguments; otherwise it decides."""
 
     id: str
@@ -28,7 +28,7 @@ class Rule(Value):
     needs_egress: bool = False
 
 
-class ListSpec(Value):
+class ListSpec(Value, frozen=True):
     """A named list that rules ask with `listed(name, value)`: written out, from a file, or from a query."""
 
     name: str
@@ -40,7 +40,7 @@ class ListSpec(Value):
     ttl_s: float = 30.0
 
 
-class Policy(Value):
+class Policy(Value, frozen=True):
     """Everything a policy file says."""
 
     file: str

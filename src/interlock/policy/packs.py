@@ -60,12 +60,26 @@ def expand(part: Section, findings: list[Finding]) -> list[Rule]:
 def _public_url(field: str, part: Section, findings: list[Finding]) -> Rows:
     schemes = part.names("schemes", findings) if "schemes" in part.raw else ("https",)
     rows = [
-        ("scheme", f"!(url_scheme({field}) in {_list(schemes)})", f"only {', '.join(schemes)} addresses are allowed"),
-        ("private", f"!public_url({field})", "the address leads to a private, link-local or otherwise inner network"),
+        (
+            "scheme",
+            f"!(url_scheme({field}) in {_list(schemes)})",
+            f"only {', '.join(schemes)} addresses are allowed",
+        ),
+        (
+            "private",
+            f"!public_url({field})",
+            "the address leads to a private, link-local or otherwise inner network",
+        ),
     ]
     if "hosts" in part.raw:
         hosts = part.names("hosts", findings)
-        rows.append(("host", f"!host_in({field}, {_list(hosts)})", f"only these hosts are allowed: {', '.join(hosts)}"))
+        rows.append(
+            (
+                "host",
+                f"!host_in({field}, {_list(hosts)})",
+                f"only these hosts are allowed: {', '.join(hosts)}",
+            )
+        )
     return rows
 
 

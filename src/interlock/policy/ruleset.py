@@ -50,9 +50,7 @@ class Ruleset:
         return self._grants.get(actor, self._fallback)
 
 
-def compile_policy(
-    policy: Policy, tools: Iterable[Tool], lists: Mapping[str, ListSource] | None = None
-) -> Ruleset:
+def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, ListSource] | None = None) -> Ruleset:
     """Compile every rule for every tool it is for; PolicyError lists everything that is wrong."""
     known = {tool.name: tool for tool in tools}
     findings: list[Finding] = []
@@ -76,12 +74,15 @@ def matches(patterns: tuple[str, ...], name: str) -> bool:
 
 
 def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
-    for item in (*policy.rules, *policy.rates):
+    named: list[Rule | Rate] = [*policy.rules, *policy.rates]
+    for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
             if pattern != EVERYONE and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
                 close = nearest(pattern, known, 1)
-                way_out = f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
+                way_out = (
+                    f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
+                )
                 findings.append(Finding(str(place), f"{item.id!r} is for an unknown tool {pattern!r}; {way_out}"))
 
 
@@ -92,7 +93,9 @@ def _compile(
     for rule in rules:
         assert vocabulary is not None
         if rule.needs_egress and tool.egress is None:
-            message = f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.egress: a rule cannot pin"
+            message = (
+                f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.egress: a rule cannot pin"
+            )
             findings.append(Finding(str(rule.place), f"{message} DNS or re-check redirects; pass egress=... in @tool"))
         try:
             condition = vocabulary.condition(rule.when) if rule.when is not None else None
@@ -142,7 +145,11 @@ def _groups(vocabulary: Vocabulary | None, deciders: list[Decider], *, late: boo
 
 
 def _verdict(rule: Rule, decision: Decision, version: str) -> Verdict:
-    words = {Decision.ALLOW: "allows this", Decision.DENY: "refuses this", Decision.REVIEW: "asks a person first"}
+    words = {
+        Decision.ALLOW: "allows this",
+        Decision.DENY: "refuses this",
+        Decision.REVIEW: "asks a person first",
+    }
     reason = rule.reason or f"rule {rule.id!r} {words[decision]}"
     return Verdict(decision=decision, rule=rule.id, policy_version=version, reason=reason)
 

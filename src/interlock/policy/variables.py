@@ -94,9 +94,7 @@ def _limit(name: str, value: Json) -> Variable:
     return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, (value,))
 
 
-def _argument(
-    path: tuple[str, ...], part: Json, schema: Json, optional: bool, found: dict[str, Variable]
-) -> None:
+def _argument(path: tuple[str, ...], part: Json, schema: Json, optional: bool, found: dict[str, Variable]) -> None:
     """Declare one property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
     kind, nullable = _resolve(part, schema)
     nullable = nullable or optional
@@ -151,7 +149,11 @@ def _resolve(part: Json, schema: Json) -> tuple[dict[str, Json], bool]:
         one = {**part, "type": kinds[0]} if len(kinds) == 1 else {}
         return one, "null" in declared
     if "const" in part:
-        return {"enum": [part["const"]], "type": "string" if isinstance(part["const"], str) else None, **part}, False
+        return {
+            "enum": [part["const"]],
+            "type": "string" if isinstance(part["const"], str) else None,
+            **part,
+        }, False
     return part, False
 
 

@@ -2,7 +2,7 @@
 
 `asyncio.timeout` arms and cancels a timer of its own for every await, which costs several times what a short tool
 does. Here an await is an entry in a dict; one timer stands at the earliest deadline and looks through the entries when
-it fires. The semantics are those of `asyncio.timeout`: the task is cancelled, and the cancellation becomes TimeoutError.
+it fires. The semantics are those of `asyncio.timeout`: the task is cancelled, and that becomes TimeoutError.
 The first step of a coroutine is taken before anything is armed: what never waits cannot be interrupted anyway.
 """
 

@@ -9,7 +9,7 @@ from interlock.schema import RetryRule
 from interlock.values import Effect
 
 
-def next_wait(  # noqa: PLR0913 - a pure decision names all it depends on
+def next_wait(
     rule: RetryRule,
     effect: Effect,
     attempts: int,

@@ -192,7 +192,7 @@ def _longest_s(timeout_s: float, rule: RetryRule) -> float:
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
 def _refuse_generators(function: Callable[..., Any], name: str) -> None:

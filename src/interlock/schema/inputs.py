@@ -65,7 +65,18 @@ class ModelInput:
                 return f"{place}: {message[0].lower()}{message[1:]}"
 
 
-_SAME_AS_JSON = {"str", "int", "bool", "enum", "literal", "none", "nullable", "default", "model-field", "model-fields"}
+_SAME_AS_JSON = {
+    "str",
+    "int",
+    "bool",
+    "enum",
+    "literal",
+    "none",
+    "nullable",
+    "default",
+    "model-field",
+    "model-fields",
+}
 _CHANGES_TEXT = {"strip_whitespace", "to_lower", "to_upper"}
 
 

@@ -29,7 +29,9 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS interlock_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
 READ_META = "SELECT name, value FROM interlock_meta"
-WRITE_META = "INSERT INTO interlock_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+WRITE_META = (
+    "INSERT INTO interlock_meta (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
 ADD_LANE = "INSERT INTO lanes (lane, id, count, hash) VALUES (?, 0, 0, ?)"
 
 LANES = "SELECT lane, id, count, hash FROM lanes ORDER BY lane"
