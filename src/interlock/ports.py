@@ -254,7 +254,8 @@ def genesis(ledger: str, lane: int) -> str:
 
 def link(previous: str, columns: tuple[object, ...], body: bytes) -> str:
     """The hash of a record: over the previous hash, its columns as a JSON array, and its stored text."""
-    return hashlib.sha256(b"%b\n%b\n%b" % (previous.encode(), _columns(columns), body)).hexdigest()
+    return _sha256(b"\n".join((previous.encode(), _columns(columns), body))).hexdigest()
 
 
 _columns = msgspec.json.Encoder().encode
+_sha256 = hashlib.sha256

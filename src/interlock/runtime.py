@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
-from interlock.engine import Engine, Gate, NoJournal, Observer, ReadJournal, World, keyed_digest
+from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World, keyed_digest
 from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
@@ -20,7 +20,13 @@ from interlock.schema import Tool
 from interlock.stores import open_store
 from interlock.values import Call, Effect, Json, Mode, Outcome
 
+JOURNALS: Mapping[Effect, Journal] = {
+    Effect.READ: ReadJournal(),
+    Effect.WRITE: NoJournal(),
+    Effect.SEND: NoJournal(),
+}
 _LONGEST_NAME = 200
+_MOST_NAMES = 1000
 
 
 class CallDetails(TypedDict, total=False):
@@ -55,6 +61,7 @@ class Runtime:
         self._world = world
         self._engine = Engine(world)
         self._principal = principal
+        self._known_actors: set[str] = set()
 
     @classmethod
     def open(
@@ -78,8 +85,8 @@ class Runtime:
             registry=registry,
             ruleset=ruleset,
             store=opened,
-            journals={Effect.READ: ReadJournal(), Effect.WRITE: NoJournal(), Effect.SEND: NoJournal()},
-            gates={tool.name: Gate(tool) for tool in registry},
+            desks={tool.name: _desk(tool, ruleset) for tool in registry},
+            budgets=ruleset.budgets,
             clock=parts.get("clock") or SystemClock(),
             ids=parts.get("ids") or SystemIds(),
             faults=faults,
@@ -94,13 +101,18 @@ class Runtime:
 
     async def call(self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]) -> Outcome:
         """Take one call through the path: contract, policy, budget, effect, record."""
-        given: dict[str, Any] = dict(details)
-        if "mode" in given:
-            given["mode"] = Mode(given["mode"])
-        _refuse_odd_names(actor, given)
+        given: dict[str, Any] = details  # type: ignore[assignment]
+        if given or actor not in self._known_actors:
+            _refuse_odd_names(actor, given)
+            if len(self._known_actors) < _MOST_NAMES:
+                self._known_actors.add(actor)
+            if "mode" in given:
+                given["mode"] = Mode(given["mode"])
+        if tool not in self._world.desks and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
+            tool = ascii(tool)[:_LONGEST_NAME]
         call = Call(
             call_id=given.pop("call_id", None) or self._world.ids.new(),
-            tool=tool if tool.isprintable() and len(tool) <= _LONGEST_NAME else ascii(tool)[:_LONGEST_NAME],
+            tool=tool,
             arguments=arguments,
             actor=actor,
             principal=given.pop("principal", None) or self._principal,
@@ -135,6 +147,18 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _desk(tool: Tool, ruleset: Ruleset) -> Desk:
+    journal = JOURNALS[tool.effect]
+    return Desk(
+        tool=tool,
+        rules=ruleset.rules(tool.name),
+        rates=ruleset.rates(tool.name),
+        journal=journal,
+        gate=Gate(tool),
+        impossible=journal.refusal(tool),
+    )
 
 
 def _refuse_odd_names(actor: str, details: dict[str, Any]) -> None:

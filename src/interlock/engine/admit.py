@@ -18,10 +18,10 @@ _NO_TURN = TurnView()
 
 def admit(world: World, call: Call, started: Started, turn: list[Stored] | None) -> Admitted | Repeated | Ended:
     """The call as it may be prepared, or how it ended here; `turn` is what the call's turn has recorded so far."""
-    tool = world.registry.get(call.tool)
-    if tool is None:
+    desk = world.desks.get(call.tool)
+    if desk is None:
         return _no_such_tool(world, call, started)
-    rules = world.ruleset.rules(tool.name)
+    tool, rules = desk.tool, desk.rules
     try:
         parsed = tool.input.parse(call.arguments)
     except Refusal as refusal:
@@ -34,7 +34,7 @@ def admit(world: World, call: Call, started: Started, turn: list[Stored] | None)
         view = fold_turn(turn)
     grant = world.ruleset.grant(call.actor)
     facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=view)
-    if tool.capabilities - grant.capabilities or call.mode not in grant.modes:
+    if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         return denied(facts, started, tool, "grant", missing_grant(tool, grant, call.mode), rules.version)
     if rules.clamps:
         try:
@@ -47,7 +47,7 @@ def admit(world: World, call: Call, started: Started, turn: list[Stored] | None)
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return _ended(facts, started, tool, verdict)
-    return Admitted(facts=facts, started=started, tool=tool, parsed=parsed, rules=rules, verdict=verdict)
+    return Admitted(facts=facts, started=started, desk=desk, parsed=parsed, verdict=verdict)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:

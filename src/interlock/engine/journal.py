@@ -18,6 +18,9 @@ NOTHING_CHANGES = Plan(digest="")
 class Journal(Protocol):
     """How one class of effects is planned and written down."""
 
+    constant: Plan | None
+    """The plan of every call, where it is always the same."""
+
     def refusal(self, tool: Tool) -> str | None:
         """Why calls of this class cannot be performed at all, or None."""
         ...
@@ -37,6 +40,8 @@ class Journal(Protocol):
 
 class ReadJournal:
     """Reads change nothing: there is nothing to plan, and nothing but the record is kept."""
+
+    constant: Plan | None = NOTHING_CHANGES
 
     def refusal(self, tool: Tool) -> str | None:
         """Reads may always be performed."""

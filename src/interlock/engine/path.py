@@ -22,7 +22,7 @@ class Engine:
         world = self.world
         started = Started(world.clock.now_us(), world.clock.monotonic())
         turn = None if call.turn is None else await recall(world, call, started)
-        step: Admitted | Repeated | Prepared | Ended | None
+        step: Admitted | Repeated | Prepared | Ended
         step = turn if isinstance(turn, Ended) else admit(world, call, started, turn)
         if isinstance(step, Repeated):
             step = await answer(world, step) or admit(world, call, started, None)

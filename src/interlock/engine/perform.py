@@ -7,35 +7,37 @@ from concurrent.futures import Future
 from typing import Any
 
 from interlock.budget import reservations, settlements, tokens
-from interlock.engine.gates import Gate
 from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
-from interlock.ports import Batch, Refused, Reserve
+from interlock.ports import Batch, Refused, Reserve, Transition
 from interlock.resilience import next_wait
 from interlock.schema import Reading, Tool, read_result
 from interlock.values import Attempt, Context, Status
 
+_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}
+
 
 async def perform(world: World, prepared: Prepared) -> Ended:
     """Make the effect happen, as often as its class allows, within the call's deadline."""
-    tool = prepared.admitted.tool
-    gate = world.gates[tool.name]
-    work = _Work(world, prepared, gate)
+    gate = prepared.admitted.desk.gate
+    work = _Work(world, prepared)
     wait_s = gate.breaker.wait_s(world.clock)
     if wait_s is not None:
-        message = f"{tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-        return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s), 0)
+        message = f"{work.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
+        return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
     try:
         if gate.places is not None:
-            await work.take_place(gate.places.take())
-        refusal = await work.begin()
-        if refusal is None:
-            return work.end(await work.attempts(), 1)
-        gate.breaker.abandoned()
-        return work.end(refusal, 0)
+            await work.take_place()
+        transitions = work.set_aside()
+        refusal = await work.begin(transitions) if transitions or gate.places is not None else None
+        if refusal is not None:
+            gate.breaker.abandoned()
+            return work.end(refusal)
+        work.calls = 1
+        return work.end(await work.attempt())
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         gate.breaker.abandoned()
-        return work.end(_interrupted(interrupt), work.begun, interrupt)
+        return work.end(_interrupted(interrupt), interrupt)
     finally:
         if gate.places is not None:
             work.give_place_back()
@@ -44,30 +46,32 @@ async def perform(world: World, prepared: Prepared) -> Ended:
 class _Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    __slots__ = ("_attempts", "_gate", "_has_place", "_held", "_prepared", "_thread", "_world", "begun")
+    __slots__ = ("_attempts", "_desk", "_has_place", "_held", "_prepared", "_thread", "_world", "calls", "tool")
 
-    def __init__(self, world: World, prepared: Prepared, gate: Gate) -> None:
+    def __init__(self, world: World, prepared: Prepared) -> None:
         self._world = world
         self._prepared = prepared
-        self._gate = gate
+        self._desk = prepared.admitted.desk
         self._held: tuple[Reserve, ...] = ()
         self._attempts: tuple[Attempt, ...] = ()
         self._thread: Future[Any] | None = None
         self._has_place = False
-        self.begun = 0
+        self.tool = self._desk.tool
+        self.calls = 0
 
-    async def take_place(self, taking: Any) -> None:
+    async def take_place(self) -> None:
         """Wait in line, no longer than the call may last."""
-        tool = self._prepared.admitted.tool
+        places = self._desk.gate.places
+        assert places is not None
         try:
-            await self._world.deadlines.within(tool.deadline_s, taking)
+            await self._world.deadlines.within(self.tool.deadline_s, places.take())
         except TimeoutError:
             return
         self._has_place = True
 
     def give_place_back(self) -> None:
         """Free the place; if a thread still runs, when it ends."""
-        places = self._gate.places
+        places = self._desk.gate.places
         if places is None or not self._has_place:
             return
         if self._thread is not None and not self._thread.done():
@@ -76,76 +80,80 @@ class _Work:
         else:
             places.give_back()
 
-    async def begin(self) -> Reading | None:
-        """The begin commit: reservations, tokens and what the journal adds. None if it landed."""
-        world, admitted = self._world, self._prepared.admitted
-        call, tool = admitted.facts.call, admitted.tool
-        if self._gate.places is not None and not self._has_place:
-            return refused(Status.FAILED, "overloaded", f"no place to run {tool.name!r} came free in time")
-        transitions: tuple[Any, ...] = world.journals[tool.effect].begin(
-            call, self._prepared.plan, self._prepared.verdict
-        )
-        budgets, rates = world.ruleset.budgets, world.ruleset.rates(tool.name)
-        if budgets:
-            self._held = reservations(budgets, call, tool, admitted.started.at_us)
+    def set_aside(self) -> tuple[Transition, ...]:
+        """What the begin commit carries: reservations, tokens, and what the journal adds."""
+        prepared, world, desk = self._prepared, self._world, self._desk
+        call = prepared.admitted.facts.call
+        transitions = desk.journal.begin(call, prepared.plan, prepared.verdict)
+        if world.budgets:
+            self._held = reservations(world.budgets, call, self.tool, prepared.admitted.started.at_us)
             transitions += self._held
-        if rates:
-            transitions += tokens(rates, call)
-        if transitions:
-            world.faults.at("perform.begin")
-            try:
-                receipt = await world.store.commit(Batch(now_us=admitted.started.at_us, transitions=transitions))
-            except StoreError as error:
-                self._held = ()
-                return refused(Status.FAILED, "store_unavailable", str(error))
-            world.faults.at("perform.begun")
-            if isinstance(receipt, Refused):
-                self._held = ()
-                error_class = _LIMITS.get(receipt.kind, receipt.kind)
-                return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
-        self.begun = 1
+        return transitions + tokens(desk.rates, call) if desk.rates else transitions
+
+    async def begin(self, transitions: tuple[Transition, ...]) -> Reading | None:
+        """The begin commit; None if it landed."""
+        world = self._world
+        if self._desk.gate.places is not None and not self._has_place:
+            self._held = ()
+            return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
+        if not transitions:
+            return None
+        world.faults.at("perform.begin")
+        batch = Batch(now_us=self._prepared.admitted.started.at_us, transitions=transitions)
+        try:
+            receipt = await world.store.commit(batch)
+        except StoreError as error:
+            self._held = ()
+            return refused(Status.FAILED, "store_unavailable", str(error))
+        world.faults.at("perform.begun")
+        if isinstance(receipt, Refused):
+            self._held = ()
+            error_class = _LIMITS.get(receipt.kind, receipt.kind)
+            return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
         return None
 
-    async def attempts(self) -> Reading:
+    async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        world, tool, breaker = self._world, self._prepared.admitted.tool, self._gate.breaker
+        world, tool, breaker = self._world, self.tool, self._desk.gate.breaker
         monotonic = world.clock.monotonic
         now = monotonic()
         end, waited_us = now + tool.deadline_s, 0
         while True:
             started = now
-            timeout_s = tool.timeout_s if now + tool.timeout_s <= end else end - now
-            found = await self._attempt(tool, timeout_s)
+            found = await self._try_once(tool.timeout_s if now + tool.timeout_s <= end else end - now)
             now = monotonic()
-            duration_us = round((now - started) * 1e6)
-            if type(found) is Reading:
-                error = None if found.problem is None else found.problem.error
-                self._attempts += (Attempt(waited_us=waited_us, duration_us=duration_us, error=error),)
+            failed = isinstance(found, ToolError)
+            error = found.error_class if failed else None if found.problem is None else found.problem.error
+            made = Attempt(waited_us=waited_us, duration_us=round((now - started) * 1e6), error=error)
+            self._attempts += (made,)
+            if not failed:
                 breaker.succeeded()
                 return found
-            assert isinstance(found, ToolError)
-            self._attempts += (Attempt(waited_us=waited_us, duration_us=duration_us, error=found.error_class),)
             if isinstance(found, Transient) and not isinstance(found, RateLimited):
                 breaker.failed(now)
             else:
                 breaker.succeeded()
-            wait_s = next_wait(tool.retry, tool.effect, len(self._attempts), found, end - now, world.ids.uniform)
+            tries = len(self._attempts)
+            wait_s = next_wait(tool.retry, tool.effect, tries, found, end - now, world.ids.uniform)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await world.clock.sleep(wait_s)
             now = monotonic()
 
-    async def _attempt(self, tool: Tool, timeout_s: float) -> Reading | ToolError:
-        """One try: what the tool returned, or what kind of failure it was."""
-        prepared = self._prepared
+    async def _try_once(self, timeout_s: float) -> Any:
+        """One try: the reading of what the tool returned, or the error that says how it failed."""
+        tool = self.tool
         context = self._context() if tool.wants_context else None
         try:
-            if tool.is_async:
-                work = tool.body(prepared.admitted.parsed, context)
+            parsed = self._prepared.admitted.parsed
+            work = tool.body(parsed, context) if tool.is_async else self._in_thread(tool, context)
+            try:
+                waiting = work.send(None)  # the first step: what never waits needs no timer
+            except StopIteration as done:
+                raw = done.value
             else:
-                work = self._in_thread(tool, context)
-            raw = await self._world.deadlines.within(timeout_s, work)
+                raw = await self._world.deadlines.rest(timeout_s, work, waiting)
         except TimeoutError as error:
             if error.args:  # the tool's own, not ours
                 return from_exception(error)
@@ -175,20 +183,20 @@ class _Work:
             idempotency_key=self._prepared.plan.idempotency_key,
         )
 
-    def end(self, reading: Reading, calls: int, interrupt: BaseException | None = None) -> Ended:
+    def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
         """The end of the call, with what was set aside settled by what was spent."""
         prepared, attempts = self._prepared, self._attempts
         admitted, cost = prepared.admitted, reading.cost_micros
         if cost is None:
-            cost = admitted.tool.cost_micros if attempts else 0
-        settle: tuple[Any, ...] = ()
+            cost = self.tool.cost_micros if attempts else 0
+        settle: tuple[Transition, ...] = ()
         if self._held:
-            spent_us = attempts[0].duration_us if len(attempts) == 1 else sum(a.duration_us for a in attempts)
-            settle = settlements(self._held, calls=calls, cost_micros=cost, ms=-(-spent_us // 1000))
+            spent_us = sum([attempt.duration_us for attempt in attempts])
+            settle = settlements(self._held, calls=self.calls, cost_micros=cost, ms=-(-spent_us // 1000))
         return Ended(
             call=admitted.facts.call,
             started=admitted.started,
-            tool=admitted.tool,
+            tool=self.tool,
             arguments=admitted.facts.arguments,
             verdict=prepared.verdict,
             plan=prepared.plan,
@@ -198,9 +206,6 @@ class _Work:
             cost_micros=cost,
             interrupt=interrupt,
         )
-
-
-_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:

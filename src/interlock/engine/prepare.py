@@ -13,12 +13,13 @@ from interlock.values import Decision, Plan, Status, Verdict
 
 async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
     """What the call will do, finally allowed, or how it ended here."""
-    facts, tool, rules = admitted.facts, admitted.tool, admitted.rules
-    journal = world.journals[tool.effect]
-    impossible = journal.refusal(tool)
-    if impossible is not None:
-        return denied(facts, admitted.started, tool, "journal", impossible, rules.version, "effect_not_supported")
-    plan = await journal.plan(facts.call, tool, facts.arguments)
+    facts, desk = admitted.facts, admitted.desk
+    tool, rules = desk.tool, desk.rules
+    if desk.impossible is not None:
+        return denied(facts, admitted.started, tool, "journal", desk.impossible, rules.version, "effect_not_supported")
+    plan = desk.journal.constant
+    if plan is None:
+        plan = await desk.journal.plan(facts.call, tool, facts.arguments)
     verdict = admitted.verdict
     if verdict is None:
         verdict = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)
@@ -43,11 +44,11 @@ async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
 def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
     """The call waits for a person; the ticket is bound to the plan, and so to arguments and policy."""
     facts = admitted.facts
-    bound = world.digest(canonical([facts.call.tool, facts.arguments, plan.digest, admitted.rules.version]))
+    bound = world.digest(canonical([facts.call.tool, facts.arguments, plan.digest, admitted.desk.rules.version]))
     return Ended(
         call=facts.call,
         started=admitted.started,
-        tool=admitted.tool,
+        tool=admitted.desk.tool,
         arguments=facts.arguments,
         verdict=verdict,
         plan=msgspec.structs.replace(plan, digest=bound),

@@ -13,16 +13,14 @@ from interlock.values import Call, Status, Stored
 
 async def recall(world: World, call: Call, started: Started) -> list[Stored] | Ended | None:
     """The turn's records where anything depends on them, None where nothing does."""
-    if call.turn is None:
-        return None
-    tool = world.registry.get(call.tool)
-    if tool is None or (world.repeats == "allow" and not world.ruleset.rules(tool.name).needs_turn):
+    desk = world.desks.get(call.tool)
+    if desk is None or (world.repeats == "allow" and not desk.rules.needs_turn):
         return None
     try:
         return [record async for record in world.store.records(Query(turn=call.turn))]
     except StoreError as error:
         reading = refused(Status.FAILED, "store_unavailable", str(error))
-        return Ended(call=call, started=started, tool=tool, reading=reading)
+        return Ended(call=call, started=started, tool=desk.tool, reading=reading)
 
 
 async def answer(world: World, repeated: Repeated) -> Ended | None:

@@ -21,8 +21,8 @@ async def record(world: World, ended: Ended) -> Outcome:
     duration_us = max(0, round((world.clock.monotonic() - ended.started.clock) * 1e6))
     entry, payload = _entry(world, ended, duration_us)
     transitions: tuple[Transition, ...] = (Append(record=entry, payload=payload), *ended.settle)
-    if ended.plan is not None and ended.tool is not None:
-        transitions += world.journals[ended.tool.effect].end(ended.call, ended.plan)
+    if ended.plan is not None:
+        transitions += world.desks[ended.call.tool].journal.end(ended.call, ended.plan)
     world.faults.at("record.end")
     try:
         receipt = await world.store.commit(Batch(now_us=entry.at_us, transitions=transitions))

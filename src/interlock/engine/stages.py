@@ -17,10 +17,21 @@ from interlock.registry import Registry
 from interlock.resilience import Deadlines
 from interlock.schema import Reading, Tool
 from interlock.schema.inputs import Parsed
-from interlock.values import Attempt, Call, Effect, Json, Plan, Problem, Record, Status, Stored, Verdict
+from interlock.values import Attempt, Budget, Call, Json, Plan, Problem, Rate, Record, Status, Stored, Verdict
 
 Observer = Callable[[Record, int], None]
 """Reads a record after it is durable; the number is its id."""
+
+
+class Desk(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is settled about one tool before any call of it comes in."""
+
+    tool: Tool
+    rules: ToolRules
+    rates: tuple[Rate, ...]
+    journal: Journal
+    gate: Gate
+    impossible: str | None
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,8 +40,8 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     ruleset: Ruleset
     store: Store
-    journals: Mapping[Effect, Journal]
-    gates: Mapping[str, Gate]
+    desks: Mapping[str, Desk]
+    budgets: tuple[Budget, ...]
     clock: Clock
     ids: Ids
     faults: Faults
@@ -65,9 +76,8 @@ class Admitted(msgspec.Struct, frozen=True, kw_only=True):
 
     facts: Facts
     started: Started
-    tool: Tool
+    desk: Desk
     parsed: Parsed
-    rules: ToolRules
     verdict: Verdict | None
 
 

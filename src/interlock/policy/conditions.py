@@ -8,7 +8,7 @@ from typing import Any
 
 from cel_expr_python import cel
 
-from interlock.policy.functions import FUNCTIONS, declarations, extensions
+from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declarations, extensions
 from interlock.policy.variables import Facts, Variable
 from interlock.schema import nearest
 
@@ -16,6 +16,9 @@ _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
 _JOIN = 24
+_MOST_KEPT = 512
+_LONGEST_KEPT = 512
+_EXACT = (cel.Type.STRING, cel.Type.INT, cel.Type.BOOL)
 
 
 class ConditionError(Exception):
@@ -150,22 +153,41 @@ class Condition:
 
 
 class Joined:
-    """Up to 24 conditions in one program that answers with a bit for each."""
+    """Up to 24 conditions in one program that answers with a bit for each.
+
+    Conditions are pure: where all they name are texts, whole numbers and truths, and they call nothing that looks
+    outside, the answers for the values seen lately are kept.
+    """
 
     def __init__(self, program: Any, conditions: tuple[Condition, ...]) -> None:
         self._eval = program.eval
         self.conditions = conditions
-        named = {variable.name: variable.read for condition in conditions for variable in condition.variables}
-        self._reads = tuple(named.items())
+        named = {variable.name: variable for condition in conditions for variable in condition.variables}
+        self._names = tuple(named)
+        self._reads = tuple(variable.read for variable in named.values())
+        looks_outside = any(word in condition.text for condition in conditions for word in LOOK_OUTSIDE)
+        exact = all(variable.run in _EXACT for variable in named.values())
+        self._kept: dict[tuple[Any, ...], int] | None = {} if exact and not looks_outside else None
 
     def mask(self, facts: Facts) -> int:
         """Which conditions hold; ConditionError if any cannot be said."""
+        values = tuple([read(facts) for read in self._reads])
+        kept = self._kept
+        if kept is not None:
+            mask = kept.get(values)
+            if mask is not None:
+                return mask
         try:
-            mask = self._eval(data={name: read(facts) for name, read in self._reads}).value()
+            mask = self._eval(data=dict(zip(self._names, values, strict=True))).value()
         except RuntimeError as error:
             raise ConditionError(str(error)) from None
         if type(mask) is not int:
             raise ConditionError(str(mask))
+        if kept is not None:
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            if sum([len(value) for value in values if type(value) is str]) <= _LONGEST_KEPT:
+                kept[values] = mask
         return mask
 
 

@@ -25,6 +25,10 @@ FUNCTIONS = {
 }
 
 
+LOOK_OUTSIDE = ("path_within", "listed")
+"""Functions whose answer can change while the values they are given stay the same."""
+
+
 def extensions() -> list[Any]:
     """The standard extensions: strings and math."""
     return [ext_strings.ExtStrings(), ext_math.ExtMath()]

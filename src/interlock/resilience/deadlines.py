@@ -69,6 +69,10 @@ class Deadlines:
         except StopIteration as done:
             result: T = done.value
             return result
+        return await self.rest(seconds, work, waiting)
+
+    async def rest(self, seconds: float, work: Coroutine[Any, Any, T], waiting: Any) -> T:
+        """The result of work that has taken its first step and waits for `waiting`, or TimeoutError."""
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError
 
@@ -17,6 +17,8 @@ from interlock.values import Json, Problem, Result, Status
 
 _ERROR_TEXT = re.compile(r"\s*(error|exception|traceback)\b[^\n]{0,40}:", re.IGNORECASE)
 _SUMMARY_CHARS = 160
+_OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
+_decode = msgspec.json.Decoder().decode
 
 
 class Reading(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,9 +52,19 @@ class Output:
             raise ContractError(f"{where}: the return type cannot be described: {error}") from None
         self._validate = adapter.validator.validate_python
         self._dump = adapter.serializer.to_python
+        self._open = _OPEN_TYPES.get(annotation) if isinstance(annotation, type) or annotation is Any else None
+        if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
+            self._open = get_origin(annotation) if Any in get_args(annotation) else None
 
     def read(self, value: Any) -> tuple[Json, bytes]:
         """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
+        if self._open is not None and isinstance(value, self._open) and not isinstance(value, BaseModel):
+            try:
+                text = canonical(value, max_bytes=2**62)
+                if b"null" not in text:
+                    return _decode(text), text
+            except Refusal:
+                pass  # something inside is not JSON by itself: let the type's own serializer try
         try:
             checked = self._validate(value)
             plain = self._dump(checked, mode="json", warnings="error")
