@@ -69,7 +69,6 @@ def test_arguments_become_typed_values_and_defaults_are_filled_in() -> None:
         ({"trail": "\ud800"}, "lone surrogate"),
         ({"trail": float("nan")}, "trail: must be a finite number, not nan"),
         ({"trail": float("inf")}, "trail: must be a finite number, not inf"),
-        ({"trail": 2**70}, "trail: integers must fit in 64 bits"),
         ({"trail": "waldo\0evil"}, "contains a NUL character"),
         ({"trail": "a", "box": {"width_m": 1.0, "label\0": "x"}}, "contains a NUL character"),
         ({1: "a"}, "keys must be strings"),

@@ -102,7 +102,7 @@ def test_what_was_not_promised_is_failed() -> None:
     assert "something else than it promised" in reading.problem.message
 
 
-@pytest.mark.parametrize("raw", [object(), float("nan"), {"a": float("inf")}, "\ud800", {"a": {1: object()}}, 2**80])
+@pytest.mark.parametrize("raw", [object(), float("nan"), {"a": float("inf")}, "\ud800", {"a": {1: object()}}])
 def test_what_cannot_be_written_as_json_is_failed_and_says_so(raw: Any) -> None:
     reading = read(raw)
     assert (reading.status, reading.problem.error) == (Status.FAILED, "bad_result")

@@ -13,12 +13,13 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
     return tuple(
         [
             Reserve(
-                call=call.call_id,
-                scope=scope,
-                budget=budget,
-                expires_us=expires_us,
-                cost_micros=tool.cost_micros,
-                ms=tool.deadline_us // 1000 if budget.ms is not None else 0,
+                call.call_id,
+                scope,
+                budget,
+                expires_us,
+                1,
+                tool.cost_micros,
+                tool.deadline_us // 1000 if budget.ms is not None else 0,
             )
             for budget in budgets
             if (scope := _scope(budget, call, now_us)) is not None
@@ -28,9 +29,7 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
 
 def settlements(held: tuple[Reserve, ...], *, calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
     """Replace every reservation by what was really spent."""
-    return tuple(
-        [Settle(call=item.call, scope=item.scope, calls=calls, cost_micros=cost_micros, ms=ms) for item in held]
-    )
+    return tuple([Settle(item.call, item.scope, calls, cost_micros, ms) for item in held])
 
 
 def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[Take, ...]:

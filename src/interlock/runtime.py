@@ -110,14 +110,8 @@ class Runtime:
                 given["mode"] = Mode(given["mode"])
         if tool not in self._world.desks and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
-        call = Call(
-            call_id=given.pop("call_id", None) or self._world.ids.new(),
-            tool=tool,
-            arguments=arguments,
-            actor=actor,
-            principal=given.pop("principal", None) or self._principal,
-            **given,
-        )
+        call_id = given.pop("call_id", None) or self._world.ids.new()
+        call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         return await self._engine.run(call)
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:

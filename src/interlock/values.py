@@ -19,8 +19,8 @@ Json = Any
 T = TypeVar("T")
 
 
-class Value(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
-    """A frozen, keyword-only fact."""
+class Value(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True, gc=False):
+    """A frozen fact. Written with keywords; on the one path by position, which costs a fifteenth of the time."""
 
 
 class Effect(StrEnum):

@@ -33,7 +33,7 @@ def admit(world: World, call: Call, started: Started, turn: list[Stored] | None)
             return found
         view = fold_turn(turn)
     grant = world.ruleset.grant(call.actor)
-    facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=view)
+    facts = Facts(call, parsed.arguments, grant, view)
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         return denied(facts, started, tool, "grant", missing_grant(tool, grant, call.mode), rules.version)
     if rules.clamps:
@@ -47,7 +47,7 @@ def admit(world: World, call: Call, started: Started, turn: list[Stored] | None)
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return _ended(facts, started, tool, verdict)
-    return Admitted(facts=facts, started=started, desk=desk, parsed=parsed, verdict=verdict)
+    return Admitted(facts, started, desk, parsed, verdict)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:

@@ -99,7 +99,7 @@ class _Work:
         if not transitions:
             return None
         world.faults.at("perform.begin")
-        batch = Batch(now_us=self._prepared.admitted.started.at_us, transitions=transitions)
+        batch = Batch(self._prepared.admitted.started.at_us, transitions)
         try:
             receipt = await world.store.commit(batch)
         except StoreError as error:
@@ -124,8 +124,7 @@ class _Work:
             now = monotonic()
             failed = isinstance(found, ToolError)
             error = found.error_class if failed else None if found.problem is None else found.problem.error
-            made = Attempt(waited_us=waited_us, duration_us=round((now - started) * 1e6), error=error)
-            self._attempts += (made,)
+            self._attempts += (Attempt(waited_us, round((now - started) * 1e6), error),)
             if not failed:
                 breaker.succeeded()
                 return found
@@ -194,16 +193,16 @@ class _Work:
             spent_us = sum([attempt.duration_us for attempt in attempts])
             settle = settlements(self._held, calls=self.calls, cost_micros=cost, ms=-(-spent_us // 1000))
         return Ended(
-            call=admitted.facts.call,
-            started=admitted.started,
-            tool=self.tool,
-            arguments=admitted.facts.arguments,
-            verdict=prepared.verdict,
-            plan=prepared.plan,
-            reading=reading,
-            attempts=attempts,
-            settle=settle,
-            cost_micros=cost,
+            admitted.facts.call,
+            admitted.started,
+            reading,
+            self.tool,
+            admitted.facts.arguments,
+            prepared.verdict,
+            prepared.plan,
+            attempts,
+            settle,
+            cost,
             interrupt=interrupt,
         )
 

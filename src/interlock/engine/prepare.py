@@ -27,7 +27,7 @@ async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
         if admitted.parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=admitted.parsed.rewrites)
     if verdict.decision is Decision.ALLOW:
-        return Prepared(admitted=admitted, plan=plan, verdict=verdict)
+        return Prepared(admitted, plan, verdict)
     if verdict.decision is Decision.DENY:
         return Ended(
             call=facts.call,

@@ -20,12 +20,12 @@ async def record(world: World, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out."""
     duration_us = max(0, round((world.clock.monotonic() - ended.started.clock) * 1e6))
     entry, payload = _entry(world, ended, duration_us)
-    transitions: tuple[Transition, ...] = (Append(record=entry, payload=payload), *ended.settle)
+    transitions: tuple[Transition, ...] = (Append(entry, payload), *ended.settle)
     if ended.plan is not None:
         transitions += world.desks[ended.call.tool].journal.end(ended.call, ended.plan)
     world.faults.at("record.end")
     try:
-        receipt = await world.store.commit(Batch(now_us=entry.at_us, transitions=transitions))
+        receipt = await world.store.commit(Batch(entry.at_us, transitions))
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
         return _unrecorded(ended, duration_us, error)
@@ -42,48 +42,43 @@ async def record(world: World, ended: Ended) -> Outcome:
 def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
     """The record: full where it can be, redacted or shortened (with digests and a payload) where it must."""
     call, reading, tool = ended.call, ended.reading, ended.tool
-    content = Content(
-        principal=call.principal,
-        started_us=ended.started.at_us,
-        duration_us=duration_us,
-        mode=call.mode,
-        effect=None if tool is None else tool.effect,
-        on_behalf_of=call.on_behalf_of,
-        run=call.run,
-        parent=call.parent,
-        arguments=ended.arguments,
-        evidence=call.evidence,
-        confidence=call.confidence,
-        ticket=ended.ticket or call.ticket,
-        verdict=ended.verdict,
-        plan=None if ended.plan is None else ended.plan.digest,
-        keys=() if ended.plan is None else ended.plan.keys,
-        value=reading.value,
-        summary=reading.summary,
-        snippets=reading.snippets,
-        metadata=reading.metadata,
-        problem=reading.problem,
-        sources=reading.sources,
-        result_confidence=reading.confidence,
-        trust=Trust.TRUSTED if tool is None else tool.trust,
-        attempts=ended.attempts,
-        cost_micros=ended.cost_micros,
-        repeats=ended.repeats,
+    plan = ended.plan
+    content = Content(  # by position: the order is that of the fields in values.Content
+        call.principal,
+        ended.started.at_us,
+        duration_us,
+        call.mode,
+        None if tool is None else tool.effect,
+        call.on_behalf_of,
+        call.run,
+        call.parent,
+        ended.arguments,
+        None,
+        call.evidence,
+        call.confidence,
+        ended.ticket or call.ticket,
+        ended.verdict,
+        None if plan is None else plan.digest or None,
+        () if plan is None else plan.keys,
+        reading.value,
+        None,
+        reading.summary,
+        reading.snippets,
+        reading.metadata,
+        reading.problem,
+        reading.sources,
+        reading.confidence,
+        Trust.TRUSTED if tool is None else tool.trust,
+        ended.attempts,
+        ended.cost_micros,
+        ended.repeats,
     )
     payload = None
     if (tool is not None and tool.redact) or len(reading.text) > world.record_bytes:
         content, payload = _less(world, ended, content)
-    made = Record(
-        at_us=ended.started.at_us + duration_us,
-        kind="call",
-        call=call.call_id,
-        turn=call.turn,
-        actor=call.actor,
-        tool=call.tool,
-        status=reading.status.value,
-        content=content,
-    )
-    return made, payload
+    at_us = ended.started.at_us + duration_us
+    status = reading.status.value
+    return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), payload
 
 
 def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes]:
@@ -135,24 +130,24 @@ def _redacted_verdict(verdict: Verdict | None, redactor: Redactor) -> Verdict | 
 
 def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
     reading = ended.reading
-    return Outcome(
-        call_id=ended.call.call_id,
-        tool=ended.call.tool,
-        status=reading.status,
-        value=reading.value,
-        summary=reading.summary,
-        snippets=reading.snippets,
-        metadata=reading.metadata,
-        problem=reading.problem,
-        confidence=reading.confidence,
-        sources=reading.sources,
-        trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
-        attempts=ended.attempts,
-        duration_us=duration_us,
-        verdict=ended.verdict,
-        plan=ended.plan,
-        ticket=ended.ticket,
-        record=number,
+    return Outcome(  # by position: the order is that of the fields in values.Outcome
+        ended.call.call_id,
+        ended.call.tool,
+        reading.status,
+        reading.value,
+        reading.summary,
+        reading.snippets,
+        reading.metadata,
+        reading.problem,
+        reading.confidence,
+        reading.sources,
+        Trust.TRUSTED if ended.tool is None else ended.tool.trust,
+        ended.attempts,
+        duration_us,
+        ended.verdict,
+        ended.plan,
+        ended.ticket,
+        number,
     )
 
 

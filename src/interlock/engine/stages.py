@@ -71,7 +71,7 @@ class Started(msgspec.Struct, frozen=True, gc=False):
     clock: float
 
 
-class Admitted(msgspec.Struct, frozen=True, kw_only=True):
+class Admitted(msgspec.Struct, frozen=True):
     """The call fits its contract, and no rule that needs no plan denies it."""
 
     facts: Facts
@@ -81,7 +81,7 @@ class Admitted(msgspec.Struct, frozen=True, kw_only=True):
     verdict: Verdict | None
 
 
-class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+class Prepared(msgspec.Struct, frozen=True):
     """The call is allowed, and it is known what it will do."""
 
     admitted: Admitted
@@ -99,7 +99,7 @@ class Repeated(msgspec.Struct, frozen=True, kw_only=True):
     record: Stored
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class Ended(msgspec.Struct, frozen=True):
     """How the call ended, before it is recorded."""
 
     call: Call

@@ -22,7 +22,7 @@ _SCALARS = {
 _MAX_NESTING = 4
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class Facts(msgspec.Struct, frozen=True):
     """A snapshot: everything that a decision may depend on."""
 
     call: Call

@@ -1,9 +1,8 @@
-"""JSON as Interlock accepts it: finite, shallow, 64-bit, UTF-8, one spelling per value."""
+"""JSON as Interlock accepts it: finite, shallow, UTF-8, one spelling per value."""
 
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 from math import isfinite
 
@@ -13,10 +12,6 @@ from interlock.values import Json
 
 MAX_DEPTH = 32
 MAX_BYTES = 1_048_576
-_INT_MAX = 2**63 - 1
-_INT_MIN = -(2**63)
-
-_LONG_INTEGER = re.compile(rb"\d{19}")
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -45,9 +40,8 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
     if type(value) is str or value is None or type(value) is bool:
         return
     if isinstance(value, int):
-        if not _INT_MIN <= value <= _INT_MAX:
-            raise Refusal(f"{path or 'value'}: integers must fit in 64 bits")
-    elif isinstance(value, float):
+        return
+    if isinstance(value, float):
         if not isfinite(value):
             raise Refusal(f"{path or 'value'}: must be a finite number, not {value}")
     elif depth >= MAX_DEPTH:
@@ -79,9 +73,9 @@ def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
         raise Refusal(f"{type(value).__name__} is not a JSON value") from None
     if len(text) > max_bytes:
         raise Refusal(f"{len(text):,} bytes are more than the {max_bytes:,} allowed")
-    # What the walk looks for leaves a trace in the text: NaN is written null, depth shows as brackets, long
-    # integers as digits. Only a text with such a trace is walked.
-    if b"null" in text or text.count(b"{") + text.count(b"[") > MAX_DEPTH or _LONG_INTEGER.search(text):
+    # What the walk looks for leaves a trace in the text: NaN is written null, depth shows as brackets.
+    # Only a text with such a trace is walked.
+    if b"null" in text or (len(text) > 2 * MAX_DEPTH and text.count(b"{") + text.count(b"[") > MAX_DEPTH):
         guard(value)
     return text
 

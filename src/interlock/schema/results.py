@@ -21,7 +21,7 @@ _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _decode = msgspec.json.Decoder().decode
 
 
-class Reading(msgspec.Struct, frozen=True, kw_only=True):
+class Reading(msgspec.Struct, frozen=True):
     """A tool's answer after it was read: what the outcome and the record are made from."""
 
     status: Status
@@ -111,7 +111,7 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     if len(text) > max_bytes:
         return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
     if result is None:
-        return Reading(status=Status.OK, value=plain, text=text, summary=_summary(plain, text))
+        return Reading(Status.OK, plain, text, _summary(plain, text))
     return Reading(
         status=Status.OK,
         value=plain,

@@ -45,7 +45,7 @@ class MemoryStore:
             ids.append(stored.id)
         self._checkpoints.extend(self._state.sealed)
         self._state.forget_changes()
-        return Committed(ids=tuple(ids))
+        return Committed(tuple(ids))
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         """Stream records in order of their ids (newest first where `newest` is asked)."""

@@ -313,20 +313,7 @@ def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[An
 
 
 def _stored(row: tuple[Any, ...]) -> Stored:
-    number, lane, text, at_us, kind, call, turn, actor, tool, status, body = row
-    return Stored(
-        id=number,
-        lane=lane,
-        hash=text,
-        at_us=at_us,
-        kind=kind,
-        call=call,
-        turn=turn,
-        actor=actor,
-        tool=tool,
-        status=status,
-        body=body,
-    )
+    return Stored(*row)
 
 
 def _row(record: Stored) -> tuple[Any, ...]:

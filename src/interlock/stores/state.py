@@ -72,33 +72,12 @@ class Chain(msgspec.Struct):
     def extend(self, record: Record, number: int) -> Stored:
         """Put a record at the end of the lane."""
         body = _encode(record.content)
-        columns = (
-            number,
-            self.lane,
-            record.at_us,
-            record.kind,
-            record.call,
-            record.turn,
-            record.actor,
-            record.tool,
-            record.status,
-        )
-        self.hash = link(self.hash, columns, body)
-        self.id = number
+        lane, at_us, kind, call = self.lane, record.at_us, record.kind, record.call
+        turn, actor, tool, status = record.turn, record.actor, record.tool, record.status
+        text = link(self.hash, (number, lane, at_us, kind, call, turn, actor, tool, status), body)
+        self.hash, self.id = text, number
         self.count += 1
-        return Stored(
-            id=number,
-            lane=self.lane,
-            hash=self.hash,
-            at_us=record.at_us,
-            kind=record.kind,
-            call=record.call,
-            turn=record.turn,
-            actor=record.actor,
-            tool=record.tool,
-            status=record.status,
-            body=body.decode(),
-        )
+        return Stored(number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode())
 
 
 class State:
