@@ -69,8 +69,6 @@ def test_arguments_become_typed_values_and_defaults_are_filled_in() -> None:
         ({"trail": "\ud800"}, "lone surrogate"),
         ({"trail": float("nan")}, "trail: must be a finite number, not nan"),
         ({"trail": float("inf")}, "trail: must be a finite number, not inf"),
-        ({"trail": "waldo\0evil"}, "contains a NUL character"),
-        ({"trail": "a", "box": {"width_m": 1.0, "label\0": "x"}}, "contains a NUL character"),
         ({1: "a"}, "keys must be strings"),
         ({"trail": object()}, "trail: object is not a JSON value"),
         ({"trail": "x" * 2_000_000}, "more than the 1,048,576 allowed"),
@@ -397,12 +395,8 @@ def test_whatever_a_caller_passes_is_either_parsed_or_refused(raw: Any) -> None:
         assert set(parsed.arguments) == {"text", "times"}
 
 
-def test_a_text_that_only_spells_an_escaped_nul_is_fine() -> None:
-    assert echo.input.parse({"text": "\\u0000"}).arguments["text"] == "\\u0000"
-
-
 @given(
-    text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+    text=st.text(st.characters(exclude_categories=["Cs"])),
     times=st.integers(-(2**63), 2**63 - 1),
 )
 def test_every_value_the_schema_admits_is_accepted_unchanged(text: str, times: int) -> None:

@@ -245,6 +245,33 @@ def test_an_error_while_a_rule_is_evaluated_denies_and_names_the_rule(when: str)
     assert "could not be evaluated" in found.reason
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [{"trail": "waldo\0evil"}, {"trail": "a", "tags": ["x\0"]}, {"trail": "a", "extra": {"k\0": 1}}, {"trail": "a", "extra": {"k": ["\0"]}}],
+)
+def test_a_rule_never_judges_a_text_that_the_cel_library_would_cut_short(arguments: dict[str, Any]) -> None:
+    """The library ends a text at NUL: 'waldo\\0evil' would pass for 'waldo'."""
+    text = rule("allow", "args.trail == 'waldo' || size(args.tags) > 0 || size(args.extra) > 0", "only-waldo")
+    found = verdict(text, facts(arguments))
+    assert (found.decision, found.rule) == (Decision.DENY, "only-waldo")
+    assert "NUL" in found.reason
+    assert verdict(rule("allow"), facts(arguments)).decision is Decision.ALLOW
+
+
+def test_decisions_are_kept_only_where_equal_values_are_the_same_values() -> None:
+    """1, 1.0 and true are equal in Python; a condition on an open value is asked every time."""
+    text = rule("deny", "type(args.extra.x) == bool", "no-truth") + rule("allow", None, "rest")
+    rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
+    for value, expected in ((1, "rest"), (True, "no-truth"), (1.0, "rest"), (True, "no-truth")):
+        assert decide(rules, facts({"trail": "a", "extra": {"x": value}}), final=True).rule == expected  # type: ignore[union-attr]
+    text = rule("deny", "args.trail == 'no'", "named") + rule("allow", None, "rest")
+    rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
+    for n in range(1200):
+        trail = "no" if n % 3 == 0 else "x" * (n % 700)
+        expected = "named" if n % 3 == 0 else "rest"
+        assert decide(rules, facts({"trail": trail}), final=True).rule == expected  # type: ignore[union-attr]
+
+
 def test_an_endless_condition_is_stopped_and_denies() -> None:
     when = "args.tags.all(a, args.tags.all(b, args.tags.all(c, a + b + c != '')))"
     found = verdict(rule("allow", when, "greedy"), facts({"trail": "a", "tags": ["x"] * 400}))

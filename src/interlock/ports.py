@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import os
 import random
 import time
@@ -70,14 +71,20 @@ class SystemClock:
 
 
 class SystemIds:
-    """Ids of 26 hex digits: 48 bits of milliseconds, then 56 random bits."""
+    """Ids of 32 hex digits: 44 bits of time, 28 of a counter, 56 that are this process's own."""
 
     def __init__(self) -> None:
+        self._fresh()
+        os.register_at_fork(after_in_child=self._fresh)
+
+    def _fresh(self) -> None:
         self._random = random.Random(os.urandom(16))
+        self._next = itertools.count(self._random.getrandbits(24)).__next__
+        self._own = f"{self._random.getrandbits(56):014x}"
 
     def new(self) -> str:
         """An id that sorts by time."""
-        return f"{(time.time_ns() // 1_000_000 << 56) | self._random.getrandbits(56):026x}"
+        return f"{time.time_ns() >> 20:011x}{self._next() & 0xFFFFFFF:07x}{self._own}"
 
     def uniform(self, high: float) -> float:
         """A random number in [0, high)."""

@@ -127,6 +127,7 @@ class Condition:
 
     def on(self, data: dict[str, Any]) -> Any:
         """Its value for these values of its variables."""
+        _refuse_nul(data)
         try:
             value = self._program.eval(data=data)
         except RuntimeError as error:
@@ -177,8 +178,10 @@ class Joined:
             mask = kept.get(values)
             if mask is not None:
                 return mask
+        data = dict(zip(self._names, values, strict=True))
+        _refuse_nul(data)
         try:
-            mask = self._eval(data=dict(zip(self._names, values, strict=True))).value()
+            mask = self._eval(data=data).value()
         except RuntimeError as error:
             raise ConditionError(str(error)) from None
         if type(mask) is not int:
@@ -189,6 +192,20 @@ class Joined:
             if sum([len(value) for value in values if type(value) is str]) <= _LONGEST_KEPT:
                 kept[values] = mask
         return mask
+
+
+def _refuse_nul(value: Any) -> None:
+    """The CEL library ends a text at NUL: it would judge another text than the tool gets."""
+    if isinstance(value, str):
+        if "\0" in value:
+            raise ConditionError("a text that a rule looks at contains a NUL character")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_nul(key)
+            _refuse_nul(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _refuse_nul(item)
 
 
 def _balanced(terms: list[str]) -> str:

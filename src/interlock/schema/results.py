@@ -17,6 +17,7 @@ from interlock.values import Json, Problem, Result, Status
 
 _ERROR_TEXT = re.compile(r"\s*(error|exception|traceback)\b[^\n]{0,40}:", re.IGNORECASE)
 _SUMMARY_CHARS = 160
+_CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _decode = msgspec.json.Decoder().decode
 
@@ -172,7 +173,7 @@ def _words(value: Any) -> str | None:
 def _is_empty(value: Any) -> bool:
     if isinstance(value, str):
         return not value.strip()
-    return value is None or (isinstance(value, list | dict | tuple | set | frozenset) and not value)
+    return value is None or (not value and isinstance(value, _CONTAINERS))
 
 
 def _micros(result: Result[Any] | None) -> int | None:

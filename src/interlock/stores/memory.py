@@ -21,7 +21,6 @@ class MemoryStore:
         self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
         self._records: list[Stored] = []
         self._by_turn: dict[str, list[Stored]] = {}
-        self._checkpoints: list[Checkpoint] = []
         self._payloads: dict[int, bytes] = {}
 
     @property
@@ -43,8 +42,6 @@ class MemoryStore:
             if append.payload is not None:
                 self._payloads[stored.id] = append.payload
             ids.append(stored.id)
-        self._checkpoints.extend(self._state.sealed)
-        self._state.forget_changes()
         return Committed(tuple(ids))
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
@@ -65,7 +62,7 @@ class MemoryStore:
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Every signed checkpoint, oldest first."""
-        return tuple(self._checkpoints)
+        return tuple(self._state.sealed)
 
     async def spent(self, scope: str, now_us: int) -> Spent:
         """The state of one budget scope."""

@@ -30,7 +30,7 @@ from interlock.ports import (
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
-from interlock.stores.state import Account, Chain, State
+from interlock.stores.state import Account, Chain, Changes, State
 from interlock.values import Budget, Checkpoint, Head, Stored
 
 T = TypeVar("T")
@@ -170,7 +170,8 @@ class SqlStore:
         connection = self._write
         self._dialect.begin(connection)
         self._faults.at("store.begun")
-        state = _load(connection, batches)
+        changes = Changes()
+        state = _load(connection, State(changes), batches)
         receipts: list[Receipt] = []
         appends: list[Append] = []
         for batch in batches:
@@ -181,7 +182,7 @@ class SqlStore:
             added = state.apply(batch)
             receipts.append(Committed(ids=tuple(range(len(appends), len(appends) + len(added)))))
             appends.extend(added)
-        _save(connection, state)
+        _save(connection, state, changes)
         ids = self._chain(connection, appends) if appends else []
         self._faults.at("store.commit")
         connection.run("COMMIT")
@@ -239,9 +240,8 @@ def _migrate(connection: Connection, dialect: Dialect) -> Identity:
     return Identity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
 
 
-def _load(connection: Connection, batches: Sequence[Batch]) -> State:
+def _load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
     """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    state = State()
     transitions = [transition for batch in batches for transition in batch.transitions]
     for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
         _load_scope(connection, state, scope, lock=True)
@@ -278,18 +278,18 @@ def _load_scope(connection: Connection, state: State, scope: str, *, lock: bool)
     return state
 
 
-def _save(connection: Connection, state: State) -> None:
-    if state.spent_scopes:
-        rows = [(a.calls, a.cost_micros, a.ms, s) for s in state.spent_scopes if (a := state.accounts[s])]
+def _save(connection: Connection, state: State, changes: Changes) -> None:
+    if changes.scopes:
+        rows = [(a.calls, a.cost_micros, a.ms, s) for s in changes.scopes if (a := state.accounts[s])]
         connection.run_many(sql.WRITE_ACCOUNT, rows)
-    if state.held_gone:
-        connection.run_many(sql.DROP_HELD, list(state.held_gone))
-    if state.held_new:
-        held = state.held_new.values()
+    if changes.released:
+        connection.run_many(sql.DROP_HELD, list(changes.released))
+    if changes.held:
+        held = changes.held.values()
         rows_held = [(h.call, h.scope, h.budget.id, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
         connection.run_many(sql.ADD_HELD, rows_held)
-    if state.taken_buckets:
-        connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in state.taken_buckets])
+    if changes.buckets:
+        connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in changes.buckets])
     if state.sealed:
         connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
 

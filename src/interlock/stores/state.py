@@ -80,18 +80,25 @@ class Chain(msgspec.Struct):
         return Stored(number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode())
 
 
+class Changes:
+    """What a state has that its store must write back."""
+
+    def __init__(self) -> None:
+        self.scopes: set[str] = set()
+        self.buckets: set[str] = set()
+        self.held: dict[tuple[str, str], Reserve] = {}
+        self.released: set[tuple[str, str]] = set()
+
+
 class State:
     """Accounts, reservations, buckets and checkpoints, as far as they are loaded."""
 
-    def __init__(self) -> None:
+    def __init__(self, changes: Changes | None = None) -> None:
         self.accounts: dict[str, Account] = {}
         self.buckets: dict[str, tuple[float, int]] = {}
         self.last_checkpoint = 0
-        self.spent_scopes: set[str] = set()
-        self.taken_buckets: set[str] = set()
-        self.held_new: dict[tuple[str, str], Reserve] = {}
-        self.held_gone: set[tuple[str, str]] = set()
         self.sealed: list[Checkpoint] = []
+        self._changes = changes
 
     def refusal(self, batch: Batch) -> Refused | None:
         """Why the batch cannot land, or None; nothing is changed but what has expired."""
@@ -119,11 +126,13 @@ class State:
                     self._settle(transition)
                 case Reserve():
                     self.account(transition.scope).hold(transition)
-                    self.held_new[transition.call, transition.scope] = transition
+                    if self._changes is not None:
+                        self._changes.held[transition.call, transition.scope] = transition
                 case Take():
                     tokens = _refilled(self.buckets.get(transition.bucket), transition, batch.now_us)
                     self.buckets[transition.bucket] = (tokens - 1.0, batch.now_us)
-                    self.taken_buckets.add(transition.bucket)
+                    if self._changes is not None:
+                        self._changes.buckets.add(transition.bucket)
                 case Seal():
                     self.last_checkpoint = transition.checkpoint.n
                     self.sealed.append(transition.checkpoint)
@@ -137,12 +146,6 @@ class State:
         if account is None:
             account = self.accounts[scope] = Account()
         return account
-
-    def forget_changes(self) -> None:
-        """What had to be written back has been."""
-        for changes in (self.spent_scopes, self.taken_buckets, self.held_new, self.held_gone, self.sealed):
-            if changes:
-                changes.clear()
 
     def spent(self, scope: str, now_us: int) -> Spent:
         """What a scope has used and what is set aside in it now."""
@@ -183,21 +186,22 @@ class State:
         return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _settle(self, done: Settle) -> None:
+        self._release(done.call, done.scope)
         account = self.account(done.scope)
-        if account.release(done.call):
-            self.held_gone.add((done.call, done.scope))
-            self.held_new.pop((done.call, done.scope), None)
         account.calls += done.calls
         account.cost_micros += done.cost_micros
         account.ms += done.ms
-        self.spent_scopes.add(done.scope)
+        if self._changes is not None:
+            self._changes.scopes.add(done.scope)
 
     def _drop_expired(self, scope: str, now_us: int) -> None:
-        account = self.account(scope)
-        for call in [call for call, item in account.held.items() if item.expires_us <= now_us]:
-            account.release(call)
-            self.held_gone.add((call, scope))
-            self.held_new.pop((call, scope), None)
+        for call in [call for call, item in self.account(scope).held.items() if item.expires_us <= now_us]:
+            self._release(call, scope)
+
+    def _release(self, call: str, scope: str) -> None:
+        if self.account(scope).release(call) and self._changes is not None:
+            self._changes.released.add((call, scope))
+            self._changes.held.pop((call, scope), None)
 
 
 def _refilled(held: tuple[float, int] | None, ask: Take, now_us: int) -> float:
