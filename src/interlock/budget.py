@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.ports import Reserve, Settle, Take
 from interlock.schema import Tool
-from interlock.values import Budget, Call, Rate
+from interlock.values import EVERYONE, Budget, Call, Rate
 
 
 def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int) -> tuple[Reserve, ...]:
@@ -42,16 +42,13 @@ def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[Take, ...]:
 
 
 def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
-    if not _covers(budget.actors, call.actor):
+    if budget.actors is not EVERYONE and not _covers(budget.actors, call.actor):
         return None
-    match budget.per:
-        case "turn":
-            return None if call.turn is None else f"{budget.id}|turn|{call.turn}"
-        case "run":
-            return None if call.run is None else f"{budget.id}|run|{call.run}"
-        case _:
-            window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
-            return f"{budget.id}|actor|{call.actor}{window}"
+    if budget.per == "actor":
+        window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
+        return f"{budget.id}|actor|{call.actor}{window}"
+    within = call.turn if budget.per == "turn" else call.run
+    return None if within is None else f"{budget.id}|{budget.per}|{within}"
 
 
 def _bucket(rate: Rate, call: Call) -> str:

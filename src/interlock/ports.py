@@ -91,13 +91,6 @@ class SystemIds:
         return self._random.random() * high
 
 
-class NoFaults:
-    """Nothing ever happens."""
-
-    def at(self, point: str) -> None:
-        """Pass."""
-
-
 class Append(Value, frozen=True):
     """Add a record to the ledger, with its full payload where the record holds less."""
 

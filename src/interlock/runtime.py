@@ -13,7 +13,7 @@ from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, R
 from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
-from interlock.ports import Clock, Faults, Ids, NoFaults, Store, SystemClock, SystemIds
+from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
 from interlock.schema import Tool
@@ -78,7 +78,7 @@ class Runtime:
         registry = Registry(tools).freeze()
         written = policy if isinstance(policy, Policy) else load_policy(policy)
         ruleset = compile_policy(written, registry, parts.get("lists"))
-        faults = parts.get("faults") or NoFaults()
+        faults = parts.get("faults")
         opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         world = World(

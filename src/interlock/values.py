@@ -267,6 +267,9 @@ class Checkpoint(Value, frozen=True):
     public_key: str
 
 
+EVERYONE = ("*",)
+
+
 class Rate(Value, frozen=True):
     """A token bucket: so many calls a second on average, so many at once."""
 
@@ -275,7 +278,7 @@ class Rate(Value, frozen=True):
     per: tuple[str, ...]
     per_s: float
     burst: int
-    actors: tuple[str, ...] = ("*",)
+    actors: tuple[str, ...] = EVERYONE
 
 
 class Budget(Value, frozen=True):
@@ -286,7 +289,7 @@ class Budget(Value, frozen=True):
     calls: int | None = None
     cost_micros: int | None = None
     ms: int | None = None
-    actors: tuple[str, ...] = ("*",)
+    actors: tuple[str, ...] = EVERYONE
     window_s: int | None = None
 
 

@@ -27,7 +27,9 @@ class Engine:
         if isinstance(step, Repeated):
             step = await answer(world, step) or admit(world, call, started, None)
         if isinstance(step, Admitted):
-            step = await prepare(world, step)
+            journal = step.desk.journal
+            plan = journal.constant or await journal.plan(call, step.desk.tool, step.facts.arguments)
+            step = prepare(world, step, plan)
         if isinstance(step, Prepared):
             step = await perform(world, step)
         assert isinstance(step, Ended)

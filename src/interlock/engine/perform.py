@@ -98,14 +98,16 @@ class _Work:
             return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
         if not transitions:
             return None
-        world.faults.at("perform.begin")
+        if world.faults is not None:
+            world.faults.at("perform.begin")
         batch = Batch(self._prepared.admitted.started.at_us, transitions)
         try:
             receipt = await world.store.commit(batch)
         except StoreError as error:
             self._held = ()
             return refused(Status.FAILED, "store_unavailable", str(error))
-        world.faults.at("perform.begun")
+        if world.faults is not None:
+            world.faults.at("perform.begun")
         if isinstance(receipt, Refused):
             self._held = ()
             error_class = _LIMITS.get(receipt.kind, receipt.kind)

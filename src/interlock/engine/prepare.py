@@ -11,15 +11,12 @@ from interlock.schema import canonical
 from interlock.values import Decision, Plan, Status, Verdict
 
 
-async def prepare(world: World, admitted: Admitted) -> Prepared | Ended:
-    """What the call will do, finally allowed, or how it ended here."""
+def prepare(world: World, admitted: Admitted, plan: Plan) -> Prepared | Ended:
+    """The call with its plan, finally allowed, or how it ended here."""
     facts, desk = admitted.facts, admitted.desk
     tool, rules = desk.tool, desk.rules
     if desk.impossible is not None:
         return denied(facts, admitted.started, tool, "journal", desk.impossible, rules.version, "effect_not_supported")
-    plan = desk.journal.constant
-    if plan is None:
-        plan = await desk.journal.plan(facts.call, tool, facts.arguments)
     verdict = admitted.verdict
     if verdict is None:
         verdict = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)

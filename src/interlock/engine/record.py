@@ -23,13 +23,15 @@ async def record(world: World, ended: Ended) -> Outcome:
     transitions: tuple[Transition, ...] = (Append(entry, payload), *ended.settle)
     if ended.plan is not None:
         transitions += world.desks[ended.call.tool].journal.end(ended.call, ended.plan)
-    world.faults.at("record.end")
+    if world.faults is not None:
+        world.faults.at("record.end")
     try:
         receipt = await world.store.commit(Batch(entry.at_us, transitions))
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
         return _unrecorded(ended, duration_us, error)
-    world.faults.at("record.ended")
+    if world.faults is not None:
+        world.faults.at("record.ended")
     assert isinstance(receipt, Committed), receipt
     for observe in world.observers:
         try:

@@ -44,7 +44,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     budgets: tuple[Budget, ...]
     clock: Clock
     ids: Ids
-    faults: Faults
+    faults: Faults | None
     deadlines: Deadlines
     threads: Executor
     observers: tuple[Observer, ...]

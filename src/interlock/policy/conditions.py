@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -164,15 +165,14 @@ class Joined:
         self._eval = program.eval
         self.conditions = conditions
         named = {variable.name: variable for condition in conditions for variable in condition.variables}
-        self._names = tuple(named)
-        self._reads = tuple(variable.read for variable in named.values())
+        self._names, self._values = _reader(tuple(named.values()))
         looks_outside = any(word in condition.text for condition in conditions for word in LOOK_OUTSIDE)
         exact = all(variable.run in _EXACT for variable in named.values())
         self._kept: dict[tuple[Any, ...], int] | None = {} if exact and not looks_outside else None
 
     def mask(self, facts: Facts) -> int:
         """Which conditions hold; ConditionError if any cannot be said."""
-        values = tuple([read(facts) for read in self._reads])
+        values = self._values(facts)
         kept = self._kept
         if kept is not None:
             mask = kept.get(values)
@@ -192,6 +192,19 @@ class Joined:
             if sum([len(value) for value in values if type(value) is str]) <= _LONGEST_KEPT:
                 kept[values] = mask
         return mask
+
+
+def _reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Callable[[Facts], tuple[Any, ...]]]:
+    """Names, and a function that reads their values: attributes in one step, the others one by one."""
+    plain = [variable for variable in variables if variable.where]
+    others = [variable for variable in variables if not variable.where]
+    names = tuple(variable.name for variable in (*plain, *others))
+    reads = [variable.read for variable in others]
+    if len(plain) < 2:
+        reads = [variable.read for variable in (*plain, *others)]
+        return names, lambda facts: tuple([read(facts) for read in reads])
+    attributes = operator.attrgetter(*(variable.where for variable in plain))
+    return names, lambda facts: (*attributes(facts), *[read(facts) for read in reads])
 
 
 def _refuse_nul(value: Any) -> None:

@@ -11,7 +11,7 @@ from interlock.errors import PolicyError
 from interlock.policy.model import ListSpec, Policy, Rule
 from interlock.policy.packs import expand
 from interlock.policy.sections import Finding, Section
-from interlock.values import Budget, Decision, Grant, Json, Mode, Rate
+from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate
 
 _TABLES = ("version", "rule", "use", "rate", "budget", "actor", "limits", "lists")
 _PER = {
@@ -161,7 +161,7 @@ def _rate(part: Section, findings: list[Finding]) -> Rate | None:
         per=per,
         per_s=float(spelled[1]) / _PER[spelled[2]],
         burst=burst,
-        actors=part.names("actors", findings) if "actors" in part.raw else ("*",),
+        actors=part.names("actors", findings) if "actors" in part.raw else EVERYONE,
     )
 
 
@@ -186,7 +186,7 @@ def _budget(part: Section, findings: list[Finding]) -> Budget | None:
         calls=None if calls is None else int(calls),
         cost_micros=None if cost is None else round(cost * 1_000_000),
         ms=None if seconds is None else round(seconds * 1000),
-        actors=part.names("actors", findings) if "actors" in part.raw else ("*",),
+        actors=part.names("actors", findings) if "actors" in part.raw else EVERYONE,
         window_s=None if window is None else int(int(window[1]) * _PER[window[2]]),
     )
 

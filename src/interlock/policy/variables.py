@@ -40,6 +40,8 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     run: Any
     read: Callable[[Facts], Any]
     domain: tuple[Json, ...] | None = None
+    where: str = ""
+    """Attribute of the facts that it is, or empty: then only `read` knows."""
 
 
 def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
@@ -58,8 +60,8 @@ def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
 def _facts(tool: Tool) -> list[Variable]:
     text, whole, dyn = cel.Type.STRING, cel.Type.INT, cel.Type.DYN
     return [
-        _fact("actor", text, lambda f: f.call.actor),
-        _fact("principal", text, lambda f: f.call.principal),
+        Variable(name="actor", check=text, run=text, read=lambda f: f.call.actor, where="call.actor"),
+        Variable(name="principal", check=text, run=text, read=lambda f: f.call.principal, where="call.principal"),
         _fact("on_behalf_of", text, lambda f: f.call.on_behalf_of or ""),
         _fact("tool", text, lambda f: f.call.tool, (tool.name,)),
         _fact("effect", text, lambda _f: tool.effect.value, (tool.effect.value,)),

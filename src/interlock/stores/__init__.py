@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.errors import ConfigError
-from interlock.ports import Faults, NoFaults, Store
+from interlock.ports import Faults, Store
 from interlock.stores.memory import MemoryStore
 
 __all__ = ["MemoryStore", "open_store"]
@@ -11,7 +11,6 @@ __all__ = ["MemoryStore", "open_store"]
 
 def open_store(url: str, *, busy_s: float = 10.0, faults: Faults | None = None) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…"""
-    faults = faults or NoFaults()
     if url in ("memory://", "memory:"):
         return MemoryStore()
     if url.startswith("sqlite:///"):

@@ -42,7 +42,7 @@ _LAST = 2**62
 class SqlStore:
     """SQLite or PostgreSQL behind the same statements."""
 
-    def __init__(self, dialect: Dialect, faults: Faults) -> None:
+    def __init__(self, dialect: Dialect, faults: Faults | None = None) -> None:
         self._dialect = dialect
         self._faults = faults
         connection = dialect.connect()
@@ -169,7 +169,7 @@ class SqlStore:
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
         connection = self._write
         self._dialect.begin(connection)
-        self._faults.at("store.begun")
+        self._at("store.begun")
         changes = Changes()
         state = _load(connection, State(changes), batches)
         receipts: list[Receipt] = []
@@ -184,13 +184,17 @@ class SqlStore:
             appends.extend(added)
         _save(connection, state, changes)
         ids = self._chain(connection, appends) if appends else []
-        self._faults.at("store.commit")
+        self._at("store.commit")
         connection.run("COMMIT")
-        self._faults.at("store.committed")
+        self._at("store.committed")
         return [
             receipt if isinstance(receipt, Refused) else Committed(ids=tuple(ids[place] for place in receipt.ids))
             for receipt in receipts
         ]
+
+    def _at(self, point: str) -> None:
+        if self._faults is not None:
+            self._faults.at(point)
 
     def _chain(self, connection: Connection, appends: list[Append]) -> list[int]:
         row = connection.one(sql.PICK_LANE)

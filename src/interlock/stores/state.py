@@ -29,7 +29,8 @@ class Account(msgspec.Struct):
 
     def hold(self, item: Reserve) -> None:
         """Set something aside."""
-        self.release(item.call)
+        if item.call in self.held:
+            self.release(item.call)
         self.held[item.call] = item
         self.held_calls += item.calls
         self.held_cost_micros += item.cost_micros
@@ -186,8 +187,10 @@ class State:
         return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _settle(self, done: Settle) -> None:
-        self._release(done.call, done.scope)
         account = self.account(done.scope)
+        if account.release(done.call) and self._changes is not None:
+            self._changes.released.add((done.call, done.scope))
+            self._changes.held.pop((done.call, done.scope), None)
         account.calls += done.calls
         account.cost_micros += done.cost_micros
         account.ms += done.ms
@@ -195,13 +198,9 @@ class State:
             self._changes.scopes.add(done.scope)
 
     def _drop_expired(self, scope: str, now_us: int) -> None:
-        for call in [call for call, item in self.account(scope).held.items() if item.expires_us <= now_us]:
-            self._release(call, scope)
-
-    def _release(self, call: str, scope: str) -> None:
-        if self.account(scope).release(call) and self._changes is not None:
-            self._changes.released.add((call, scope))
-            self._changes.held.pop((call, scope), None)
+        held = self.account(scope).held
+        for item in [item for item in held.values() if item.expires_us <= now_us]:
+            self._settle(Settle(item.call, scope))
 
 
 def _refilled(held: tuple[float, int] | None, ask: Take, now_us: int) -> float:
