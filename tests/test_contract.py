@@ -262,6 +262,7 @@ async def test_a_pair_of_models_makes_a_tool() -> None:
     assert made.manifest()["description"] == "Its area."
     async with running(made) as runtime:
         assert (await runtime.call("area", {"width_m": 3.0}, actor="a")).value == 9.0
+        assert (await runtime.call("area", {"width_m": 3.0, "depth": 1}, actor="a")).status is Status.DENIED
 
 
 async def test_callable_objects_and_partials_make_tools() -> None:

@@ -40,7 +40,7 @@ class Ids(Protocol):
     """Names and dice, as an argument."""
 
     def new(self) -> str:
-        """An id that sorts by time."""
+        """An id that nobody else has."""
         ...
 
     def uniform(self, high: float) -> float:
@@ -71,7 +71,7 @@ class SystemClock:
 
 
 class SystemIds:
-    """Ids of 32 hex digits: 44 bits of time, 28 of a counter, 56 that are this process's own."""
+    """Ids of 32 hex digits: when this process began, 56 bits of its own, and a counter: they sort within a process."""
 
     def __init__(self) -> None:
         self._fresh()
@@ -79,12 +79,12 @@ class SystemIds:
 
     def _fresh(self) -> None:
         self._random = random.Random(os.urandom(16))
-        self._next = itertools.count(self._random.getrandbits(24)).__next__
-        self._own = f"{self._random.getrandbits(56):014x}"
+        self._next = itertools.count(1).__next__
+        self._own = f"{time.time_ns() >> 20:011x}{self._random.getrandbits(56):014x}"
 
     def new(self) -> str:
-        """An id that sorts by time."""
-        return f"{time.time_ns() >> 20:011x}{self._next() & 0xFFFFFFF:07x}{self._own}"
+        """A new id."""
+        return f"{self._own}{self._next():07x}"
 
     def uniform(self, high: float) -> float:
         """A random number in [0, high)."""

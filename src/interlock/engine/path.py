@@ -23,14 +23,14 @@ class Engine:
         started = Started(world.clock.now_us(), world.clock.monotonic())
         turn = None if call.turn is None else await recall(world, call, started)
         step: Admitted | Repeated | Prepared | Ended
-        step = turn if isinstance(turn, Ended) else admit(world, call, started, turn)
-        if isinstance(step, Repeated):
+        step = turn if type(turn) is Ended else admit(world, call, started, turn)  # type: ignore[arg-type]
+        if type(step) is Repeated:
             step = await answer(world, step) or admit(world, call, started, None)
-        if isinstance(step, Admitted):
+        if type(step) is Admitted:
             journal = step.desk.journal
             plan = journal.constant or await journal.plan(call, step.desk.tool, step.facts.arguments)
             step = prepare(world, step, plan)
-        if isinstance(step, Prepared):
+        if type(step) is Prepared:
             step = await perform(world, step)
         assert isinstance(step, Ended)
         outcome = await record(world, step)

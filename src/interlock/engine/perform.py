@@ -108,7 +108,7 @@ class _Work:
             return refused(Status.FAILED, "store_unavailable", str(error))
         if world.faults is not None:
             world.faults.at("perform.begun")
-        if isinstance(receipt, Refused):
+        if type(receipt) is Refused:
             self._held = ()
             error_class = _LIMITS.get(receipt.kind, receipt.kind)
             return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
@@ -124,12 +124,12 @@ class _Work:
             started = now
             found = await self._try_once(tool.timeout_s if now + tool.timeout_s <= end else end - now)
             now = monotonic()
-            failed = isinstance(found, ToolError)
+            failed = type(found) is not Reading
             error = found.error_class if failed else None if found.problem is None else found.problem.error
             self._attempts += (Attempt(waited_us, round((now - started) * 1e6), error),)
             if not failed:
                 breaker.succeeded()
-                return found
+                return found  # type: ignore[no-any-return]
             if isinstance(found, Transient) and not isinstance(found, RateLimited):
                 breaker.failed(now)
             else:

@@ -71,7 +71,7 @@ class Started(msgspec.Struct, frozen=True, gc=False):
     clock: float
 
 
-class Admitted(msgspec.Struct, frozen=True):
+class Admitted(msgspec.Struct, frozen=True, gc=False):
     """The call fits its contract, and no rule that needs no plan denies it."""
 
     facts: Facts
@@ -81,7 +81,7 @@ class Admitted(msgspec.Struct, frozen=True):
     verdict: Verdict | None
 
 
-class Prepared(msgspec.Struct, frozen=True):
+class Prepared(msgspec.Struct, frozen=True, gc=False):
     """The call is allowed, and it is known what it will do."""
 
     admitted: Admitted

@@ -195,16 +195,18 @@ class Joined:
 
 
 def _reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Callable[[Facts], tuple[Any, ...]]]:
-    """Names, and a function that reads their values: attributes in one step, the others one by one."""
-    plain = [variable for variable in variables if variable.where]
+    """Names, and a function that reads their values: attributes and arguments in one step each, others one by one."""
+    arguments = [variable for variable in variables if variable.where.startswith("@")]
+    attributes = [variable for variable in variables if variable.where and variable not in arguments]
+    if len(arguments) < 2 or len(attributes) < 2:
+        reads = [variable.read for variable in variables]
+        return tuple(variable.name for variable in variables), lambda facts: tuple([read(facts) for read in reads])
     others = [variable for variable in variables if not variable.where]
-    names = tuple(variable.name for variable in (*plain, *others))
-    reads = [variable.read for variable in others]
-    if len(plain) < 2:
-        reads = [variable.read for variable in (*plain, *others)]
-        return names, lambda facts: tuple([read(facts) for read in reads])
-    attributes = operator.attrgetter(*(variable.where for variable in plain))
-    return names, lambda facts: (*attributes(facts), *[read(facts) for read in reads])
+    rest = [variable.read for variable in others]
+    items = operator.itemgetter(*(variable.where[1:] for variable in arguments))
+    facts_of = operator.attrgetter(*(variable.where for variable in attributes))
+    names = tuple(variable.name for variable in (*arguments, *attributes, *others))
+    return names, lambda facts: (*items(facts.arguments), *facts_of(facts), *[read(facts) for read in rest])
 
 
 def _refuse_nul(value: Any) -> None:

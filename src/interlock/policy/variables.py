@@ -22,7 +22,7 @@ _SCALARS = {
 _MAX_NESTING = 4
 
 
-class Facts(msgspec.Struct, frozen=True):
+class Facts(msgspec.Struct, frozen=True, gc=False):
     """A snapshot: everything that a decision may depend on."""
 
     call: Call
@@ -41,7 +41,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     read: Callable[[Facts], Any]
     domain: tuple[Json, ...] | None = None
     where: str = ""
-    """Attribute of the facts that it is, or empty: then only `read` knows."""
+    """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 
 
 def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
@@ -113,7 +113,9 @@ def _argument(path: tuple[str, ...], part: Json, schema: Json, optional: bool, f
         domain = (*domain, None)
     name = ".".join(("args", *path))
     as_float = kind.get("type") == "number"
-    found[name] = Variable(name=name, check=check, run=run, read=_reader(path, as_float), domain=domain)
+    certain = len(path) == 1 and not as_float and not optional
+    where = f"@{path[0]}" if certain else ""
+    found[name] = Variable(name=name, check=check, run=run, read=_reader(path, as_float), domain=domain, where=where)
 
 
 def _reader(path: tuple[str, ...], as_float: bool) -> Callable[[Facts], Any]:

@@ -13,7 +13,7 @@ from interlock.schema.canonical import Refusal, arguments_bytes, did_you_mean
 from interlock.values import Json, Rewrite
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class Parsed(msgspec.Struct, frozen=True, gc=False):
     """Arguments that passed the contract: as the tool takes them, and as JSON with defaults filled in."""
 
     bound: Any
@@ -39,13 +39,13 @@ class ModelInput:
         self.schema = _tidy(model.model_json_schema(by_alias=True))
         self._validate = model.__pydantic_validator__.validate_json
         self._dump = model.__pydantic_serializer__.to_python
+        self._options: dict[str, Any] = {} if model.model_config.get("extra") == "forbid" else {"extra": "forbid"}
         self._all = frozenset(self.schema.get("properties", {})) if _is_transparent(model) else None
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
-        text = arguments_bytes(raw)
         try:
-            bound = self._validate(text, strict=True, extra="forbid")
+            bound = self._validate(arguments_bytes(raw), strict=True, **self._options)
         except ValidationError as error:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
         if self._all is not None and len(raw) == len(self._all):

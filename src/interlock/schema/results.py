@@ -7,7 +7,7 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError
 
@@ -22,7 +22,7 @@ _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _decode = msgspec.json.Decoder().decode
 
 
-class Reading(msgspec.Struct, frozen=True):
+class Reading(msgspec.Struct, frozen=True, gc=False):
     """A tool's answer after it was read: what the outcome and the record are made from."""
 
     status: Status
@@ -59,7 +59,7 @@ class Output:
 
     def read(self, value: Any) -> tuple[Json, bytes]:
         """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
-        if self._open is not None and isinstance(value, self._open) and not isinstance(value, BaseModel):
+        if self._open is not None and isinstance(value, self._open):
             try:
                 text = canonical(value, max_bytes=2**62)
                 if b"null" not in text:
@@ -94,7 +94,7 @@ def _refuse_lost_numbers(value: Any) -> None:
 
 def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int) -> Reading:
     """Read what a tool returned; never raises for what a tool may get wrong."""
-    result = raw if isinstance(raw, Result) else None
+    result = raw if type(raw) is Result else None
     value = raw if result is None else result.value
     try:
         if (result is not None and result.no_data) or (_is_empty(value) and not nothing_is_ok):

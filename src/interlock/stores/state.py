@@ -6,7 +6,7 @@ none lets `apply` change it; then it writes the state back. The memory store sim
 
 from __future__ import annotations
 
-from typing import assert_never
+from typing import Any
 
 import msgspec
 
@@ -103,42 +103,45 @@ class State:
 
     def refusal(self, batch: Batch) -> Refused | None:
         """Why the batch cannot land, or None; nothing is changed but what has expired."""
+        transition: Any
         for transition in batch.transitions:
-            refused = None
             kind = type(transition)
             if kind is Reserve:
-                refused = self._overspends(transition, batch.now_us)  # type: ignore[arg-type]
+                refused = self._overspends(transition, batch.now_us)
             elif kind is Take:
-                refused = self._drained(transition, batch.now_us)  # type: ignore[arg-type]
+                refused = self._drained(transition, batch.now_us)
             elif kind is Seal:
-                refused = self._out_of_order(transition)  # type: ignore[arg-type]
+                refused = self._out_of_order(transition)
+            else:
+                continue
             if refused is not None:
                 return refused
         return None
 
     def apply(self, batch: Batch) -> list[Append]:
         """Change the state by an accepted batch; its appends are for the caller to chain."""
-        appends = []
+        appends: list[Append] = []
+        transition: Any  # told apart by exact type: cheaper than matching, and just as closed
         for transition in batch.transitions:
-            match transition:
-                case Append():
-                    appends.append(transition)
-                case Settle():
-                    self._settle(transition)
-                case Reserve():
-                    self.account(transition.scope).hold(transition)
-                    if self._changes is not None:
-                        self._changes.held[transition.call, transition.scope] = transition
-                case Take():
-                    tokens = _refilled(self.buckets.get(transition.bucket), transition, batch.now_us)
-                    self.buckets[transition.bucket] = (tokens - 1.0, batch.now_us)
-                    if self._changes is not None:
-                        self._changes.buckets.add(transition.bucket)
-                case Seal():
-                    self.last_checkpoint = transition.checkpoint.n
-                    self.sealed.append(transition.checkpoint)
-                case _:
-                    assert_never(transition)
+            kind = type(transition)
+            if kind is Append:
+                appends.append(transition)
+            elif kind is Settle:
+                self._settle(transition)
+            elif kind is Reserve:
+                self.account(transition.scope).hold(transition)
+                if self._changes is not None:
+                    self._changes.held[transition.call, transition.scope] = transition
+            elif kind is Take:
+                tokens = _refilled(self.buckets.get(transition.bucket), transition, batch.now_us)
+                self.buckets[transition.bucket] = (tokens - 1.0, batch.now_us)
+                if self._changes is not None:
+                    self._changes.buckets.add(transition.bucket)
+            elif kind is Seal:
+                self.last_checkpoint = transition.checkpoint.n
+                self.sealed.append(transition.checkpoint)
+            else:
+                raise TypeError(f"{kind.__name__} is not a transition")
         return appends
 
     def account(self, scope: str) -> Account:

@@ -1,0 +1,103 @@
+"""`make bench`: every figure in docs/benchmarks.md, measured in one run and written by this script."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sqlite3
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import calls
+import durable
+
+DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+
+HEAD = """# Benchmarks
+
+Written by `make bench` (`benchmarks/bench.py`); do not edit. Medians over interleaved rounds in one run: CPU time for
+the rows in one process, wall time for the durable ones. Compare ratios, not microseconds: machines differ, and so do
+two starts of one process on one machine (memory layout alone moves a row by some percent).
+
+Measured with Python {python} on {machine}, SQLite {sqlite}; pydantic-ai-slim {pai}, langchain-core {lc},
+agent-governance-toolkit {agt}.
+
+| measured | ours | theirs | ratio | must | |
+|---|---|---|---|---|---|
+"""
+
+TAIL = """
+The governed read is the whole path on the memory store: strict contract, ten rules on the called tool of which one is
+true and reported, a budget reserved and settled, a hash-chained record. The tool and its 64 calls in rotation are the
+same for every row (`benchmarks/calls.py`). Peers run ungoverned, except agent-governance-toolkit, which has one rule.
+
+Conditions are pure, so the answers for values seen lately are kept (`docs/design/policy.md`). The row "no decision
+kept" gives every call values that were never seen before, so that all ten conditions are evaluated in CEL each time.
+"""
+
+
+def row(name: str, ours: str, theirs: str, ratio: float, must: tuple[str, float] | None) -> str:
+    """One line of the table; `must` is ('≤' or '≥', bound)."""
+    if must is None:
+        return f"| {name} | {ours} | {theirs} | {ratio:.2f} | – | |\n"
+    sign, bound = must
+    holds = ratio <= bound if sign == "≤" else ratio >= bound
+    return f"| {name} | {ours} | {theirs} | {ratio:.2f} | {sign} {bound:g} | {'✓' if holds else '✗'} |\n"
+
+
+def call_rows(found: dict[str, float]) -> str:
+    """The rows of calls."""
+    us = {name: f"{value:.1f} µs" for name, value in found.items()}
+    ours = found["governed"]
+    return "".join(
+        [
+            row("governed read vs Pydantic AI `ToolManager.handle_call`", us["governed"], us["pydantic_ai"],
+                ours / found["pydantic_ai"], ("≤", 1.0)),
+            row("the same vs LangChain `StructuredTool.ainvoke`", us["governed"], us["langchain"],
+                ours / found["langchain"], ("≤", 0.2)),
+            row("the same vs agent-governance-toolkit `govern()`", us["governed"], us["toolkit"],
+                ours / found["toolkit"], ("≤", 0.5)),
+            row("with 40 more rules on other tools vs without", us["governed_40"], us["governed"],
+                found["governed_40"] / ours, ("≤", 1.1)),
+            row("no decision kept vs Pydantic AI `ToolManager.handle_call`", us["fresh"], us["pydantic_ai"],
+                found["fresh"] / found["pydantic_ai"], None),
+        ]
+    )  # fmt: skip
+
+
+def durable_rows() -> str:
+    """The rows of stores, verification and import."""
+    print("appends to SQLite, 64 callers …", flush=True)
+    found = asyncio.run(durable.appends())
+    rows = row("ledger appends to SQLite, 64 callers, synchronous=FULL, vs a bare group-commit loop",
+               f"{found['ours']:,.0f}/s", f"{found['bare']:,.0f}/s", found["ours"] / found["bare"], ("≥", 0.6))  # fmt: skip
+    print("audit verify of 1,000,000 records …", flush=True)
+    seen = durable.verification()
+    rate = seen["records"] / seen["seconds"]
+    rows += row("`audit verify` of 1,000,000 records, per second", f"{rate:,.0f}/s", "100,000/s", rate / 1e5, ("≥", 1.0))
+    rows += row("its memory at the end vs after 50,000 records", f"{seen['late_mib']:.0f} MiB", f"{seen['early_mib']:.0f} MiB",
+                seen["late_mib"] / seen["early_mib"], ("≤", 1.1))  # fmt: skip
+    print("import …", flush=True)
+    took = durable.import_ms()["median_ms"]
+    rows += row("`import interlock`, bytecode cached, vs 150 ms", f"{took:.0f} ms", "150 ms", took / 150, ("≤", 1.0))
+    sdks = durable.model_sdks()
+    return rows + f"\n`import interlock` loads {'no model SDK' if not sdks else ', '.join(sdks)}.\n"
+
+
+def main() -> int:
+    """Measure, print and write."""
+    print("calls, interleaved …", flush=True)
+    table = call_rows(asyncio.run(calls.measure())) + durable_rows()
+    names = ("pydantic-ai-slim", "langchain-core", "agent-governance-toolkit")
+    pai, lc, agt = (version(name) for name in names)
+    head = HEAD.format(python=platform.python_version(), machine=f"{platform.machine()} {platform.system()}",
+                       sqlite=sqlite3.sqlite_version, pai=pai, lc=lc, agt=agt)  # fmt: skip
+    DOCS.write_text(head + table + TAIL, encoding="utf-8")
+    print(table)
+    print(f"written to {DOCS.relative_to(Path.cwd()) if DOCS.is_relative_to(Path.cwd()) else DOCS.name}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

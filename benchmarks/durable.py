@@ -1,0 +1,172 @@
+"""The durable rows: appends against a bare group-commit loop, verification of a million records, import time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import queue
+import resource
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from interlock.audit import verify
+from interlock.ports import Append, Batch
+from interlock.stores import open_store
+from interlock.values import Attempt, Content, Decision, Effect, Record, Verdict
+
+CALLERS = 64
+APPENDS_EACH = 150
+ROUNDS = 7
+RECORDS = 1_000_000
+VERDICT = Verdict(Decision.ALLOW, "allow", "0123456789abcdef", "rule 'allow' allows this")
+
+
+def record(n: int) -> Record:
+    """A record as a governed read leaves it."""
+    content = Content(
+        principal="os:assessor",
+        started_us=1_700_000_000_000_000 + n,
+        duration_us=180,
+        effect=Effect.READ,
+        arguments={"trail_id": f"trail-{n % 1000:04d}", "season": "winter", "top_k": 5},
+        verdict=VERDICT,
+        value={"trail_id": f"trail-{n % 1000:04d}", "damage_class": 3},
+        summary='{"damage_class":3}',
+        attempts=(Attempt(0, 95),),
+    )
+    return Record(1_700_000_000_000_200 + n, "call", f"{n:032x}", None, "assessor", "classify", "ok", content)
+
+
+async def _our_appends(folder: Path) -> float:
+    """Wall seconds for all appends of 64 concurrent callers."""
+    store = open_store(f"sqlite:///{folder / 'ours.db'}")
+
+    async def caller(k: int) -> None:
+        for n in range(APPENDS_EACH):
+            await store.commit(Batch(0, (Append(record(k * APPENDS_EACH + n)),)))
+
+    started = time.perf_counter()
+    await asyncio.gather(*(caller(k) for k in range(CALLERS)))
+    took = time.perf_counter() - started
+    await store.close()
+    return took
+
+
+async def _bare_appends(folder: Path) -> float:
+    """The same rows through the least that group commit can be: a queue, a thread, executemany, COMMIT."""
+    connection = sqlite3.connect(folder / "bare.db", isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
+    loop = asyncio.get_running_loop()
+    waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def resolve(futures: list[asyncio.Future[None]]) -> None:
+        for future in futures:
+            future.set_result(None)
+
+    def work() -> None:
+        while True:
+            group = [waiting.get()]
+            while not waiting.empty():
+                group.append(waiting.get())
+            rows = [(item[0],) for item in group if item is not None]
+            if rows:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.executemany("INSERT INTO rows (body) VALUES (?)", rows)
+                connection.execute("COMMIT")
+                loop.call_soon_threadsafe(resolve, [item[1] for item in group if item is not None])
+            if None in group:
+                return
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    body = "x" * 700
+
+    async def caller() -> None:
+        for _ in range(APPENDS_EACH):
+            future: asyncio.Future[None] = loop.create_future()
+            waiting.put((body, future))
+            await future
+
+    started = time.perf_counter()
+    await asyncio.gather(*(caller() for _ in range(CALLERS)))
+    took = time.perf_counter() - started
+    waiting.put(None)
+    thread.join()
+    connection.close()
+    return took
+
+
+async def appends() -> dict[str, float]:
+    """Rows a second, ours and bare, medians over interleaved rounds."""
+    found: dict[str, list[float]] = {"ours": [], "bare": []}
+    total = CALLERS * APPENDS_EACH
+    for _ in range(ROUNDS):
+        for name, work in (("bare", _bare_appends), ("ours", _our_appends)):
+            with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
+                found[name].append(total / await work(Path(folder)))
+    return {name: median(values) for name, values in found.items()}
+
+
+async def _fill(url: str, count: int) -> None:
+    store = open_store(url)
+    for start in range(0, count, 2000):
+        await store.commit(Batch(0, tuple(Append(record(n)) for n in range(start, min(count, start + 2000)))))
+    await store.close()
+
+
+async def _verify(url: str) -> dict[str, float]:
+    store = open_store(url)
+    early = 0
+
+    def note(count: int) -> None:
+        nonlocal early
+        early = early or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    started = time.perf_counter()
+    report = await verify(store, progress=note)
+    took = time.perf_counter() - started
+    await store.close()
+    assert report.intact
+    late = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {"records": report.records, "seconds": took, "early_mib": early / 1024, "late_mib": late / 1024}
+
+
+def verification() -> dict[str, float]:
+    """Fill a ledger with a million records here, verify it in a process of its own (for its memory)."""
+    with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
+        url = f"sqlite:///{Path(folder) / 'million.db'}"
+        asyncio.run(_fill(url, RECORDS))
+        done = subprocess.run([sys.executable, __file__, url], capture_output=True, text=True, check=True)
+        found: dict[str, float] = json.loads(done.stdout)
+        return found
+
+
+def import_ms() -> dict[str, float]:
+    """Milliseconds of `import interlock` over an interpreter that imports nothing; and what it drags in."""
+    code = "import sys, time; t = time.perf_counter(); import interlock; print((time.perf_counter() - t) * 1e3)"
+    found = []
+    for _ in range(11):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        found.append(float(done.stdout))
+    return {"median_ms": median(found[1:])}
+
+
+def model_sdks() -> list[str]:
+    """Model SDKs that `import interlock` loads; must be none."""
+    code = "import sys, interlock; print(' '.join(sorted({m.split('.')[0] for m in sys.modules})))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    sdks = {"openai", "anthropic", "google", "pydantic_ai", "langchain_core", "litellm", "mcp", "torch", "transformers"}
+    return sorted(sdks & set(loaded))
+
+
+if __name__ == "__main__":
+    print(json.dumps(asyncio.run(_verify(sys.argv[1]))))
