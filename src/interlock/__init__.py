@@ -1,5 +1,7 @@
 """Interlock: every tool call of an agent takes one governed path, and leaves a record that can be proved."""
 
+from typing import TYPE_CHECKING, Any
+
 from interlock.errors import (
     ConfigError,
     ContractError,
@@ -10,9 +12,11 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
-from interlock.runtime import Runtime
 from interlock.schema import Limits, RetryRule, Tool, tool
 from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust
+
+if TYPE_CHECKING:
+    from interlock.runtime import Runtime
 
 __all__ = [
     "ConfigError",
@@ -38,3 +42,12 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`Runtime` on first use: a module that only declares tools does not load engine, policy language and stores."""
+    if name == "Runtime":
+        from interlock.runtime import Runtime
+
+        return Runtime
+    raise AttributeError(f"module 'interlock' has no attribute {name!r}")

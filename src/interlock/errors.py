@@ -26,8 +26,6 @@ Retries are decided by these classes, never by words in a message. `error_class`
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 
 class InterlockError(Exception):
     """Everything that Interlock raises."""
@@ -144,23 +142,23 @@ class TooLarge(Permanent):
 
 
 _BY_STATUS: dict[int, type[Permanent]] = {
-    HTTPStatus.UNAUTHORIZED: Forbidden,
-    HTTPStatus.FORBIDDEN: Forbidden,
-    HTTPStatus.NOT_FOUND: NotFound,
-    HTTPStatus.GONE: NotFound,
-    HTTPStatus.CONFLICT: Conflict,
-    HTTPStatus.PRECONDITION_FAILED: Conflict,
-    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: TooLarge,
+    401: Forbidden,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: NotFound,
+    412: Conflict,
+    413: TooLarge,
 }
 
 
 def from_http_status(status: int, message: str, *, retry_after_s: float | None = None) -> ToolError:
     """The error class for an HTTP answer of 400 or above."""
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
+    if status == 429:
         return RateLimited(message, retry_after_s=retry_after_s)
-    if status in (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.GATEWAY_TIMEOUT):
+    if status in (408, 504):
         return TimedOut(message, retry_after_s=retry_after_s)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status >= 500:
         return Unavailable(message, retry_after_s=retry_after_s)
     return _BY_STATUS.get(status, InvalidInput)(message)
 

@@ -14,7 +14,18 @@ from interlock.ports import Batch, Receipt
 _MOST = 512
 
 Answer = Receipt | StoreError
-Waiting = tuple[Batch, "asyncio.Future[Any]"]
+
+
+class _Waiting:
+    """A batch, and the future its caller waits on; touched only on the caller's loop once it is queued."""
+
+    __slots__ = ("answer", "batch", "future", "loop")
+
+    def __init__(self, batch: Batch, loop: asyncio.AbstractEventLoop) -> None:
+        self.batch = batch
+        self.loop = loop
+        self.future: asyncio.Future[Any] = loop.create_future()
+        self.answer: Answer | None = None
 
 
 class GroupWriter:
@@ -22,7 +33,7 @@ class GroupWriter:
 
     def __init__(self, land: Callable[[Sequence[Batch]], list[Answer]]) -> None:
         self._land = land
-        self._queue: queue.SimpleQueue[Waiting | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="interlock-writer", daemon=True)
@@ -30,23 +41,30 @@ class GroupWriter:
 
     async def commit(self, batch: Batch) -> Receipt:
         """Wait until the batch is durable or refused."""
-        future: asyncio.Future[Receipt] = asyncio.get_running_loop().create_future()
+        waiting = _Waiting(batch, asyncio.get_running_loop())
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
-            self._queue.put((batch, future))
+            self._queue.put(waiting)
         try:
-            return await asyncio.shield(future)
+            await waiting.future
         except asyncio.CancelledError:
-            # What was accepted will land: whoever is cancelled learns of it only after it has.
-            while not future.done():
-                try:
-                    await asyncio.shield(future)
-                except asyncio.CancelledError:
-                    continue
-                except StoreError:
-                    break
+            await self._until_landed(waiting)
             raise
+        if isinstance(waiting.answer, StoreError):
+            raise waiting.answer
+        assert waiting.answer is not None
+        return waiting.answer
+
+    @staticmethod
+    async def _until_landed(waiting: _Waiting) -> None:
+        """What was accepted will land: whoever is cancelled learns of it only after it has."""
+        while waiting.answer is None:
+            waiting.future = waiting.loop.create_future()
+            try:
+                await waiting.future
+            except asyncio.CancelledError:
+                continue
 
     def close(self) -> None:
         """Land what was accepted, then end the thread."""
@@ -60,13 +78,13 @@ class GroupWriter:
         while True:
             group, last = self._gather()
             if group:
-                self._answer(group, self._land([batch for batch, _future in group]))
+                _answer(group, self._land([waiting.batch for waiting in group]))
             if last:
                 return
 
-    def _gather(self) -> tuple[list[Waiting], bool]:
+    def _gather(self) -> tuple[list[_Waiting], bool]:
         item = self._queue.get()
-        group: list[Waiting] = []
+        group: list[_Waiting] = []
         while True:
             if item is None:
                 return group, True
@@ -78,23 +96,21 @@ class GroupWriter:
             except queue.Empty:
                 return group, False
 
-    @staticmethod
-    def _answer(group: list[Waiting], answers: list[Answer]) -> None:
-        by_loop: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Any], Answer]]] = {}
-        for (_batch, future), answer in zip(group, answers, strict=True):
-            by_loop.setdefault(future.get_loop(), []).append((future, answer))
-        for loop, pairs in by_loop.items():
-            try:
-                loop.call_soon_threadsafe(_resolve, pairs)
-            except RuntimeError:  # the loop ended while we committed; what it asked for is durable all the same
-                continue
 
-
-def _resolve(pairs: list[tuple[asyncio.Future[Any], Answer]]) -> None:
-    for future, answer in pairs:
-        if future.done():
+def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
+    """One call into each loop for everything it waits for."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, Answer]]] = {}
+    for pair in zip(group, answers, strict=True):
+        by_loop.setdefault(pair[0].loop, []).append(pair)
+    for loop, pairs in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_resolve, pairs)
+        except RuntimeError:  # the loop ended while we committed; what it asked for is durable all the same
             continue
-        if isinstance(answer, StoreError):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)
+
+
+def _resolve(pairs: list[tuple[_Waiting, Answer]]) -> None:
+    for waiting, answer in pairs:
+        waiting.answer = answer
+        if not waiting.future.done():
+            waiting.future.set_result(None)

@@ -35,7 +35,7 @@ class MemoryStore:
             return refused
         ids = []
         for append in self._state.apply(batch):
-            stored = self._chain.extend(append.record, self._chain.id + 1)
+            stored = Stored(*self._chain.extend(append.record, self._chain.id + 1))
             self._records.append(stored)
             if stored.turn is not None:
                 self._by_turn.setdefault(stored.turn, []).append(stored)

@@ -8,8 +8,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import msgspec
-
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
 from interlock.ports import (
     Append,
@@ -204,8 +202,8 @@ class SqlStore:
             raise StoreError("the ledger has no lanes; the store is damaged")
         chain = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
         ids = self._dialect.next_ids(connection, chain.id, len(appends))
-        stored = [chain.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
-        connection.run_many(sql.APPEND, [_row(record) for record in stored])
+        rows = [chain.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
+        connection.run_many(sql.APPEND, rows)
         payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
         if payloads:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
@@ -246,7 +244,9 @@ def _migrate(connection: Connection, dialect: Dialect) -> Identity:
 
 def _load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
     """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    transitions = [transition for batch in batches for transition in batch.transitions]
+    transitions = [t for batch in batches for t in batch.transitions if type(t) is not Append]
+    if not transitions:
+        return state
     for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
         _load_scope(connection, state, scope, lock=True)
     for bucket in sorted({t.bucket for t in transitions if isinstance(t, Take)}):
@@ -318,7 +318,3 @@ def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[An
 
 def _stored(row: tuple[Any, ...]) -> Stored:
     return Stored(*row)
-
-
-def _row(record: Stored) -> tuple[Any, ...]:
-    return msgspec.structs.astuple(record)

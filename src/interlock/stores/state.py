@@ -11,9 +11,12 @@ from typing import Any
 import msgspec
 
 from interlock.ports import Append, Batch, Refused, Reserve, Seal, Settle, Spent, Take, link
-from interlock.values import Checkpoint, Record, Stored
+from interlock.values import Checkpoint, Record
 
 _encode = msgspec.json.Encoder().encode
+
+
+Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
 
 
 class Account(msgspec.Struct):
@@ -70,15 +73,15 @@ class Chain(msgspec.Struct):
     count: int
     hash: str
 
-    def extend(self, record: Record, number: int) -> Stored:
-        """Put a record at the end of the lane."""
+    def extend(self, record: Record, number: int) -> Row:
+        """Put a record at the end of the lane: the row as it is stored, its fields in the order of `Stored`."""
         body = _encode(record.content)
         lane, at_us, kind, call = self.lane, record.at_us, record.kind, record.call
         turn, actor, tool, status = record.turn, record.actor, record.tool, record.status
         text = link(self.hash, (number, lane, at_us, kind, call, turn, actor, tool, status), body)
         self.hash, self.id = text, number
         self.count += 1
-        return Stored(number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode())
+        return number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode()
 
 
 class Changes:
