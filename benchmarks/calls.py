@@ -7,10 +7,9 @@ import logging
 from enum import StrEnum
 from typing import Any
 
-from rounds import Work, interleaved
-
 from interlock import Runtime, tool
 from interlock.policy import parse_policy
+from rounds import Work, interleaved
 
 CALLS = 1000
 ROUNDS = 15
@@ -82,7 +81,8 @@ def interlock_work(others: int = 0, *, fresh: bool = False) -> Work:
             given = {**arguments, "trail_id": f"trail-{numbers()}"} if fresh else arguments
             outcome = await call("classify", given, actor="assessor")
             if n == 0:
-                assert outcome.ok and outcome.verdict is not None and outcome.verdict.rule == "allow", outcome
+                assert outcome.verdict is not None, outcome
+                assert (outcome.ok, outcome.verdict.rule) == (True, "allow"), outcome
 
     return work
 

@@ -84,7 +84,17 @@ def test_a_clamped_and_a_long_answer_are_readable(run: Run) -> None:
         (("call", "x", "{}", "--store", "sqlite:///no/such/folder/x.db"), 3, "does the folder exist"),
         (("audit", "show"), 2, "there is no ledger yet"),
         (("policy", "check", "--config", "bare.toml"), 2, "no tools are known"),
-        (("policy", "test", "none.toml"), 1, "there is no such file"),
+        (("policy", "test", "none.toml"), 1, "cannot be read"),
+        (("policy", "test", "."), 1, "cannot be read"),
+        (("call", "x", "{}", "--tools", ":x"), 2, "cannot be imported"),
+        (("call", "x", "{}", "--tools", "trails:Season"), 2, "neither a Tool nor a list of Tools"),
+        (
+            ("call", "x", "{}", "--tools", "trails:TOOLS", "--tools", "trails:classify_damage"),
+            2,
+            "a tool of that name already",
+        ),
+        (("call", "x", "[" * 5000), 2, "arguments are not JSON"),
+        (("audit", "anchor", "--key", "/proc/nope/k.pem"), 2, "/proc/nope"),
         (("policy", "explain", "none.json"), 2, "cannot be read"),
         (("policy", "explain", "bare.toml"), 2, "not a call"),
         (("policy", "explain", "unknown.json"), 2, "there is no tool 'nope'"),
@@ -168,6 +178,7 @@ def test_policy_explain_shows_what_each_rule_says(trails: Path, run: Run) -> Non
     assert "deny by grant" in run("policy", "explain", "call.json")[1]
     (trails / "call.json").write_text(json.dumps({"tool": "classify_damage"}))
     assert "deny by contract" in run("policy", "explain", "call.json")[1]
+    assert json.loads(run("policy", "explain", "call.json", "--json")[1])["verdict"]["rule"] == "contract"
     (trails / "call.json").write_text(json.dumps({"tool": "search_reports", "arguments": {"query": "x", "top_k": 99}}))
     assert "top_k: 99 → 10" in run("policy", "explain", "call.json")[1]
 
@@ -335,3 +346,37 @@ def test_the_demonstration_shows_everything_it_promises(tmp_path: Path) -> None:
         "0 records are not yet anchored",
     ):
         assert words in done.stdout, words
+
+
+def test_what_a_model_wrote_cannot_steer_the_terminal(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = "\x1b]0;PWNED\x07\x1b[2J[/x]"
+    for arguments in (json.dumps({bad: 1}), json.dumps({"trail_id": bad})):
+        _, out, _ = run("call", "classify_damage", arguments, "--actor", "trail-assessor")
+        assert "\x1b" not in out
+    _, out, _ = run("call", "[/x]\x1b[2J", "{}")
+    assert "\x1b" not in out
+    for command in (("audit", "show"), ("metrics",)):
+        _, out, _ = run(*command)
+        assert "\x1b" not in out
+        assert "PWNED" in out or command == ("metrics",)
+
+
+def test_explain_takes_odd_names_and_shows_rules_as_the_engine_asks_them(trails: Path, run: Run) -> None:
+    call = {"tool": "search_reports", "arguments": {"query": "x", "top_k": 99}, "actor": "[/oops]"}
+    (trails / "call.json").write_text(json.dumps(call))
+    with (trails / "policy.toml").open("a") as policy:
+        policy.write(
+            '\n[[rule]]\nid = "many"\ntools = ["search_reports"]\ndecision = "deny"\nwhen = "args.top_k > 10"\n'
+        )
+    shown = json.loads(run("policy", "explain", "call.json", "--json")[1])
+    assert (shown["verdict"]["decision"], shown["arguments"]["top_k"]) == ("allow", 10)
+    assert {item["rule"]["id"]: item["matched"] for item in shown["rules"]}["many"] is False
+    assert run("policy", "explain", "call.json")[0] == 0
+
+
+def test_files_that_cannot_be_written_are_named_before_anything_is_done(trails: Path, used: Run) -> None:
+    code, _, error = used("audit", "anchor", "--out", "no/such/folder/a.jsonl")
+    assert (code, "no/such/folder" in error) == (2, True)
+    assert json.loads(used("audit", "verify", "--json")[1])["checkpoints"] == 0
+    assert used("audit", "export", "--out", "no/such/folder/x")[0] == 2
+    assert used("audit", "show", "--id", "9" * 30)[0] == 2

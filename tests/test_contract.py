@@ -301,9 +301,10 @@ def found(arguments: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_contract_that_arrives_as_json_schema_is_checked_by_a_compiled_validator() -> None:
     made = Tool.from_schema("find", found, schema=SCHEMA, effect="read")
-    assert made.input.parse({"query": "ab", "tag": "a"}).arguments == {"query": "ab", "tag": "a"}
+    assert made.input.parse({"query": "ab", "tag": "a"}).arguments == {"query": "ab", "tag": "a", "limit": 5}
     assert "query" in problems({"query": 3}, made)
-    assert '"c" is not one of' in problems({"query": "ab", "tag": "c"}, made)
+    assert "tag: the value is not one of" in problems({"query": "ab", "tag": "c"}, made)
+    assert "diary" not in problems({"query": "ab", "limit": "my private diary"}, made)
     assert "extra" in problems({"query": "ab", "extra": 1}, made)
     assert "query" in problems({}, made)
 
@@ -311,10 +312,10 @@ def test_a_contract_that_arrives_as_json_schema_is_checked_by_a_compiled_validat
 def test_null_for_an_optional_property_means_left_out_and_is_recorded() -> None:
     made = Tool.from_schema("find", found, schema=SCHEMA, effect="read")
     parsed = made.input.parse({"query": "ab", "limit": None, "tag": None, "note": None})
-    assert parsed.arguments == {"query": "ab", "note": None}
-    assert [(change.field, change.rule) for change in parsed.rewrites] == [
-        ("limit", "contract"),
-        ("tag", "contract"),
+    assert parsed.arguments == {"query": "ab", "note": None, "limit": 5}
+    assert [(change.field, change.after, change.rule) for change in parsed.rewrites] == [
+        ("tag", "(left out)", "contract"),
+        ("limit", 5, "contract"),
     ]
     assert "query" in problems({"query": None}, made)
 

@@ -522,7 +522,7 @@ async def test_an_identical_call_in_a_turn_is_answered_from_the_record(store_url
     ask, ran = counting()
     async with running(ask, store=store_url) as runtime:
         first = await runtime.call("ask", {"question": "a", "pin": "12345"}, actor="a", turn="t")
-        again = await runtime.call("ask", {"pin": "12345", "question": "a"}, actor="b", turn="t")
+        again = await runtime.call("ask", {"pin": "12345", "question": "a"}, actor="a", turn="t")
         other_turn = await runtime.call("ask", {"question": "a", "pin": "12345"}, actor="a", turn="u")
         other_pin = await runtime.call("ask", {"question": "a", "pin": "99999"}, actor="a", turn="t")
         none = [await runtime.call("ask", {"question": "nothing"}, actor="a", turn="t") for _ in range(2)]

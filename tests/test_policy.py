@@ -23,6 +23,7 @@ from interlock.policy import (
     trace,
 )
 from interlock.policy.decide import PRECEDENCE
+from interlock.schema import Parsed
 from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView
 from tests.conftest import echo, running
 
@@ -69,9 +70,15 @@ def facts(arguments: dict[str, Any] | None = None, tool_: Tool = look, **details
     return Facts(call=call, arguments=parsed.arguments, grant=Grant(actor="ann"), plan=plan, turn=turn)
 
 
+def judge(rules: Any, given_facts: Facts, tool_: Tool = look) -> tuple[Any, dict[str, Any]]:
+    """The verdict and the arguments after the clamps."""
+    found, after = judged(rules, tool_, Parsed(None, given_facts.arguments), given_facts)
+    return found, after.arguments
+
+
 def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
     ruleset = compile_policy(parse_policy("version = 1\n" + text), [look], **options)
-    return judged(ruleset.rules("look"), given_facts or facts())[0]
+    return judge(ruleset.rules("look"), given_facts or facts())[0]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +100,7 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
         ("version = 1\n" + rule("allow", tools='["zzz"]'), "tools are echo, look"),
         ("version = 1\n" + rule("allow", tools="[]"), "tools is a list of names"),
         ("version = 1\n[[rule]]\ntools=['*']\ndecision='allow'", "id is missing or not text"),
-        ("version = 1\n" + rule("allow") + rule("deny"), "there are two rules with id 'r'"),
+        ("version = 1\n" + rule("allow") + rule("deny"), "there are two rules with id 'r'; an id names one thing"),
         ("version = 1\n" + rule("clamp", tools='["look"]'), "a clamp rule needs set"),
         (
             "version = 1\n" + rule("allow", more="set = { depth = 1 }", tools='["look"]'),
@@ -247,7 +254,12 @@ def test_an_error_while_a_rule_is_evaluated_denies_and_names_the_rule(when: str)
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"trail": "waldo\0evil"}, {"trail": "a", "tags": ["x\0"]}, {"trail": "a", "extra": {"k\0": 1}}, {"trail": "a", "extra": {"k": ["\0"]}}],
+    [
+        {"trail": "waldo\0evil"},
+        {"trail": "a", "tags": ["x\0"]},
+        {"trail": "a", "extra": {"k\0": 1}},
+        {"trail": "a", "extra": {"k": ["\0"]}},
+    ],
 )
 def test_a_rule_never_judges_a_text_that_the_cel_library_would_cut_short(arguments: dict[str, Any]) -> None:
     """The library ends a text at NUL: 'waldo\\0evil' would pass for 'waldo'."""
@@ -291,7 +303,7 @@ def test_clamps_rewrite_in_order_and_the_rules_see_the_new_arguments() -> None:
         + rule("allow", "args.depth <= 5")
     )
     ruleset = compile_policy(parse_policy("version = 1\n" + text), [look])
-    found, arguments = judged(ruleset.rules("look"), facts({"trail": "a", "depth": 50}))
+    found, arguments = judge(ruleset.rules("look"), facts({"trail": "a", "depth": 50}))
     assert found.decision is Decision.ALLOW
     assert (arguments["depth"], arguments["trail"], arguments["near"]["name"]) == (5, "a!", "here")
     assert [(r.rule, r.field, r.before, r.after) for r in found.rewrites] == [
@@ -304,7 +316,7 @@ def test_clamps_rewrite_in_order_and_the_rules_see_the_new_arguments() -> None:
 def test_a_clamp_that_cannot_be_evaluated_denies() -> None:
     text = rule("allow") + rule("clamp", "args.extra.x == 1", "c", '["look"]', "set = { depth = 5 }")
     ruleset = compile_policy(parse_policy("version = 1\n" + text.replace('id = "r"', 'id = "ok"')), [look])
-    assert judged(ruleset.rules("look"), facts())[0].rule == "c"
+    assert judge(ruleset.rules("look"), facts())[0].rule == "c"
 
 
 def test_rules_that_need_the_plan_are_asked_only_when_it_is_known() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from interlock import ConfigError, StoreError
 from interlock.errors import StoreBusy, StoreFull
-from interlock.ports import Committed
+from interlock.ports import Committed, Query
 from interlock.stores import open_store
 from interlock.stores.postgres import PostgresDialect
 from tests.test_store_contract import batch, entry, ids, reserve
@@ -60,17 +60,42 @@ async def test_workers_write_into_different_lanes_and_the_ledger_verifies(postgr
         await store.close()
 
 
-async def test_a_connection_that_breaks_fails_its_batch_and_is_made_anew(postgres: str) -> None:
+async def test_a_connection_that_breaks_before_its_commit_is_made_anew_and_nothing_is_lost(postgres: str) -> None:
     store: Any = open_store(postgres)
     await store.commit(batch(entry(1)))
+    terminate(postgres)
+    assert isinstance(await store.commit(batch(entry(2))), Committed)
+    assert len(await ids(store)) == 2
+    terminate(postgres)
+    assert len(await ids(store)) == 2
+    await store.close()
+
+
+def terminate(postgres: str) -> None:
+    """End every connection but our own."""
     with psycopg.connect(postgres, autocommit=True) as other:
         other.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid() AND datname = current_database()"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()"
+            " AND datname = current_database()"
         )
-    with pytest.raises(StoreError):
-        await store.commit(batch(entry(2)))
-    assert isinstance(await store.commit(batch(entry(3))), Committed)
-    assert await ids(store) == [1, 2] or len(await ids(store)) == 2
+
+
+async def test_an_answer_lost_during_the_commit_is_not_known_and_never_landed_twice(postgres: str) -> None:
+    class LostAnswer:
+        broken = False
+
+        def at(self, point: str) -> None:
+            if point == "store.committed" and not self.broken:
+                self.broken = True
+                terminate(postgres)
+                raise psycopg.OperationalError("the answer to COMMIT was lost")
+
+    store: Any = open_store(postgres, faults=LostAnswer())
+    work = [asyncio.create_task(store.commit(batch(entry(n)))) for n in range(6)]
+    receipts = await asyncio.gather(*work, return_exceptions=True)
+    assert any("not known whether it landed" in str(receipt) for receipt in receipts)
+    calls = [record.call async for record in store.records(Query())]
+    assert len(calls) == len(set(calls)) == 6
     await store.close()
 
 

@@ -11,7 +11,11 @@ IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _INSIDE_SUFFIXES = (".localhost", ".local", ".internal", ".intranet", ".lan", ".home.arpa", ".corp", ".home")
-_NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_NEVER = tuple(ipaddress.ip_network(text) for text in ("64:ff9b:1::/48", "3fff::/20", "fec0::/10", "5f00::/16"))
+_DOTS = str.maketrans("。．｡", "...")
+_TWO_READINGS = frozenset("ßς\u200c\u200d")
+"""Characters that IDNA 2003 and IDNA 2008 turn into different names."""
 _COMPATIBLE = ipaddress.ip_network("::/96")
 
 
@@ -28,12 +32,15 @@ def split_url(url: str) -> tuple[str, str]:
 
 def plain_host(host: str) -> str:
     """A host name in lower-case ASCII, without trailing dots; ValueError if it has no honest reading."""
-    text = unicodedata.normalize("NFKC", host).strip("[]").rstrip(".").lower()
+    if _TWO_READINGS.intersection(host.lower()):
+        raise ValueError(f"{host!r} leads to different hosts for different readers; write its xn-- form")
+    text = unicodedata.normalize("NFKC", host.translate(_DOTS)).strip("[]").lower()
+    if not text.isascii():
+        text = text.encode("idna").decode("ascii")
+    text = text.rstrip(".")
     if not text or "%" in text:
         raise ValueError(f"{host!r} is not a host name")
-    if ":" in text:
-        return text
-    return text.encode("idna").decode("ascii") if not text.isascii() else text
+    return text
 
 
 def as_address(host: str) -> IpAddress | None:
@@ -51,6 +58,8 @@ def as_address(host: str) -> IpAddress | None:
 def is_public_address(address: IpAddress) -> bool:
     """Whether an address, and any IPv4 address wrapped in it, is on the public internet."""
     if isinstance(address, ipaddress.IPv6Address):
+        if any(address in network for network in _NEVER):
+            return False
         inner = _inside(address)
         if inner is not None:
             return is_public_address(inner)
@@ -83,6 +92,6 @@ def _inside(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
         return address.sixtofour
     if address.teredo is not None:
         return address.teredo[1]
-    if any(address in network for network in _NAT64) or (address in _COMPATIBLE and int(address) > 1):
+    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
     return None

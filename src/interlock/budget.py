@@ -7,13 +7,16 @@ from interlock.schema import Tool
 from interlock.values import EVERYONE, Budget, Call, Rate
 
 
-def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int) -> tuple[Reserve, ...]:
-    """What the call may at most need, in every budget that covers it."""
+def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int, name: str) -> tuple[Reserve, ...]:
+    """What the call may at most need, in every budget that covers it; `name` is this performance's own.
+
+    The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
+    """
     expires_us = now_us + tool.deadline_us
     return tuple(
         [
             Reserve(
-                call.call_id,
+                name,
                 scope,
                 budget,
                 expires_us,

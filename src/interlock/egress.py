@@ -29,6 +29,10 @@ try:
 except ImportError:
     raise ConfigError("interlock.egress needs httpx: pip install 'interlock[http]'") from None
 
+_AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
+_TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
+_MOST_HOSTS = 64
+
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
@@ -49,13 +53,17 @@ class Egress:
         self._resolve = resolve or _system_resolve
 
     def client(self, **options: Any) -> httpx.AsyncClient:
-        """A client that reaches nothing else; options go to httpx.AsyncClient."""
+        """A client that reaches nothing else; options go to httpx, but for those that would go around the check."""
+        around = sorted(_AROUND.intersection(options))
+        if around:
+            raise ConfigError(f"{', '.join(around)} would go around the check of addresses; Egress does not take it")
+        inner = {name: options.pop(name) for name in _TRANSPORT if name in options}
         options.setdefault("follow_redirects", True)
-        return httpx.AsyncClient(transport=self.transport(), trust_env=False, **options)
+        return httpx.AsyncClient(transport=self.transport(**inner), trust_env=False, **options)
 
-    def transport(self) -> httpx.AsyncBaseTransport:
-        """The transport alone."""
-        return _Pinned(self, httpx.AsyncHTTPTransport(trust_env=False))
+    def transport(self, **options: Any) -> httpx.AsyncBaseTransport:
+        """The transport alone; options (verify, cert, http2, limits) go to httpx.AsyncHTTPTransport."""
+        return _Pinned(self, options)
 
     async def check(self, url: str, port: int) -> str:
         """The one address to connect to; `Forbidden` if the URL may not be fetched."""
@@ -88,25 +96,40 @@ class Egress:
 
 
 class _Pinned(httpx.AsyncBaseTransport):
-    def __init__(self, egress: Egress, inner: httpx.AsyncBaseTransport) -> None:
+    """One inner transport for each host name: connections are pooled by address, and a connection whose certificate
+    was checked for one name must not carry a request for another."""
+
+    def __init__(self, egress: Egress, options: dict[str, Any]) -> None:
         self._egress = egress
-        self._inner = inner
+        self._options = options
+        self._inner: dict[str, httpx.AsyncHTTPTransport] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
+        inner = await self._for_host(url.host)
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
         try:
-            return await self._inner.handle_async_request(request)
+            return await inner.handle_async_request(request)
         except httpx.TransportError as error:
             raise Unavailable(f"{url.host!r}: {error or type(error).__name__}") from error
         finally:
             request.url = url
 
+    async def _for_host(self, host: str) -> httpx.AsyncHTTPTransport:
+        inner = self._inner.pop(host, None)
+        if inner is None:
+            if len(self._inner) >= _MOST_HOSTS:
+                await self._inner.pop(next(iter(self._inner))).aclose()
+            inner = httpx.AsyncHTTPTransport(trust_env=False, **self._options)
+        self._inner[host] = inner  # the last in line is the one used last
+        return inner
+
     async def aclose(self) -> None:
-        await self._inner.aclose()
+        while self._inner:
+            await self._inner.popitem()[1].aclose()
 
 
 def raise_for_status(response: httpx.Response) -> httpx.Response:

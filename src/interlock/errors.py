@@ -167,7 +167,10 @@ def from_exception(error: BaseException) -> ToolError:
     """The error class for an exception that a tool let through: classes of the standard library only."""
     if isinstance(error, ToolError):
         return error
-    message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    try:
+        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    except Exception:  # noqa: BLE001 - an exception that cannot even be printed
+        message = type(error).__name__
     if isinstance(error, TimeoutError):
         return TimedOut(message)
     if isinstance(error, ConnectionError):

@@ -13,7 +13,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -163,6 +163,14 @@ class Refused(Value, frozen=True):
 Receipt = Committed | Refused
 
 
+class Landed(asyncio.CancelledError):
+    """The caller was cancelled while its batch landed: the receipt says how that ended."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__()
+        self.receipt = receipt
+
+
 class Identity(Value, frozen=True):
     """Which ledger this is, and the key of its argument digests."""
 
@@ -245,6 +253,11 @@ class Accounts(Protocol):
 
 class Store(Ledger, Accounts, Protocol):
     """Everything that Interlock remembers."""
+
+
+def keyed_digest(key: bytes) -> Any:
+    """The starting point of every digest of one ledger: copy it, update it, take its hexdigest."""
+    return hashlib.blake2b(key=key, digest_size=16)
 
 
 def genesis(ledger: str, lane: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,11 +10,11 @@ from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
-from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World, keyed_digest
+from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World
 from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
-from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds
+from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, keyed_digest
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
 from interlock.schema import Tool
@@ -26,7 +27,9 @@ JOURNALS: Mapping[Effect, Journal] = {
     Effect.SEND: NoJournal(),
 }
 _LONGEST_NAME = 200
+_LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
+_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "call_id")
 
 
 class CallDetails(TypedDict, total=False):
@@ -62,6 +65,7 @@ class Runtime:
         self._engine = Engine(world)
         self._principal = principal
         self._known_actors: set[str] = set()
+        self._running = 0
 
     @classmethod
     def open(
@@ -95,6 +99,7 @@ class Runtime:
             observers=observers,
             repeats=settings.repeats,
             record_bytes=settings.record_bytes,
+            redacted=frozenset().union(*(tool.redact for tool in registry)),
             keyed=keyed_digest(opened.identity.digest_key),
         )
         return cls(world, settings.principal or default_principal())
@@ -112,7 +117,11 @@ class Runtime:
             tool = ascii(tool)[:_LONGEST_NAME]
         call_id = given.pop("call_id", None) or self._world.ids.new()
         call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
-        return await self._engine.run(call)
+        self._running += 1
+        try:
+            return await self._engine.run(call)
+        finally:
+            self._running -= 1
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
         """The tools that need a capability, and that an actor has been granted all of."""
@@ -130,7 +139,9 @@ class Runtime:
         return self._world.store
 
     async def close(self) -> None:
-        """Finish what was accepted, then let go."""
+        """Wait for the calls that are running (each has its deadline), then let go."""
+        while self._running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
+            await asyncio.sleep(_LOOK_AGAIN_S)
         await self._world.store.close()
         self._world.threads.shutdown(wait=False, cancel_futures=True)
 
@@ -157,6 +168,7 @@ def _desk(tool: Tool, ruleset: Ruleset) -> Desk:
 
 def _refuse_odd_names(actor: str, details: dict[str, Any]) -> None:
     """Names come from the application, not from a model: one that cannot be written down is the caller's error."""
-    for name in (actor, *details.values(), *details.get("evidence", ())):
-        if isinstance(name, str) and ("\0" in name or not name.isprintable() or not name):
+    names = [actor, *(value for key, value in details.items() if key in _NAMES and value is not None)]
+    for name in (*names, *details.get("evidence", ())):
+        if not isinstance(name, str) or not name.isprintable() or not name:
             raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")

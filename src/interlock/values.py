@@ -214,6 +214,7 @@ class Content(Value, frozen=True):
     cost_micros: int = 0
     repeats: int | None = None
     payload: bool = False
+    asked_digest: str | None = None
 
 
 class Record(Value, frozen=True):

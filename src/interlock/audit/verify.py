@@ -8,8 +8,9 @@ import msgspec
 
 from interlock.audit.checkpoints import digest_of, statement_of
 from interlock.audit.keys import signed_by
-from interlock.ports import Ledger, Query, genesis, link
-from interlock.values import Checkpoint, Stored
+from interlock.ports import Ledger, Query, genesis, keyed_digest, link
+from interlock.schema import Refusal, canonical
+from interlock.values import Checkpoint, Head, Stored
 
 _MOST_PROBLEMS = 100
 
@@ -31,31 +32,54 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return not self.problems
 
 
-class _Lane:
-    __slots__ = ("broken", "count", "hash", "id")
-
-    def __init__(self, start: str) -> None:
-        self.hash = start
-        self.count = 0
-        self.id = 0
-        self.broken = False
-
-
 class _Walk:
-    """The chain, followed record by record."""
+    """The chain, followed record by record, each lane from its genesis to the head it had when we began."""
 
-    def __init__(self, ledger: str, expected: dict[int, list[tuple[str, int, int, str]]]) -> None:
+    def __init__(self, ledger: Ledger, expected: dict[int, list[tuple[str, int, int, str]]]) -> None:
         self._ledger = ledger
+        self._name = ledger.identity.ledger
+        self._keyed = keyed_digest(ledger.identity.digest_key)
         self._expected = expected
-        self.lanes: dict[int, _Lane] = {}
+        self._ends: dict[int, Head] = {}
+        self.beyond: list[Stored] = []
+        self.lanes: dict[int, Head] = {}
         self.problems: list[str] = []
         self.records = 0
 
-    def see(self, record: Stored) -> None:
+    async def follow(self, heads: tuple[Head, ...], progress: Callable[[int], None] | None) -> None:
+        """Every record up to the heads; what lies beyond is set aside."""
+        self._ends = {head.lane: head for head in heads}
+        async for record in self._ledger.records(Query()):
+            end = self._ends.get(record.lane)
+            if end is not None and record.id > end.id:
+                self.beyond.append(record)
+                continue
+            self._see(record)
+            if record.body.find('"payload":true') >= 0:
+                await self._check_payload(record)
+            if progress is not None and self.records % 50_000 == 0:
+                progress(self.records)
+
+    async def follow_beyond(self, heads: tuple[Head, ...]) -> None:
+        """What was written meanwhile must chain on and be covered by the heads as they are now; the rest is forged."""
+        ends = {head.lane: head.id for head in heads}
+        for record in self.beyond:
+            if record.id > ends.get(record.lane, 0):
+                self._say(
+                    f"record {record.id}: lies beyond the head of lane {record.lane}: it was not written by Interlock"
+                )
+        for head in heads:
+            done = self.lanes.get(head.lane)
+            after = 0 if done is None else done.id
+            if head.id > after:
+                async for record in self._ledger.records(Query(lane=head.lane, after=after, until=head.id)):
+                    self._see(record)
+
+    def _see(self, record: Stored) -> None:
         """Check one record against the one before it in its lane."""
         lane = self.lanes.get(record.lane)
         if lane is None:
-            lane = self.lanes[record.lane] = _Lane(genesis(self._ledger, record.lane))
+            lane = Head(record.lane, 0, 0, genesis(self._name, record.lane))
         columns = (
             record.id,
             record.lane,
@@ -68,15 +92,31 @@ class _Walk:
             record.status,
         )
         self.records += 1
-        lane.count += 1
         if link(lane.hash, columns, record.body.encode()) != record.hash:
             self._say(f"record {record.id}: it, or the record before it in lane {record.lane}, was changed or removed")
         if record.id <= lane.id:
             self._say(f"record {record.id}: out of order in lane {record.lane}")
-        lane.hash, lane.id = record.hash, record.id
+        self.lanes[record.lane] = Head(record.lane, record.id, lane.count + 1, record.hash)
         for name, number, count, text in self._expected.pop(record.id, ()):
-            if (number, count, text) != (record.lane, lane.count, record.hash):
+            if (number, count, text) != (record.lane, lane.count + 1, record.hash):
                 self._say(f"{name}: record {record.id} is not the one that was signed")
+
+    async def _check_payload(self, record: Stored) -> None:
+        """A payload that is still there must be the one whose digests the record holds."""
+        payload = await self._ledger.payload(record.id)
+        if payload is None:
+            return
+        try:
+            content, whole = record.content(), msgspec.json.decode(payload)
+            arguments, value = canonical(whole["arguments"], 2**62), canonical(whole["value"], 2**62)
+        except (msgspec.DecodeError, KeyError, TypeError, Refusal):
+            self._say(f"record {record.id}: its payload cannot be read")
+            return
+        for text, digest in ((arguments, content.arguments_digest), (value, content.value_digest)):
+            keyed = self._keyed.copy()
+            keyed.update(text)
+            if keyed.hexdigest() != digest:
+                self._say(f"record {record.id}: its payload is not what was recorded")
 
     def missing(self) -> None:
         """Whatever was signed and never came by was cut off or rolled back."""
@@ -96,30 +136,29 @@ async def verify(
     anchors: tuple[Checkpoint, ...] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Follow every lane from its genesis, and hold it against checkpoints, anchors and heads."""
-    heads = await ledger.heads()
+    """Follow every lane from its genesis, and hold it against checkpoints, anchors, heads and payloads."""
     kept = await ledger.checkpoints()
+    heads = await ledger.heads()
     problems: list[str] = []
     expected: dict[int, list[tuple[str, int, int, str]]] = {}
     identity = ledger.identity.ledger
     _check_statements("checkpoint", kept, identity, public_key, problems, expected)
     _check_statements("anchor", anchors, identity, public_key, problems, expected)
     _check_order(kept, anchors, problems)
-    walk = _Walk(identity, expected)
-    async for record in ledger.records(Query(until=max((head.id for head in heads), default=0))):
-        walk.see(record)
-        if progress is not None and walk.records % 50_000 == 0:
-            progress(walk.records)
+    walk = _Walk(ledger, expected)
+    await walk.follow(heads, progress)
+    heads = await ledger.heads()
+    await walk.follow_beyond(heads)
     walk.missing()
     problems += walk.problems
+    known = {head.lane: head for head in heads}
     for head in heads:
-        lane = walk.lanes.get(head.lane)
-        found = (lane.id, lane.count, lane.hash) if lane else (0, 0, genesis(identity, head.lane))
-        if found != (head.id, head.count, head.hash):
+        found = walk.lanes.get(head.lane, Head(head.lane, 0, 0, genesis(identity, head.lane)))
+        if found != head:
             problems.append(
-                f"lane {head.lane}: ends at record {found[0]}, but its head says {head.id}: records were cut off"
+                f"lane {head.lane}: ends at record {found.id}, but its head says {head.id}: records were cut off"
             )
-    for number in sorted(set(walk.lanes) - {head.lane for head in heads}):
+    for number in sorted(set(walk.lanes) - set(known)):
         problems.append(f"lane {number}: there are records, but no head")
     return Report(
         ledger=identity,

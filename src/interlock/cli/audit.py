@@ -8,12 +8,12 @@ import os
 import re
 import sys
 import time
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.markup import escape
 
 from interlock.audit import (
     anchor,
@@ -25,7 +25,7 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
-from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of
+from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of, shown
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
 from interlock.values import Status, Stored
@@ -117,17 +117,17 @@ def _print(records: list[Stored]) -> None:
     columns = ("id", "actor", "tool")
     width = {key: max((len(str(row[key])) for row in rows), default=0) for key in columns}
     for row in rows:
-        number, actor, tool = (escape(str(row[key]).ljust(width[key])) for key in columns)
+        number, actor, tool = (shown(str(row[key]).ljust(width[key])) for key in columns)
         tries = f" ×{row['attempts']}" if row["attempts"] > 1 else ""
         out.print(
             f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {coloured(row['outcome'])}{tries}"
-            f"  [dim]{escape(row['rule'] or '')}[/]",
+            f"  [dim]{shown(row['rule'] or '')}[/]",
             no_wrap=True,
             overflow="ellipsis",
         )
         why = str(row["message"] or row["summary"])
         indent = " " * (width["id"] + 2)
-        out.print(f"{indent}[dim]{escape(why)}[/]", no_wrap=True, overflow="ellipsis")
+        out.print(f"{indent}[dim]{shown(why)}[/]", no_wrap=True, overflow="ellipsis")
 
 
 async def _export(given: argparse.Namespace) -> int:
@@ -138,7 +138,7 @@ async def _export(given: argparse.Namespace) -> int:
             return 0
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
-    notes().print(f"{count} records written to {given.out}")
+    notes().print(f"{count} records written to {shown(given.out)}")
     return 0
 
 
@@ -165,7 +165,7 @@ async def _verify(given: argparse.Namespace) -> int:
         return 0 if report.intact else 1
     out = console()
     for problem in report.problems:
-        out.print(f"[red]✗[/] {escape(problem)}")
+        out.print(f"[red]✗[/] {shown(problem)}")
     mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {len(report.problems)} problems[/]"
     out.print(f"{mark}: {report.records:,} records in {report.lanes} lane(s), {report.checkpoints} checkpoints, "
               f"{report.anchors} anchors [dim]({took:.2f} s)[/]")  # fmt: skip
@@ -181,22 +181,22 @@ async def _verify(given: argparse.Namespace) -> int:
 async def _anchor(given: argparse.Namespace) -> int:
     settings = settings_of(given).settings
     key = load_or_make_key(key_file(settings, given.key))
-    async with opened_store(settings) as store:
-        checkpoint = await anchor(store, key, SystemClock())
-    line = msgspec.json.encode(checkpoint) + b"\n"
-    if given.out == "-":
-        sys.stdout.write(line.decode())
-        return 0
     file = Path(given.out or settings.anchors)
-    with file.open("ab") as out:  # noqa: ASYNC230 - a command has one task
-        out.write(line)
+    with ExitStack() as stack:
+        # Opened first: a checkpoint that cannot be written down elsewhere is not made.
+        out = sys.stdout.buffer if given.out == "-" else stack.enter_context(file.open("ab"))  # noqa: ASYNC230
+        async with opened_store(settings) as store:
+            checkpoint = await anchor(store, key, SystemClock())
+        out.write(msgspec.json.encode(checkpoint) + b"\n")
         out.flush()
+        if given.out == "-":
+            return 0
         os.fsync(out.fileno())
     if given.json:
         print_json(checkpoint)
     else:
         console().print(
-            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {escape(str(file))}"
+            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {shown(str(file))}"
         )
         console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
     return 0

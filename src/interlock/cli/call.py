@@ -8,9 +8,8 @@ import sys
 from typing import Any
 
 import msgspec
-from rich.markup import escape
 
-from interlock.cli.setting import coloured, console, load_tools, print_json, settings_of
+from interlock.cli.setting import coloured, console, load_tools, print_json, settings_of, shown
 from interlock.errors import ConfigError
 from interlock.runtime import Runtime
 from interlock.values import Json, Mode, Outcome, Status
@@ -59,7 +58,7 @@ async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
 def _arguments(text: str) -> Json:
     try:
         return msgspec.json.decode(sys.stdin.buffer.read() if text == "-" else text.encode())
-    except (msgspec.DecodeError, UnicodeEncodeError) as error:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise ConfigError(f"arguments are not JSON: {error}; write for example '{{\"id\": 1}}'") from None
 
 
@@ -68,16 +67,18 @@ def show(outcome: Outcome) -> None:
     out = console()
     took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
-    out.print(f"{coloured(outcome.status.value)}  {outcome.tool}  [dim]{took}{tries}, record {outcome.record}[/]")
+    out.print(
+        f"{coloured(outcome.status.value)}  {shown(outcome.tool)}  [dim]{took}{tries}, record {outcome.record}[/]"
+    )
     if outcome.verdict is not None:
-        out.print(f"  [dim]rule {escape(outcome.verdict.rule)}: {escape(outcome.verdict.reason)}[/]")
+        out.print(f"  [dim]rule {shown(outcome.verdict.rule)}: {shown(outcome.verdict.reason)}[/]")
         for item in outcome.verdict.rewrites:
-            before, after = escape(repr(item.before)), escape(repr(item.after))
-            out.print(f"  [blue]{item.field}[/]: {before} → {after} [dim](rule {escape(item.rule)})[/]")
+            before, after = shown(repr(item.before)), shown(repr(item.after))
+            out.print(f"  [blue]{shown(item.field)}[/]: {before} → {after} [dim](rule {shown(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
-        out.print(f"  {escape(outcome.problem.error)}: {escape(outcome.problem.message)}")
+        out.print(f"  {shown(outcome.problem.error)}: {shown(outcome.problem.message)}")
     if outcome.value is not None:
         text = msgspec.json.encode(outcome.value)
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
-        out.print(f"  {escape(text.decode())}")
+        out.print(f"  {shown(text.decode())}")

@@ -6,9 +6,8 @@ import argparse
 from typing import Any
 
 import msgspec
-from rich.markup import escape
 
-from interlock.cli.setting import console, print_json, settings_of, table
+from interlock.cli.setting import console, print_json, settings_of, shown, table
 from interlock.config import HELP
 
 
@@ -29,7 +28,7 @@ def _show(given: argparse.Namespace) -> int:
         return 0
     rows = table("settings", ("setting", "value", "from", "what it is"))
     for key, value in values.items():
-        shown = ", ".join(value) if isinstance(value, list) else str(value)
-        rows.add_row(key, escape(shown) or "–", escape(loaded.origins[key]), f"[dim]{escape(HELP[key])}[/]")
+        text = ", ".join(value) if isinstance(value, list) else str(value)
+        rows.add_row(key, shown(text) or "–", shown(loaded.origins[key]), f"[dim]{shown(HELP[key])}[/]")
     console().print(rows)
     return 0

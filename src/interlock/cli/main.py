@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(given.run(given))
     except PolicyError as error:
         for problem in error.problems:
-            print(f"interlock: {problem}", file=sys.stderr)
+            _complain(problem, 1)
         return 1
     except (ConfigError, ContractError) as error:
         return _complain(error, 2)
@@ -62,8 +62,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 0
+    except (OSError, OverflowError, UnicodeError) as error:  # a file, number or text that was named on the command line
+        return _complain(error, 2)
 
 
-def _complain(error: Exception, code: int) -> int:
-    print(f"interlock: {error}", file=sys.stderr)
+def _complain(error: object, code: int) -> int:
+    text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(error))
+    print(f"interlock: {text}", file=sys.stderr)
     return code

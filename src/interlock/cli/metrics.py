@@ -7,9 +7,7 @@ import asyncio
 import sys
 from typing import Any
 
-from rich.markup import escape
-
-from interlock.cli.setting import coloured, console, opened_store, print_json, settings_of, table
+from interlock.cli.setting import coloured, console, opened_store, print_json, settings_of, shown, table
 from interlock.metrics import Metrics, exposition, fold
 from interlock.ports import Query
 
@@ -49,10 +47,10 @@ def _show(metrics: Metrics) -> None:
         outcomes = "  ".join(f"{coloured(status)} {count}" for status, count in line.outcomes.items())
         times = "/".join(f"{ms:.1f}" for ms in (line.p50_ms, line.p90_ms, line.p99_ms))
         cost = f"${line.cost_usd:.4f}" if line.cost_usd else "–"
-        rows.add_row(escape(line.actor), escape(line.tool), str(line.calls), times, str(line.retries), cost, outcomes)
+        rows.add_row(shown(line.actor), shown(line.tool), str(line.calls), times, str(line.retries), cost, outcomes)
     console().print(rows)
     if metrics.denials:
         denials = table("\ndenials", ("rule", "calls"))
         for rule, count in metrics.denials.items():
-            denials.add_row(escape(rule), str(count))
+            denials.add_row(shown(rule), str(count))
         console().print(denials)

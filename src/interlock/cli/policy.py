@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from rich.markup import escape
 
-from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, table
+from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, shown, table
 from interlock.errors import ConfigError
 from interlock.policy import (
     Facts,
@@ -54,11 +53,11 @@ def _check(given: argparse.Namespace) -> int:
         print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), "never_decide": idle})
     elif idle:
         for problem in idle:
-            console().print(f"[yellow]✗[/] {escape(problem)}")
+            console().print(f"[yellow]✗[/] {shown(problem)}")
     else:
         count = len(ruleset.policy.rules)
         console().print(
-            f"[green]✓[/] {escape(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide"
+            f"[green]✓[/] {shown(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide"
         )
     return 1 if idle else 0
 
@@ -88,9 +87,9 @@ def _test(given: argparse.Namespace) -> int:
     out = console()
     for result in results:
         mark = "[yellow]✗[/]" if result.differences else "[green]✓[/]"
-        out.print(f"{mark} {escape(result.case.name)}: {coloured(result.verdict)} [dim](rule {escape(result.rule)})[/]")
+        out.print(f"{mark} {shown(result.case.name)}: {coloured(result.verdict)} [dim](rule {shown(result.rule)})[/]")
         for difference in result.differences:
-            out.print(f"    {escape(difference)}")
+            out.print(f"    {shown(difference)}")
     out.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
@@ -121,8 +120,11 @@ def _explain(given: argparse.Namespace) -> int:
     try:
         parsed = tool.input.parse(proposed.arguments)
     except Refusal as refusal:
-        out.print(f"{coloured('deny')} by contract: {escape(str(refusal))}")
-        return 1
+        if given.json:
+            print_json({"verdict": {"decision": "deny", "rule": "contract", "reason": str(refusal)}})
+        else:
+            out.print(f"{coloured('deny')} by contract: {shown(refusal)}")
+        return 0
     call = Call(call_id="explain", tool=tool.name, arguments=proposed.arguments, actor=proposed.actor,
                 principal=proposed.principal, mode=proposed.mode, evidence=proposed.evidence,
                 confidence=proposed.confidence)  # fmt: skip
@@ -130,20 +132,20 @@ def _explain(given: argparse.Namespace) -> int:
     facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=proposed.turn)
     missing = missing_grant(tool, grant, proposed.mode)
     rules = ruleset.rules(tool.name)
-    verdict, arguments = judged(rules, facts)
+    verdict, facts = judged(rules, tool, parsed, facts)
     if given.json:
-        print_json({"verdict": verdict, "grant": missing, "arguments": arguments, "rules": trace(rules, facts)})
+        print_json({"verdict": verdict, "grant": missing, "arguments": facts.arguments, "rules": trace(rules, facts)})
         return 0
-    rows = table(f"{tool.name} by {proposed.actor}", ("", "rule", "says", "when"))
+    rows = table(f"{tool.name} by {shown(proposed.actor)}", ("", "rule", "says", "when"))
     for item in trace(rules, facts):
         mark = "[red]error[/]" if item.error else "[green]●[/]" if item.matched else "[dim]○[/]"
         says = item.rule.decision.value if item.rule.decision else "clamp"
-        rows.add_row(mark, escape(item.rule.id), coloured(says), escape(item.error or item.rule.when or "always"))
+        rows.add_row(mark, shown(item.rule.id), coloured(says), shown(item.error or item.rule.when or "always"))
     out.print(rows)
     for change in verdict.rewrites:
-        out.print(f"[blue]{change.field}[/]: {escape(repr(change.before))} → {escape(repr(change.after))}")
+        out.print(f"[blue]{shown(change.field)}[/]: {shown(repr(change.before))} → {shown(repr(change.after))}")
     if missing is not None:
-        out.print(f"{coloured('deny')} by grant: {escape(missing)}")
+        out.print(f"{coloured('deny')} by grant: {shown(missing)}")
         return 0
-    out.print(f"{coloured(verdict.decision.value)} by rule {escape(verdict.rule)}: {escape(verdict.reason)}")
+    out.print(f"{coloured(verdict.decision.value)} by rule {shown(verdict.rule)}: {shown(verdict.reason)}")
     return 0

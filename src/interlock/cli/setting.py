@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from interlock.config import Loaded, Settings, default_key_file, load_settings
 from interlock.errors import ConfigError
 from interlock.policy import Ruleset, compile_policy, load_policy
 from interlock.ports import Store
+from interlock.registry import Registry
 from interlock.schema import Tool
 from interlock.stores import open_store
 
@@ -65,10 +67,13 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
         module, _, attribute = name.partition(":")
         try:
             value = getattr(importlib.import_module(module), attribute or "TOOLS")
-        except (ImportError, AttributeError) as error:
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise ConfigError(f"tools: {name!r} cannot be imported: {error}; write module:NAME") from None
-        found.extend([value] if isinstance(value, Tool) else value)
-    return tuple(found)
+        several = [value] if isinstance(value, Tool) else value
+        if not isinstance(several, list | tuple):
+            raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
+        found.extend(several)
+    return tuple(Registry(found))
 
 
 def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
@@ -116,6 +121,11 @@ def table(title: str, columns: Iterable[str]) -> Table:
         made.add_column(column, no_wrap=True)
     made.add_column(last, overflow="fold", min_width=24)
     return made
+
+
+def shown(text: object) -> str:
+    """Text that somebody else wrote, made harmless: no control characters for the terminal, no markup for us."""
+    return escape("".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(text)))
 
 
 def coloured(text: str) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from rich.markup import escape
-
-from interlock.cli.setting import console, load_ruleset, load_tools, print_json, settings_of, table
+from interlock.cli.setting import console, load_ruleset, load_tools, print_json, settings_of, shown, table
 from interlock.errors import ConfigError
 from interlock.registry import Registry
 from interlock.schema import Tool
@@ -43,7 +41,7 @@ def _list(given: argparse.Namespace) -> int:
     for tool in found:
         needs = ", ".join(sorted(tool.capabilities)) or "–"
         first = tool.description.partition("\n")[0]
-        rows.add_row(tool.name, tool.effect.value, f"{tool.timeout_s:g} s", escape(needs), escape(first))
+        rows.add_row(tool.name, tool.effect.value, f"{tool.timeout_s:g} s", shown(needs), shown(first))
     console().print(rows)
     return 0
 

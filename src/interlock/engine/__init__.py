@@ -3,6 +3,6 @@
 from interlock.engine.gates import Gate
 from interlock.engine.journal import Journal, NoJournal, ReadJournal
 from interlock.engine.path import Engine
-from interlock.engine.stages import Desk, Observer, World, keyed_digest
+from interlock.engine.stages import Desk, Observer, World
 
-__all__ = ["Desk", "Engine", "Gate", "Journal", "NoJournal", "Observer", "ReadJournal", "World", "keyed_digest"]
+__all__ = ["Desk", "Engine", "Gate", "Journal", "NoJournal", "Observer", "ReadJournal", "World"]

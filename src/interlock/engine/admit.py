@@ -7,16 +7,17 @@ import msgspec
 from interlock.engine.stages import Admitted, Ended, Repeated, Started, World, refused
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
-from interlock.policy.decide import missing_grant, rewrite, unsayable
+from interlock.policy.decide import clamped, missing_grant, unsayable
 from interlock.schema import Refusal, Tool, canonical
-from interlock.schema.inputs import Parsed
 from interlock.values import Call, Content, Decision, Json, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
 _NO_TURN = TurnView()
 
 
-def admit(world: World, call: Call, started: Started, turn: list[Stored] | None) -> Admitted | Repeated | Ended:
+def admit(
+    world: World, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
+) -> Admitted | Repeated | Ended:
     """The call as it may be prepared, or how it ended here; `turn` is what the call's turn has recorded so far."""
     desk = world.desks.get(call.tool)
     if desk is None:
@@ -26,37 +27,43 @@ def admit(world: World, call: Call, started: Started, turn: list[Stored] | None)
         parsed = tool.input.parse(call.arguments)
     except Refusal as refusal:
         return _bad_arguments(call, started, tool, rules, refusal)
-    view = _NO_TURN
-    if turn is not None:
-        found = _seen_before(world, call, started, tool, parsed.arguments, turn)
-        if found is not None:
-            return found
-        view = fold_turn(turn)
+    except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
+        return _bad_arguments(call, started, tool, rules, Refusal(f"its validator failed ({type(error).__name__})"))
     grant = world.ruleset.grant(call.actor)
-    facts = Facts(call, parsed.arguments, grant, view)
+    facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         return denied(facts, started, tool, "grant", missing_grant(tool, grant, call.mode), rules.version)
+    if turn is not None and look_up:
+        found = _seen_before(world, facts, started, tool, turn)
+        if found is not None:
+            return found
+    asked = None
     if rules.clamps:
+        before = facts.arguments
         try:
-            parsed, facts = _clamped(rules, tool, parsed, facts)
+            parsed, facts = clamped(rules, tool, parsed, facts)
         except ConditionError as error:
-            return _ended(facts, started, tool, unsayable(rules, str(error).split(":", 1)[0], error))
+            return _ended(facts, started, tool, unsayable(rules, error.rule, error))
+        asked = world.digest(canonical(before)) if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return _ended(facts, started, tool, verdict)
-    return Admitted(facts, started, desk, parsed, verdict)
+    return Admitted(facts, started, desk, parsed, verdict, asked)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:
-    """What a turn's records say to rules: how many calls, which tools answered, which answers are untrusted."""
-    answered = [record for record in records if record.status == Status.OK]
-    untrusted = [record.tool for record in answered if record.content().trust is Trust.UNTRUSTED]
+    """What a turn's records say to rules: how many calls, which tools answered, which brought untrusted text.
+
+    Whatever an untrusted tool says taints the turn: its answer, but also its error or its "nothing found".
+    """
+    ran = [(record, record.content()) for record in records if record.kind == "call"]
+    untrusted = [record.tool for record, content in ran if content.trust is Trust.UNTRUSTED and content.attempts]
     return TurnView(
-        calls=len(records),
-        tools=tuple(dict.fromkeys(record.tool for record in answered)),
+        calls=len(ran),
+        tools=tuple(dict.fromkeys(record.tool for record, _content in ran if record.status == Status.OK)),
         untrusted=tuple(dict.fromkeys(untrusted)),
     )
 
@@ -83,21 +90,6 @@ def _ended(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: 
         arguments=facts.arguments,
         verdict=verdict,
         reading=refused(Status.DENIED, error, verdict.reason),
-    )
-
-
-def _clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:
-    """Arguments after the clamps, through the contract once more."""
-    arguments, rewrites = rewrite(rules, facts)
-    if not rewrites:
-        return parsed, facts
-    try:
-        again = tool.input.parse(arguments)
-    except Refusal as refusal:
-        raise ConditionError(f"{rewrites[-1].rule}: its rewrite does not fit the contract: {refusal}") from None
-    return (
-        Parsed(again.bound, again.arguments, parsed.rewrites + rewrites),
-        msgspec.structs.replace(facts, arguments=again.arguments),
     )
 
 
@@ -136,17 +128,20 @@ def _as_far_as_possible(arguments: Json) -> Json:
 
 
 def _seen_before(
-    world: World, call: Call, started: Started, tool: Tool, arguments: Json, turn: list[Stored]
+    world: World, facts: Facts, started: Started, tool: Tool, turn: list[Stored]
 ) -> Repeated | Ended | None:
-    """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped."""
-    facts = Facts(call=call, arguments=arguments, grant=world.ruleset.grant(call.actor))
+    """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
+
+    Only the actor's own records count: one actor's answer is not another's.
+    """
+    call, arguments = facts.call, facts.arguments
     for record in reversed(turn):
-        if record.kind != "call" or record.status not in _ANSWERS:
+        if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
             continue
         same_id = record.call == call.call_id
         if not same_id and (world.repeats == "allow" or record.tool != tool.name):
             continue
-        same = record.tool == tool.name and _same_arguments(world, record.content(), arguments)
+        same = record.tool == tool.name and _same_call(world, record.content(), call, arguments)
         if same_id and not same:
             reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
             return denied(facts, started, tool, "call_id", reason, "", "call_id_reused")
@@ -159,7 +154,11 @@ def _seen_before(
     return None
 
 
-def _same_arguments(world: World, content: Content, arguments: Json) -> bool:
-    if content.arguments_digest is not None:
-        return content.arguments_digest == world.digest(canonical(arguments))
+def _same_call(world: World, content: Content, call: Call, arguments: Json) -> bool:
+    """Same principal, same mode, same arguments as they were asked for, before any clamp."""
+    if content.principal != call.principal or content.mode is not call.mode:
+        return False
+    digest = content.asked_digest or content.arguments_digest
+    if digest is not None:
+        return digest == world.digest(canonical(arguments))
     return bool(content.arguments == arguments)

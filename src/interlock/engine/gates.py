@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from interlock.resilience import Breaker
 from interlock.schema import Tool
@@ -17,20 +19,17 @@ class Gate:
 
 
 class Places:
-    """So many at once; the others wait in line. A place can be given back from any thread's callback on the loop."""
+    """So many at once on an event loop; the others wait in line."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._semaphore = asyncio.Semaphore(count)
+        self._lines: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
-    async def take(self) -> None:
-        """Wait for a place."""
+    async def take(self) -> Callable[[], None]:
+        """Wait for a place; what gives it back."""
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:
-            self._loop, self._semaphore = loop, asyncio.Semaphore(self._count)
-        await self._semaphore.acquire()
-
-    def give_back(self) -> None:
-        """Let the next one in."""
-        self._semaphore.release()
+        line = self._lines.get(loop)
+        if line is None:
+            line = self._lines[loop] = asyncio.Semaphore(self._count)
+        await line.acquire()
+        return line.release

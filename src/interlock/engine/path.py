@@ -25,7 +25,7 @@ class Engine:
         step: Admitted | Repeated | Prepared | Ended
         step = turn if type(turn) is Ended else admit(world, call, started, turn)  # type: ignore[arg-type]
         if type(step) is Repeated:
-            step = await answer(world, step) or admit(world, call, started, None)
+            step = await answer(world, step) or admit(world, call, started, turn, look_up=False)  # type: ignore[arg-type]
         if type(step) is Admitted:
             journal = step.desk.journal
             plan = journal.constant or await journal.plan(call, step.desk.tool, step.facts.arguments)

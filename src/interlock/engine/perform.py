@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from concurrent.futures import Future
+from collections.abc import Callable
 from typing import Any
 
 from interlock.budget import reservations, settlements, tokens
 from interlock.engine.stages import Ended, Prepared, World, refused
+from interlock.engine.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
 from interlock.ports import Batch, Refused, Reserve, Transition
-from interlock.resilience import next_wait
-from interlock.schema import Reading, Tool, read_result
+from interlock.resilience import Expired, next_wait
+from interlock.schema import Reading, Tool, clean, read_result
 from interlock.values import Attempt, Context, Status
 
 _LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}
@@ -27,26 +28,25 @@ async def perform(world: World, prepared: Prepared) -> Ended:
         return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
     try:
         if gate.places is not None:
-            await work.take_place()
-        transitions = work.set_aside()
-        refusal = await work.begin(transitions) if transitions or gate.places is not None else None
+            await work.take_place(gate.places.take())
+        refusal = await work.begin()
         if refusal is not None:
             gate.breaker.abandoned()
             return work.end(refusal)
-        work.calls = 1
         return work.end(await work.attempt())
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         gate.breaker.abandoned()
         return work.end(_interrupted(interrupt), interrupt)
     finally:
-        if gate.places is not None:
-            work.give_place_back()
+        if work.give_place_back is not None:
+            work.threads.when_idle(work.give_place_back)
 
 
 class _Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    __slots__ = ("_attempts", "_desk", "_has_place", "_held", "_prepared", "_thread", "_world", "calls", "tool")
+    __slots__ = ("_attempts", "_calls", "_desk", "_end", "_held", "_prepared", "_world", "give_place_back", "threads",
+                 "tool")  # fmt: skip
 
     def __init__(self, world: World, prepared: Prepared) -> None:
         self._world = world
@@ -54,75 +54,68 @@ class _Work:
         self._desk = prepared.admitted.desk
         self._held: tuple[Reserve, ...] = ()
         self._attempts: tuple[Attempt, ...] = ()
-        self._thread: Future[Any] | None = None
-        self._has_place = False
+        self._calls = 0
         self.tool = self._desk.tool
-        self.calls = 0
+        self._end = prepared.admitted.started.clock + self.tool.deadline_s
+        self.threads = Threads(world.threads)
+        self.give_place_back: Callable[[], None] | None = None
 
-    async def take_place(self) -> None:
+    async def take_place(self, taking: Any) -> None:
         """Wait in line, no longer than the call may last."""
-        places = self._desk.gate.places
-        assert places is not None
+        left_s = self._end - self._world.clock.monotonic()
         try:
-            await self._world.deadlines.within(self.tool.deadline_s, places.take())
-        except TimeoutError:
+            self.give_place_back = await self._world.deadlines.within(left_s, taking)
+        except Expired:
             return
-        self._has_place = True
 
-    def give_place_back(self) -> None:
-        """Free the place; if a thread still runs, when it ends."""
-        places = self._desk.gate.places
-        if places is None or not self._has_place:
-            return
-        if self._thread is not None and not self._thread.done():
-            loop = asyncio.get_running_loop()
-            self._thread.add_done_callback(lambda _f: _call_soon(loop, places.give_back))
-        else:
-            places.give_back()
-
-    def set_aside(self) -> tuple[Transition, ...]:
-        """What the begin commit carries: reservations, tokens, and what the journal adds."""
-        prepared, world, desk = self._prepared, self._world, self._desk
-        call = prepared.admitted.facts.call
-        transitions = desk.journal.begin(call, prepared.plan, prepared.verdict)
-        if world.budgets:
-            self._held = reservations(world.budgets, call, self.tool, prepared.admitted.started.at_us)
-            transitions += self._held
-        return transitions + tokens(desk.rates, call) if desk.rates else transitions
-
-    async def begin(self, transitions: tuple[Transition, ...]) -> Reading | None:
-        """The begin commit; None if it landed."""
-        world = self._world
-        if self._desk.gate.places is not None and not self._has_place:
-            self._held = ()
+    async def begin(self) -> Reading | None:
+        """The begin commit: reservations, tokens, and what the journal adds; None if it landed."""
+        world, prepared, desk = self._world, self._prepared, self._desk
+        if desk.gate.places is not None and self.give_place_back is None:
             return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
-        if not transitions:
-            return None
+        call = prepared.admitted.facts.call
+        transitions: tuple[Transition, ...] = desk.journal.begin(call, prepared.plan, prepared.verdict)
+        now_us = world.clock.now_us() if world.budgets or desk.rates else prepared.admitted.started.at_us
+        if world.budgets:
+            self._held = reservations(world.budgets, call, self.tool, now_us, world.ids.new())
+            transitions += self._held
+        if desk.rates:
+            transitions += tokens(desk.rates, call)
+        if transitions:
+            refusal = await self._commit(Batch(now_us, transitions))
+            if refusal is not None:
+                self._held = ()
+                return refusal
+        self._calls = 1
+        return None
+
+    async def _commit(self, batch: Batch) -> Reading | None:
+        world = self._world
         if world.faults is not None:
             world.faults.at("perform.begin")
-        batch = Batch(self._prepared.admitted.started.at_us, transitions)
         try:
             receipt = await world.store.commit(batch)
         except StoreError as error:
-            self._held = ()
             return refused(Status.FAILED, "store_unavailable", str(error))
         if world.faults is not None:
             world.faults.at("perform.begun")
-        if type(receipt) is Refused:
-            self._held = ()
-            error_class = _LIMITS.get(receipt.kind, receipt.kind)
-            return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
-        return None
+        if type(receipt) is not Refused:
+            return None
+        error_class = _LIMITS.get(receipt.kind, receipt.kind)
+        return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        world, tool, breaker = self._world, self.tool, self._desk.gate.breaker
-        monotonic = world.clock.monotonic
+        world, tool, breaker, end = self._world, self.tool, self._desk.gate.breaker, self._end
+        monotonic, waited_us = world.clock.monotonic, 0
         now = monotonic()
-        end, waited_us = now + tool.deadline_s, 0
         while True:
             started = now
-            found = await self._try_once(tool.timeout_s if now + tool.timeout_s <= end else end - now)
+            try:
+                found = await self._try_once(tool.timeout_s if now + tool.timeout_s <= end else max(0.0, end - now))
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                self._attempts += (Attempt(waited_us, round((monotonic() - started) * 1e6), "cancelled"),)
+                raise
             now = monotonic()
             failed = type(found) is not Reading
             error = found.error_class if failed else None if found.problem is None else found.problem.error
@@ -144,20 +137,18 @@ class _Work:
 
     async def _try_once(self, timeout_s: float) -> Any:
         """One try: the reading of what the tool returned, or the error that says how it failed."""
-        tool = self.tool
+        tool, parsed = self.tool, self._prepared.admitted.parsed
         context = self._context() if tool.wants_context else None
         try:
-            parsed = self._prepared.admitted.parsed
-            work = tool.body(parsed, context) if tool.is_async else self._in_thread(tool, context)
+            work = tool.body(parsed, context) if tool.is_async else self.threads.run(tool.body, parsed, context)
             try:
                 waiting = work.send(None)  # the first step: what never waits needs no timer
             except StopIteration as done:
                 raw = done.value
             else:
                 raw = await self._world.deadlines.rest(timeout_s, work, waiting)
-        except TimeoutError as error:
-            if error.args:  # the tool's own, not ours
-                return from_exception(error)
+            return read_result(raw, tool.output, nothing_is_ok=tool.nothing_is_ok, max_bytes=tool.limits.max_bytes)
+        except Expired:
             return TimedOut(f"{tool.name!r} gave no answer within {timeout_s:g} s")
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -168,11 +159,6 @@ class _Work:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
             return from_exception(error)
-        return read_result(raw, tool.output, nothing_is_ok=tool.nothing_is_ok, max_bytes=tool.limits.max_bytes)
-
-    async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
-        self._thread = self._world.threads.submit(tool.body, self._prepared.admitted.parsed, context)
-        return await asyncio.wrap_future(self._thread)
 
     def _context(self) -> Context:
         call = self._prepared.admitted.facts.call
@@ -193,7 +179,7 @@ class _Work:
         settle: tuple[Transition, ...] = ()
         if self._held:
             spent_us = sum([attempt.duration_us for attempt in attempts])
-            settle = settlements(self._held, calls=self.calls, cost_micros=cost, ms=-(-spent_us // 1000))
+            settle = settlements(self._held, calls=self._calls, cost_micros=cost, ms=-(-spent_us // 1000))
         return Ended(
             admitted.facts.call,
             admitted.started,
@@ -205,26 +191,22 @@ class _Work:
             attempts,
             settle,
             cost,
+            asked=admitted.asked,
             interrupt=interrupt,
         )
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:
-    message = str(error) or f"{tool.name!r} failed"
+    message = clean(str(error)) or f"{tool.name!r} failed"
+    given = error.hints if isinstance(error.hints, list | tuple) else ()
+    hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
     if isinstance(error, NotFound):
-        return refused(Status.NO_DATA, error.error_class, message, hints=error.hints)
+        return refused(Status.NO_DATA, error.error_class, message, hints=hints)
     wait_s = error.retry_after_s if isinstance(error, Transient) else None
-    return refused(Status.FAILED, error.error_class, message, hints=error.hints, wait_s=wait_s)
+    return refused(Status.FAILED, error.error_class, message, hints=hints, wait_s=wait_s)
 
 
 def _interrupted(interrupt: BaseException) -> Reading:
     if isinstance(interrupt, KeyboardInterrupt):
         return refused(Status.FAILED, "interrupted", "interrupted from the keyboard")
     return refused(Status.FAILED, "cancelled", "the caller cancelled the call")
-
-
-def _call_soon(loop: asyncio.AbstractEventLoop, function: Any) -> None:
-    try:
-        loop.call_soon_threadsafe(function)
-    except RuntimeError:
-        return  # the loop has ended, and its places with it

@@ -28,10 +28,15 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
     record, content = repeated.record, repeated.record.content()
     value = content.value
     if content.payload:
-        payload = await world.store.payload(record.id)
+        try:
+            payload = await world.store.payload(record.id)
+        except StoreError as error:
+            return _failed(repeated, f"the recorded answer cannot be read: {error}")
         if payload is None:
             return None
         value = msgspec.json.decode(payload)["value"]
+        if world.digest(canonical(value, max_bytes=2**62)) != content.value_digest:
+            return _failed(repeated, f"the payload of record {record.id} is not what was recorded; run audit verify")
     reading = Reading(
         status=Status(record.status),
         value=value,
@@ -50,4 +55,14 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
         verdict=content.verdict,
         reading=reading,
         repeats=record.id,
+    )
+
+
+def _failed(repeated: Repeated, message: str) -> Ended:
+    return Ended(
+        repeated.call,
+        repeated.started,
+        refused(Status.FAILED, "store_unavailable", message),
+        repeated.tool,
+        repeated.arguments,
     )

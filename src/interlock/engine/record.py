@@ -8,12 +8,11 @@ import msgspec
 
 from interlock.engine.stages import Ended, World
 from interlock.errors import StoreError
-from interlock.ports import Append, Batch, Committed, Transition
-from interlock.schema import Redactor, canonical
-from interlock.values import Content, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
+from interlock.ports import Append, Batch, Committed, Landed, Transition
+from interlock.schema import MARK, Reading, Redactor, canonical, summarise
+from interlock.values import Content, Json, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
-_NO_FIELDS: frozenset[str] = frozenset()
 
 
 async def record(world: World, ended: Ended) -> Outcome:
@@ -27,18 +26,27 @@ async def record(world: World, ended: Ended) -> Outcome:
         world.faults.at("record.end")
     try:
         receipt = await world.store.commit(Batch(entry.at_us, transitions))
+    except Landed as interrupt:
+        if isinstance(interrupt.receipt, Committed):
+            _tell(world, entry, interrupt.receipt.ids[0])
+        raise
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
         return _unrecorded(ended, duration_us, error)
     if world.faults is not None:
         world.faults.at("record.ended")
     assert isinstance(receipt, Committed), receipt
+    _tell(world, entry, receipt.ids[0])
+    return _outcome(ended, duration_us, receipt.ids[0])
+
+
+def _tell(world: World, entry: Record, number: int) -> None:
+    """Let the observers read the record; they only read, so a fault of theirs does not become the call's."""
     for observe in world.observers:
         try:
-            observe(entry, receipt.ids[0])
-        except Exception:  # noqa: BLE001 - an observer only reads; its fault must not become the call's
+            observe(entry, number)
+        except Exception:  # noqa: BLE001 - see above
             _log.exception("an observer of records failed")
-    return _outcome(ended, duration_us, receipt.ids[0])
 
 
 def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
@@ -74,37 +82,55 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         ended.attempts,
         ended.cost_micros,
         ended.repeats,
+        False,
+        ended.asked,
     )
     payload = None
-    if (tool is not None and tool.redact) or len(reading.text) > world.record_bytes:
+    if tool is None or tool.redact or len(reading.text) > world.record_bytes:
         content, payload = _less(world, ended, content)
     at_us = ended.started.at_us + duration_us
     status = reading.status.value
     return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), payload
 
 
-def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes]:
-    """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it."""
-    reading, fields = ended.reading, ended.tool.redact if ended.tool is not None else _NO_FIELDS
+def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
+    """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it.
+
+    A call of an unknown tool may carry any tool's secrets, so every tool's redacted fields are taken out of it.
+    Arguments that are not even an object cannot be told apart into fields: only their digest is kept.
+    """
+    tool, reading = ended.tool, ended.reading
+    fields = tool.redact if tool is not None else world.redacted
     before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
     redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before)
-    arguments, value = redactor.value(ended.arguments), redactor.value(reading.value)
+    whole = isinstance(ended.arguments, dict) or not fields
+    value = redactor.value(reading.value)
     if len(reading.text) > world.record_bytes:
         value = {"omitted_bytes": len(reading.text)}
     less = msgspec.structs.replace(
         content,
-        arguments=arguments,
+        arguments=redactor.value(ended.arguments) if whole else MARK,
         arguments_digest=world.digest(canonical(ended.arguments)),
         value=value,
         value_digest=world.digest(reading.text),
         metadata=redactor.value(reading.metadata),
-        summary=redactor.text(reading.summary),
+        summary=_summary_of(reading, value, redactor),
         snippets=tuple(map(redactor.text, reading.snippets)),
+        sources=tuple(map(redactor.text, reading.sources)),
         problem=_redacted_problem(reading.problem, redactor),
         verdict=_redacted_verdict(ended.verdict, redactor),
-        payload=True,
+        payload=tool is not None,
     )
+    if tool is None:
+        return less, None
     return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=2**62)
+
+
+def _summary_of(reading: Reading, value: Json, redactor: Redactor) -> str:
+    """The tool's own summary redacted; one made from the value is made again, from the redacted value."""
+    if reading.status is Status.OK and reading.summary == summarise(reading.value, reading.text):
+        return summarise(value, canonical(value, max_bytes=2**62))
+    return redactor.text(reading.summary)
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
+from math import inf
 from typing import Any
 
 import msgspec
@@ -50,6 +50,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     observers: tuple[Observer, ...]
     repeats: str
     record_bytes: int
+    redacted: frozenset[str]
     keyed: Any
 
     def digest(self, text: bytes) -> str:
@@ -57,11 +58,6 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
         digest = self.keyed.copy()
         digest.update(text)
         return str(digest.hexdigest())
-
-
-def keyed_digest(key: bytes) -> Any:
-    """The starting point of every digest of one ledger."""
-    return hashlib.blake2b(key=key, digest_size=16)
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):
@@ -79,6 +75,8 @@ class Admitted(msgspec.Struct, frozen=True, gc=False):
     desk: Desk
     parsed: Parsed
     verdict: Verdict | None
+    asked: str | None = None
+    """The digest of the arguments before they were clamped, where they were."""
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):
@@ -114,6 +112,7 @@ class Ended(msgspec.Struct, frozen=True):
     cost_micros: int = 0
     ticket: str | None = None
     repeats: int | None = None
+    asked: str | None = None
     interrupt: BaseException | None = None
 
 
@@ -121,5 +120,6 @@ def refused(
     status: Status, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None
 ) -> Reading:
     """The reading of a call that ended without an answer from its tool."""
+    wait_s = wait_s if isinstance(wait_s, int | float) and 0 <= wait_s < inf else None
     problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
     return Reading(status=status, summary=message, problem=problem)

@@ -54,8 +54,8 @@ def load_cases(path: str | Path) -> tuple[Case, ...]:
     try:
         raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         return tuple(msgspec.convert(raw, _File).case)
-    except FileNotFoundError:
-        raise PolicyError([f"{path}: there is no such file"]) from None
+    except OSError as error:
+        raise PolicyError([f"{path}: cannot be read: {error.strerror}"]) from None
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise PolicyError(
             [f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]
@@ -82,8 +82,8 @@ def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseRes
     refused = missing_grant(tool, facts.grant, case.mode)
     if refused is not None:
         return _result(case, "deny", "grant", parsed.arguments, refused)
-    verdict, arguments = judged(rules, facts)
-    return _result(case, verdict.decision.value, verdict.rule, arguments, verdict.reason)
+    verdict, after = judged(rules, tool, parsed, facts)
+    return _result(case, verdict.decision.value, verdict.rule, after.arguments, verdict.reason)
 
 
 def _call(case: Case) -> Call:

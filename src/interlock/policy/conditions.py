@@ -17,13 +17,18 @@ _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
 _JOIN = 24
+_UNREADABLE = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _MOST_KEPT = 512
 _LONGEST_KEPT = 512
 _EXACT = (cel.Type.STRING, cel.Type.INT, cel.Type.BOOL)
 
 
 class ConditionError(Exception):
-    """A condition that cannot be compiled, or that failed while it was evaluated."""
+    """A condition that cannot be compiled, or that failed while it was evaluated (of this rule, where it is known)."""
+
+    def __init__(self, message: str, rule: str = "") -> None:
+        super().__init__(message)
+        self.rule = rule
 
 
 class Vocabulary:
@@ -124,7 +129,11 @@ class Condition:
 
     def evaluate(self, facts: Facts) -> Any:
         """Its value; ConditionError if CEL cannot say."""
-        return self.on({variable.name: variable.read(facts) for variable in self.variables})
+        try:
+            data = {variable.name: variable.read(facts) for variable in self.variables}
+        except _UNREADABLE as error:
+            raise ConditionError(f"{type(error).__name__}: {error}") from None
+        return self.on(data)
 
     def on(self, data: dict[str, Any]) -> Any:
         """Its value for these values of its variables."""
@@ -137,8 +146,14 @@ class Condition:
             raise ConditionError(str(value.value()))
         return value.plain_value()
 
+    def looks_outside(self) -> bool:
+        """Whether its answer can change while the call stays the same."""
+        return any(word in self.text for word in LOOK_OUTSIDE)
+
     def constant(self) -> bool | None:
         """True or False if the condition is that whatever the call; None if it depends."""
+        if self.looks_outside():
+            return None
         try:
             value = self.on({})
         except ConditionError:
@@ -166,13 +181,16 @@ class Joined:
         self.conditions = conditions
         named = {variable.name: variable for condition in conditions for variable in condition.variables}
         self._names, self._values = _reader(tuple(named.values()))
-        looks_outside = any(word in condition.text for condition in conditions for word in LOOK_OUTSIDE)
+        looks_outside = any(condition.looks_outside() for condition in conditions)
         exact = all(variable.run in _EXACT for variable in named.values())
         self._kept: dict[tuple[Any, ...], int] | None = {} if exact and not looks_outside else None
 
     def mask(self, facts: Facts) -> int:
         """Which conditions hold; ConditionError if any cannot be said."""
-        values = self._values(facts)
+        try:
+            values = self._values(facts)
+        except _UNREADABLE as error:
+            raise ConditionError(f"{type(error).__name__}: {error}") from None
         kept = self._kept
         if kept is not None:
             mask = kept.get(values)

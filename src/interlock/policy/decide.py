@@ -9,7 +9,7 @@ import msgspec
 from interlock.policy.conditions import Condition, ConditionError, Joined
 from interlock.policy.model import Rule
 from interlock.policy.variables import Facts
-from interlock.schema import Tool
+from interlock.schema import Parsed, Refusal, Tool
 from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
 
 PRECEDENCE = (Decision.DENY, Decision.REVIEW, Decision.ALLOW)
@@ -68,7 +68,7 @@ def rewrite(rules: ToolRules, facts: Facts) -> tuple[dict[str, Json], tuple[Rewr
                     arguments = changed
                     rewrites.append(Rewrite(field=field, before=before, after=after, rule=clamp.rule.id))
         except ConditionError as error:
-            raise ConditionError(f"{clamp.rule.id}: {error}") from None
+            raise ConditionError(str(error), clamp.rule.id) from None
     return arguments, tuple(rewrites)
 
 
@@ -95,15 +95,28 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
     return rules.no_rule if best is None else rules.deciders[best].verdict
 
 
-def judged(rules: ToolRules, facts: Facts) -> tuple[Verdict, dict[str, Json]]:
-    """The final verdict on a snapshot, and the arguments after the clamps."""
+def clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:
+    """Arguments after the clamps, through the contract once more. ConditionError names the rule that is at fault."""
+    arguments, rewrites = rewrite(rules, facts)
+    if not rewrites:
+        return parsed, facts
     try:
-        arguments, rewrites = rewrite(rules, facts)
+        again = tool.input.parse(arguments)
+    except Refusal as refusal:
+        raise ConditionError(f"its rewrite does not fit the contract: {refusal}", rewrites[-1].rule) from None
+    changed = Parsed(again.bound, again.arguments, parsed.rewrites + rewrites)
+    return changed, msgspec.structs.replace(facts, arguments=again.arguments)
+
+
+def judged(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Verdict, Facts]:
+    """The final verdict on a snapshot as the engine would give it, and the facts after the clamps."""
+    try:
+        parsed, facts = clamped(rules, tool, parsed, facts)
     except ConditionError as error:
-        return unsayable(rules, str(error).split(":", 1)[0], error), facts.arguments
-    verdict = decide(rules, msgspec.structs.replace(facts, arguments=arguments), final=True)
+        return unsayable(rules, error.rule, error), facts
+    verdict = decide(rules, facts, final=True)
     assert verdict is not None
-    return (msgspec.structs.replace(verdict, rewrites=rewrites) if rewrites else verdict), arguments
+    return (msgspec.structs.replace(verdict, rewrites=parsed.rewrites) if parsed.rewrites else verdict), facts
 
 
 def missing_grant(tool: Tool, grant: Grant, mode: Mode) -> str | None:

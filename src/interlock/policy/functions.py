@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
-from email.utils import parseaddr
 from typing import Any
 
 from cel_expr_python import cel
@@ -83,9 +83,15 @@ def _recipients_in(given: str | list[str], domains: list[str], people: list[str]
     return bool(addresses) and all(_recipient(item, allowed_domains, allowed_people) for item in addresses)
 
 
+_LOCAL = r"[A-Za-z0-9][A-Za-z0-9._+'=-]*"
+_DOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
+_ADDRESS = re.compile(rf"(?:[^<>@,;:\\\r\n]*<({_LOCAL}@{_DOMAIN})>|({_LOCAL}@{_DOMAIN}))")
+
+
 def _recipient(text: str, domains: set[str], people: set[str]) -> bool:
-    if any(character in text for character in "\r\n,;"):
+    """Only `address` or `Name <address>`, in full: whatever else a mailer might make of the text is refused."""
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None:
         return False
-    address = parseaddr(text)[1].lower()
-    name, at, domain = address.rpartition("@")
-    return bool(name and at) and "@" not in name and (address in people or domain in domains)
+    address = (found[1] or found[2]).lower()
+    return address in people or address.rpartition("@")[2] in domains

@@ -79,23 +79,30 @@ def _why_never(item: Decider | Clamp, rules: ToolRules) -> str | None:
 def _always_denies(decider: Decider) -> bool:
     if decider.verdict.decision is not Decision.DENY:
         return False
-    return decider.condition is None or decider.condition.constant() is True
+    return decider.condition is None or _always_true(decider.condition)
+
+
+def _always_true(condition: Condition) -> bool:
+    return _for_every_call(condition, answer=True)
 
 
 def _never_true(condition: Condition) -> bool:
-    """False whatever the call: constant, or false for every combination of the few values its variables can have."""
+    return _for_every_call(condition, answer=False)
+
+
+def _for_every_call(condition: Condition, *, answer: bool) -> bool:
+    """The same answer whatever the call: constant, or for every combination of the few values its variables have."""
     constant = condition.constant()
     if constant is not None:
-        return constant is False
+        return constant is answer
     domains = [variable.domain for variable in condition.variables]
     few = [domain for domain in domains if domain is not None]
-    if not few or len(few) != len(domains) or prod(len(domain) for domain in few) > _MOST_COMBINATIONS:
+    if condition.looks_outside() or not few or len(few) != len(domains):
+        return False
+    if prod(len(domain) for domain in few) > _MOST_COMBINATIONS:
         return False
     names = [variable.name for variable in condition.variables]
-    for values in product(*few):
-        try:
-            if condition.on(dict(zip(names, values, strict=True))) is not False:
-                return False
-        except ConditionError:
-            return False
-    return True
+    try:
+        return all(condition.on(dict(zip(names, values, strict=True))) is answer for values in product(*few))
+    except ConditionError:
+        return False

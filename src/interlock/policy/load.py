@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
     top = Section(raw, file, 1, "the policy")
     findings: list[Finding] = []
     top.refuse_unknown(_TABLES, findings)
-    if raw.get("version") != 1:
+    if raw.get("version") != 1 or isinstance(raw.get("version"), bool):
         findings.append(Finding(f"{file}:1", "write version = 1 at the top (the only version there is)"))
     sections = {name: _tables(raw, name, file, lines, findings) for name in ("rule", "use", "rate", "budget")}
     rules = [rule for part in sections["rule"] if (rule := _rule(part, findings)) is not None]
@@ -67,7 +68,12 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         lists=_lists(raw, file, lines, findings),
         places={part.text("id"): part.place for parts in sections.values() for part in parts if "id" in part.raw},
     )
-    _refuse_twice([rule.id for rule in policy.rules], policy, findings)
+    for kind, ids in (
+        ("rules", [rule.id for rule in policy.rules]),
+        ("rates", [rate.id for rate in policy.rates]),
+        ("budgets", [item.id for item in policy.budgets]),
+    ):
+        _refuse_twice(kind, ids, policy, findings)
     if findings:
         raise PolicyError([str(finding) for finding in findings])
     return policy
@@ -100,6 +106,7 @@ def _tables(raw: dict[str, Any], name: str, file: str, lines: Any, findings: lis
 
 def _rule(part: Section, findings: list[Finding]) -> Rule | None:
     part.refuse_unknown(("id", "tools", "decision", "when", "reason", "set", "actors", "modes"), findings)
+    part.want_text(("reason",), findings)
     count = len(findings)
     identity, tools = part.need_text("id", findings), part.names("tools", findings)
     decision, rewrites = part.raw.get("decision"), part.raw.get("set", {})
@@ -108,7 +115,7 @@ def _rule(part: Section, findings: list[Finding]) -> Rule | None:
             findings.append(part.at('a clamp rule needs set = { field = "CEL expression" }'))
     elif decision not in tuple(Decision):
         findings.append(part.at(f"decision is allow, deny, review or clamp, not {decision!r}"))
-    elif rewrites:
+    elif "set" in part.raw:
         findings.append(part.at('only a rule with decision = "clamp" may set arguments'))
     when = _condition(part, findings)
     if len(findings) > count:
@@ -152,7 +159,7 @@ def _rate(part: Section, findings: list[Finding]) -> Rate | None:
     if any(name not in ("actor", "tool") for name in per):
         findings.append(part.at('per is ["actor"], ["tool"] or both'))
         return None
-    if not isinstance(burst, int) or burst < 1:
+    if not isinstance(burst, int) or isinstance(burst, bool) or burst < 1:
         findings.append(part.at("burst is a whole number, at least 1"))
         return None
     return Rate(
@@ -176,10 +183,13 @@ def _budget(part: Section, findings: list[Finding]) -> Budget | None:
         findings.append(part.at("a budget limits calls, cost_usd or seconds (or several)"))
         return None
     window = _SPAN.fullmatch(part.text("window")) if "window" in part.raw else None
-    if "window" in part.raw and (window is None or per != "actor"):
+    if "window" in part.raw and (window is None or int(window[1]) < 1 or per != "actor"):
         findings.append(part.at('window is written "1d" (s, m, h, d) and goes with per = "actor"'))
         return None
     calls, cost, seconds = amounts["calls"], amounts["cost_usd"], amounts["seconds"]
+    if calls is not None and calls != int(calls):
+        findings.append(part.at("calls is a whole number"))
+        return None
     return Budget(
         id=identity,
         per=per,
@@ -193,8 +203,11 @@ def _budget(part: Section, findings: list[Finding]) -> Budget | None:
 
 def _grants(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) -> dict[str, Grant]:
     grants: dict[str, Grant] = {}
-    for actor, table in raw.get("actor", {}).items():
+    for actor, table in _keyed(raw, "actor", file, findings).items():
         part = Section(table, file, lines.get(("actor", actor), 1), f"[actor.{actor}]")
+        if not isinstance(table, dict):
+            findings.append(part.at("an actor is a table with capabilities and modes"))
+            continue
         part.refuse_unknown(("capabilities", "modes"), findings)
         modes = part.names("modes", findings) if "modes" in part.raw else tuple(Mode)
         wrong = [mode for mode in modes if mode not in tuple(Mode)]
@@ -209,16 +222,18 @@ def _grants(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding])
 
 
 def _limits(raw: dict[str, Any], file: str, findings: list[Finding]) -> dict[str, Json]:
-    limits: dict[str, Json] = raw.get("limits", {})
+    limits: dict[str, Json] = _keyed(raw, "limits", file, findings)
     for name, value in limits.items():
-        if not isinstance(value, str | int | float | bool | list):
+        texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        number = isinstance(value, int | float) and isfinite(value)
+        if not (isinstance(value, str) or texts or number):
             findings.append(Finding(f"{file}:1", f"limits.{name} is text, a number, true/false or a list of text"))
     return limits
 
 
 def _lists(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) -> dict[str, ListSpec]:
     lists: dict[str, ListSpec] = {}
-    for name, table in raw.get("lists", {}).items():
+    for name, table in _keyed(raw, "lists", file, findings).items():
         written = {"values": table} if isinstance(table, list) else table
         part = Section(written, file, lines.get(("lists", name), lines.get(("lists", None), 1)), f"[lists.{name}]")
         part.refuse_unknown(("values", "file", "database", "query", "ttl_s"), findings)
@@ -233,12 +248,21 @@ def _lists(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) 
             file=part.text("file") or None,
             database=part.text("database") or None,
             query=part.text("query") or None,
-            ttl_s=float(part.number("ttl_s", findings) or 30.0),
+            ttl_s=30.0 if (ttl_s := part.number("ttl_s", findings)) is None else float(ttl_s),
         )
     return lists
 
 
-def _refuse_twice(ids: list[str], policy: Policy, findings: list[Finding]) -> None:
+def _refuse_twice(kind: str, ids: list[str], policy: Policy, findings: list[Finding]) -> None:
     for identity in sorted({name for name in ids if ids.count(name) > 1}):
         place = policy.places.get(identity, policy.file)
-        findings.append(Finding(str(place), f"there are two rules with id {identity!r}; ids name rules in records"))
+        findings.append(Finding(str(place), f"there are two {kind} with id {identity!r}; an id names one thing"))
+
+
+def _keyed(raw: dict[str, Any], name: str, file: str, findings: list[Finding]) -> dict[str, Any]:
+    """A table of named tables, or a finding."""
+    table = raw.get(name, {})
+    if not isinstance(table, dict):
+        findings.append(Finding(f"{file}:1", f"{name} is a table: write [{name}] or [{name}.NAME]"))
+        return {}
+    return table

@@ -25,8 +25,9 @@ def expand(part: Section, findings: list[Finding]) -> list[Rule]:
         return []
     options, build = pack
     part.refuse_unknown(("id", "pack", "tools", "field", *options), findings)
-    tools, field = part.names("tools", findings), part.need_text("field", findings)
     count = len(findings)
+    part.want_text(("id",), findings)
+    tools, field = part.names("tools", findings), part.need_text("field", findings)
     identity = part.text("id") or f"{name}:{field}"
     rows = build(f"args.{field}", part, findings)
     if len(findings) > count:
@@ -38,9 +39,9 @@ def expand(part: Section, findings: list[Finding]) -> list[Rule]:
                 id=identity,
                 tools=tools,
                 place=part.place,
-                when=f"args.{field} > {most}",
+                when=f"args.{field} > {most} || args.{field} < 1",
                 set={field: most},
-                reason=f"{field} is at most {most}",
+                reason=f"{field} is between 1 and {most}",
             )
         ]
     return [
@@ -91,6 +92,8 @@ def _roots(field: str, part: Section, findings: list[Finding]) -> Rows:
 
 def _bounds(field: str, part: Section, findings: list[Finding]) -> Rows:
     least, most = part.number("min", findings), part.number("max", findings)
+    if any(bound is not None and bound != int(bound) for bound in (least, most)):
+        findings.append(part.at("min and max are whole numbers"))
     if least is None and most is None:
         findings.append(part.at("bounds needs min or max (length of text or of a list)"))
     rows: Rows = []
@@ -103,12 +106,15 @@ def _bounds(field: str, part: Section, findings: list[Finding]) -> Rows:
 
 def _top_k(field: str, part: Section, findings: list[Finding]) -> Rows:
     most = part.raw.get("max")
-    if not isinstance(most, int) or isinstance(most, bool):
-        findings.append(part.at("top-k needs max = a whole number"))
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        findings.append(part.at("top-k needs max = a whole number, at least 1"))
     return []
 
 
 def _namespaces(field: str, part: Section, findings: list[Finding]) -> Rows:
+    if ("list" in part.raw) == ("allow" in part.raw):
+        findings.append(part.at('namespaces needs allow = [...] or list = "name", not both'))
+        return []
     if "list" in part.raw:
         name = part.need_text("list", findings)
         return [("namespace", f"!listed({name!r}, {field})", f"not in the list {name!r}")]

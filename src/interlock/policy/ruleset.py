@@ -100,6 +100,8 @@ def _compile(
         try:
             condition = vocabulary.condition(rule.when) if rule.when is not None else None
             if rule.decision is None:
+                if condition is not None and condition.needs_plan():
+                    raise ConditionError("a clamp comes before the plan and cannot look at it")
                 sets = tuple((field, _setter(vocabulary, field, value)) for field, value in rule.set.items())
                 clamps.append(Clamp(rule, condition, sets))
             else:
@@ -108,6 +110,7 @@ def _compile(
             findings.append(Finding(str(rule.place), f"rule {rule.id!r} for {tool.name!r}: {error}"))
     deciders.sort(key=lambda decider: PRECEDENCE.index(decider.verdict.decision))
     conditions = [decider.condition for decider in deciders] + [clamp.condition for clamp in clamps]
+    conditions += [setter for clamp in clamps for _field, setter in clamp.sets if isinstance(setter, Condition)]
     return ToolRules(
         tool=tool.name,
         version=version,

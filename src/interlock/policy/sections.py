@@ -48,6 +48,12 @@ class Section:
         value = self.raw.get(key, "")
         return value if isinstance(value, str) else ""
 
+    def want_text(self, keys: Iterable[str], findings: list[Finding]) -> None:
+        """Keys that are text where they are there."""
+        for key in keys:
+            if key in self.raw and not isinstance(self.raw[key], str):
+                findings.append(self.at(f"{key} is text"))
+
     def need_text(self, key: str, findings: list[Finding]) -> str:
         """The text of a key that must be there."""
         value = self.text(key)

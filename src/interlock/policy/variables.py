@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,7 @@ _SCALARS = {
     "boolean": (cel.Type.BOOL, "google.protobuf.BoolValue"),
 }
 _MAX_NESTING = 4
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Facts(msgspec.Struct, frozen=True, gc=False):
@@ -48,10 +50,7 @@ def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
     """Every variable that a condition for this tool may name."""
     found = {variable.name: variable for variable in _facts(tool)}
     schema = tool.input.schema
-    required = set(schema.get("required", ()))
-    for name, part in schema.get("properties", {}).items():
-        optional = name not in required and "default" not in part
-        _argument((name,), part, schema, optional, found)
+    _arguments((), schema, schema, found)
     for name, value in limits.items():
         found[f"limits.{name}"] = _limit(name, value)
     return found
@@ -96,16 +95,22 @@ def _limit(name: str, value: Json) -> Variable:
     return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, (value,))
 
 
+def _arguments(path: tuple[str, ...], kind: Json, schema: Json, found: dict[str, Variable]) -> None:
+    """Declare every property of an object that can be written in a condition at all."""
+    required = set(kind.get("required", ()))
+    for name, part in kind.get("properties", {}).items():
+        if _IDENTIFIER.fullmatch(name):
+            optional = name not in required and not (isinstance(part, dict) and "default" in part)
+            _argument((*path, name), part, schema, optional, found)
+
+
 def _argument(path: tuple[str, ...], part: Json, schema: Json, optional: bool, found: dict[str, Variable]) -> None:
     """Declare one property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
     kind, nullable = _resolve(part, schema)
     nullable = nullable or optional
     properties = kind.get("properties")
     if properties and not nullable and kind.get("additionalProperties") is not True and len(path) < _MAX_NESTING:
-        required = set(kind.get("required", ()))
-        for name, inner in properties.items():
-            inner_optional = name not in required and "default" not in inner
-            _argument((*path, name), inner, schema, inner_optional, found)
+        _arguments(path, kind, schema, found)
         return
     check, run = _types(kind, nullable)
     domain = tuple(kind["enum"]) if "enum" in kind else (True, False) if kind.get("type") == "boolean" else None
@@ -131,21 +136,21 @@ def _reader(path: tuple[str, ...], as_float: bool) -> Callable[[Facts], Any]:
     return read
 
 
-def _resolve(part: Json, schema: Json) -> tuple[dict[str, Json], bool]:
+def _resolve(part: Json, schema: Json, seen: tuple[str, ...] = ()) -> tuple[dict[str, Json], bool]:
     """Follow references and unwrap 'or null'."""
     if not isinstance(part, dict):
         return {}, False
     if "$ref" in part:
         name = str(part["$ref"]).rsplit("/", 1)[-1]
         target = schema.get("$defs", schema.get("definitions", {})).get(name, {})
-        return _resolve(target, schema)
+        return ({}, False) if name in seen else _resolve(target, schema, (*seen, name))
     for key in ("anyOf", "oneOf"):
         if key in part:
-            options = [option for option in part[key] if option.get("type") != "null"]
+            options = [option for option in part[key] if not _is_null(option)]
             nullable = len(options) < len(part[key])
             if len(options) != 1:
                 return {}, nullable
-            kind, inner = _resolve(options[0], schema)
+            kind, inner = _resolve(options[0], schema, seen)
             return kind, nullable or inner
     declared = part.get("type")
     if isinstance(declared, list):
@@ -161,15 +166,21 @@ def _resolve(part: Json, schema: Json) -> tuple[dict[str, Json], bool]:
     return part, False
 
 
+def _is_null(option: Json) -> bool:
+    return isinstance(option, dict) and option.get("type") == "null"
+
+
 def _types(kind: dict[str, Json], nullable: bool) -> tuple[Any, Any]:
     declared = kind.get("type")
-    if declared in _SCALARS:
+    if isinstance(declared, str) and declared in _SCALARS:
         plain, wrapper = _SCALARS[declared]
         return (cel.Type(wrapper), cel.Type.DYN) if nullable else (plain, plain)
     if nullable:
         return cel.Type.DYN, cel.Type.DYN
     if declared == "array":
-        items = _SCALARS.get(kind.get("items", {}).get("type", ""), (cel.Type.DYN, ""))[0]
+        inner = kind.get("items")
+        of = inner.get("type") if isinstance(inner, dict) else None
+        items = _SCALARS.get(of if isinstance(of, str) else "", (cel.Type.DYN, ""))[0]
         return cel.Type.List(items), cel.Type.List(items)
     if declared == "object":
         return _OPEN, _OPEN

@@ -1,8 +1,8 @@
-"""Timeouts for many awaits on one timer.
+"""Timeouts for many awaits on one timer per event loop.
 
 `asyncio.timeout` arms and cancels a timer of its own for every await, which costs several times what a short tool
-does. Here an await is an entry in a dict; one timer stands at the earliest deadline and looks through the entries when
-it fires. The semantics are those of `asyncio.timeout`: the task is cancelled, and that becomes TimeoutError.
+does. Here an await is an entry in a set; one timer stands at the earliest deadline and looks through the entries when
+it fires. The semantics are those of `asyncio.timeout`: the task is cancelled, and that becomes `Expired`.
 The first step of a coroutine is taken before anything is armed: what never waits cannot be interrupted anyway.
 """
 
@@ -12,18 +12,103 @@ import asyncio
 from collections.abc import Coroutine, Generator
 from math import inf
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
 
+class Expired(TimeoutError):
+    """Our deadline passed: not a TimeoutError that the work raised by itself."""
+
+
+class Deadlines:
+    """The timers of all event loops that use this runtime."""
+
+    def __init__(self) -> None:
+        self._timers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Timer] = WeakKeyDictionary()
+
+    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, or `Expired` after so many seconds."""
+        try:
+            waiting = work.send(None)
+        except StopIteration as done:
+            result: T = done.value
+            return result
+        return await self.rest(seconds, work, waiting)
+
+    async def rest(self, seconds: float, work: Coroutine[Any, Any, T], waiting: Any) -> T:
+        """The result of work that has taken its first step and waits for `waiting`, or `Expired`."""
+        task = asyncio.current_task()
+        assert task is not None
+        loop = task.get_loop()
+        timer = self._timers.get(loop)
+        if timer is None:
+            timer = self._timers[loop] = _Timer(loop)
+        entry = _Entry(task, loop.time() + seconds)
+        timer.add(entry)
+        try:
+            return await _Rest(work, waiting)
+        except asyncio.CancelledError:
+            if entry.expired and entry.settle():
+                raise Expired from None
+            raise
+        finally:
+            timer.entries.discard(entry)
+            if entry.expired:
+                entry.settle()
+
+
 class _Entry:
-    __slots__ = ("cancelling", "expired", "task", "when")
+    """One await and its deadline."""
+
+    __slots__ = ("_cancelling", "_settled", "expired", "task", "when")
 
     def __init__(self, task: asyncio.Task[Any], when: float) -> None:
         self.task = task
         self.when = when
         self.expired = False
-        self.cancelling = task.cancelling()
+        self._cancelling = task.cancelling()
+        self._settled = False
+
+    def settle(self) -> bool:
+        """Take our own cancellation back, once; whether nobody else has asked for one."""
+        if not self._settled:
+            self._settled = True
+            return self.task.uncancel() <= self._cancelling
+        return False
+
+
+class _Timer:
+    """The one timer of a loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.entries: set[_Entry] = set()
+        self._call_at = loop.call_at
+        self._time = loop.time
+        self._handle: asyncio.TimerHandle | None = None
+        self._when = inf
+
+    def add(self, entry: _Entry) -> None:
+        """Watch an entry."""
+        self.entries.add(entry)
+        if entry.when < self._when:
+            self._arm(entry.when)
+
+    def _arm(self, when: float) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._when = when
+        self._handle = self._call_at(when, self._fire)
+
+    def _fire(self) -> None:
+        now, self._handle, self._when = self._time(), None, inf
+        for entry in self.entries:
+            if not entry.expired and entry.when <= now:
+                entry.expired = True
+                entry.task.cancel()
+        waiting = [entry.when for entry in self.entries if not entry.expired]
+        if waiting:
+            self._arm(min(waiting))
 
 
 class _Rest(Generic[T]):
@@ -51,58 +136,3 @@ class _Rest(Generic[T]):
         except StopIteration as done:
             result: T = done.value
             return result
-
-
-class Deadlines:
-    """The timer of one event loop."""
-
-    def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._entries: set[_Entry] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._when = inf
-
-    async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, or TimeoutError after so many seconds."""
-        try:
-            waiting = work.send(None)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-        return await self.rest(seconds, work, waiting)
-
-    async def rest(self, seconds: float, work: Coroutine[Any, Any, T], waiting: Any) -> T:
-        """The result of work that has taken its first step and waits for `waiting`, or TimeoutError."""
-        task = asyncio.current_task()
-        assert task is not None
-        loop = task.get_loop()
-        if loop is not self._loop:
-            self._loop, self._entries, self._timer, self._when = loop, set(), None, inf
-        entry = _Entry(task, loop.time() + seconds)
-        self._entries.add(entry)
-        if entry.when < self._when:
-            self._arm(loop, entry.when)
-        try:
-            return await _Rest(work, waiting)
-        except asyncio.CancelledError:
-            if entry.expired and task.uncancel() <= entry.cancelling:
-                raise TimeoutError from None
-            raise
-        finally:
-            self._entries.discard(entry)
-
-    def _arm(self, loop: asyncio.AbstractEventLoop, when: float) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._when = when
-        self._timer = loop.call_at(when, self._fire, loop)
-
-    def _fire(self, loop: asyncio.AbstractEventLoop) -> None:
-        now, self._timer, self._when = loop.time(), None, inf
-        for entry in self._entries:
-            if not entry.expired and entry.when <= now:
-                entry.expired = True
-                entry.task.cancel()
-        waiting = [entry.when for entry in self._entries if not entry.expired]
-        if waiting:
-            self._arm(loop, min(waiting))

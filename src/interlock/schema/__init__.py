@@ -2,19 +2,24 @@
 
 from interlock.schema.canonical import Refusal, canonical, guard, nearest
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
-from interlock.schema.redaction import Redactor
-from interlock.schema.results import Reading, read_result
+from interlock.schema.inputs import Parsed
+from interlock.schema.redaction import MARK, Redactor
+from interlock.schema.results import Reading, clean, read_result, summarise
 
 __all__ = [
+    "MARK",
     "Limits",
+    "Parsed",
     "Reading",
     "Redactor",
     "Refusal",
     "RetryRule",
     "Tool",
     "canonical",
+    "clean",
     "guard",
     "nearest",
     "read_result",
+    "summarise",
     "tool",
 ]

@@ -137,7 +137,7 @@ def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Ca
         return _build(
             called,
             inspect.getdoc(function) or "",
-            ModelInput(model),
+            ModelInput(model, ours=True),
             Output(hints["return"], called),
             _Bound(_bind(function, aliases, context_name), _is_async(function), context_name is not None),
             {"effect": effect, **options},
@@ -180,6 +180,8 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
         raise ContractError(f"{name}: {error}; a tool's options are {known}") from None
     if made.timeout_s <= 0 or made.retry.max_attempts < 1:
         raise ContractError(f"{name}: timeout_s must be above 0 and retry.max_attempts at least 1")
+    if made.egress is not None and not callable(getattr(made.egress, "check", None)):
+        raise ContractError(f"{name}: egress is an interlock.egress.Egress, not {type(made.egress).__name__}")
     if made.effect is Effect.WRITE and made.key is None:
         raise ContractError(f"{name}: a write tool names what it changes: key=lambda args: f\"item:{{args['id']}}\"")
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Any, Protocol
 
 import msgspec
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from interlock.errors import ContractError
-from interlock.schema.canonical import Refusal, arguments_bytes, did_you_mean
+from interlock.schema.canonical import Refusal, arguments_bytes, canonical, did_you_mean
 from interlock.values import Json, Rewrite
 
 
@@ -32,24 +33,32 @@ class Input(Protocol):
 
 
 class ModelInput:
-    """Strict JSON into one Pydantic model; an int is not a string, unknown fields are refused."""
+    """Strict JSON into one Pydantic model; an int is not a string, unknown fields are refused at every depth.
 
-    def __init__(self, model: type[BaseModel]) -> None:
+    What the rules and the record see is what validation made of the arguments, so nothing between the two may differ:
+    aliases that only one side knows, fields left out of the dump and secrets dumped as stars are refused here.
+    """
+
+    def __init__(self, model: type[BaseModel], *, ours: bool = False) -> None:
         self.model = model
-        self.schema = _tidy(model.model_json_schema(by_alias=True))
+        self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
+        _refuse_two_faces(model, self.schema)
         self._validate = model.__pydantic_validator__.validate_json
         self._dump = model.__pydantic_serializer__.to_python
-        self._options: dict[str, Any] = {} if model.model_config.get("extra") == "forbid" else {"extra": "forbid"}
-        self._all = frozenset(self.schema.get("properties", {})) if _is_transparent(model) else None
+        self._all = frozenset(self.schema.get("properties", {})) if ours and _is_transparent(model) else None
+        flat = {"strict": True}
+        self._options = (
+            flat if self._all is not None else {**flat, "extra": "forbid", "by_alias": True, "by_name": False}
+        )
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
         try:
-            bound = self._validate(arguments_bytes(raw), strict=True, **self._options)
+            bound = self._validate(arguments_bytes(raw), **self._options)
         except ValidationError as error:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
         if self._all is not None and len(raw) == len(self._all):
-            return Parsed(bound, raw)
+            return Parsed(bound, dict(raw))
         return Parsed(bound, self._dump(bound, mode="json", by_alias=True))
 
     def _explain(self, error: ErrorDetails) -> str:
@@ -77,31 +86,68 @@ _SAME_AS_JSON = {
     "model-field",
     "model-fields",
 }
-_CHANGES_TEXT = {"strip_whitespace", "to_lower", "to_upper"}
+_CHANGES_VALUE = ("strip_whitespace", "to_lower", "to_upper", "serialization")
 
 
 def _is_transparent(model: type[BaseModel]) -> bool:
     """Whether accepted arguments are always written back as they came, so that dumping them again is idle work."""
 
     def look(part: Any) -> bool:
-        if isinstance(part, dict) and "type" in part:
-            if part["type"] == "model":
-                return part["cls"] is model and look(part["schema"])
-            if part["type"] == "model-fields":
-                return all(look(field) for field in part["fields"].values())
-            changes = any(part.get(key) for key in _CHANGES_TEXT) or "serialization" in part
-            return part["type"] in _SAME_AS_JSON and not changes and ("schema" not in part or look(part["schema"]))
-        return False
+        if part["type"] == "model":
+            return part["cls"] is model and look(part["schema"])
+        if part["type"] == "model-fields":
+            return all(look(field) for field in part["fields"].values())
+        if part["type"] == "enum":
+            own_rule = part["cls"]._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+            return part.get("sub_type") == "str" and not own_rule
+        if part["type"] == "literal":
+            return all(type(item) is str for item in part["expected"])
+        changes = any(part.get(key) for key in _CHANGES_VALUE)
+        return part["type"] in _SAME_AS_JSON and not changes and ("schema" not in part or look(part["schema"]))
 
-    return look(model.__pydantic_core_schema__)
+    core = model.__pydantic_core_schema__
+    return look(core) if core["type"] == "model" else False
+
+
+def _inlined(schema: dict[str, Json]) -> dict[str, Json]:
+    """A recursive model's schema is only a reference at its top: put the definition there."""
+    if "$ref" not in schema:
+        return schema
+    return {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+
+
+def _refuse_two_faces(model: type[BaseModel], takes: dict[str, Json]) -> None:
+    """Refuse a model whose arguments go in under other names, or come out as other values, than a rule would see."""
+    gives = _inlined(model.model_json_schema(by_alias=True, mode="serialization"))
+    if _names(takes) != _names(gives):
+        raise ContractError(f"{model.__name__}: a field is read and written under different names, or left out of one")
+    if _holds(takes, "writeOnly", True):
+        raise ContractError(f"{model.__name__}: a secret type hides its value from rules; use str and redact={{...}}")
+    for field in model.model_fields.values():
+        if field.validation_alias is not None and not isinstance(field.validation_alias, str):
+            raise ContractError(
+                f"{model.__name__}: a field with several aliases has no one name for rules; give it one"
+            )
+
+
+def _names(schema: dict[str, Json]) -> dict[str, set[str]]:
+    parts = {"": schema, **schema.get("$defs", {})}
+    return {name: set(part["properties"]) for name, part in parts.items() if "properties" in part}
+
+
+def _holds(value: Json, key: str, wanted: Json) -> bool:
+    if isinstance(value, dict):
+        return value.get(key) == wanted or any(_holds(item, key, wanted) for item in value.values())
+    return isinstance(value, list) and any(_holds(item, key, wanted) for item in value)
 
 
 class SchemaInput:
     """A contract that arrived as JSON Schema, checked by a compiled validator.
 
     `null` for an optional property whose schema does not admit null means that the property was left out: models send
-    it that way. It is dropped and recorded as a rewrite. Anywhere else null is a value like any other. Unknown
-    properties are refused unless the schema itself says what additional ones look like.
+    it that way. It is dropped, and the schema's defaults are filled in; both are recorded as rewrites. Anywhere else
+    null is a value like any other. Unknown properties are refused at every depth, unless the schema itself says what
+    additional ones look like.
     """
 
     def __init__(self, schema: dict[str, Json]) -> None:
@@ -113,9 +159,9 @@ class SchemaInput:
             ) from None
         if schema.get("type") != "object":
             raise ContractError("an input schema must have type 'object' at its top")
-        self.schema = schema if "additionalProperties" in schema else {**schema, "additionalProperties": False}
+        self.schema = _closed(schema, top=True)
         try:
-            self._validator = jsonschema_rs.validator_for(self.schema)
+            self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
             self._properties = {
                 name: jsonschema_rs.validator_for(_with_defs(schema, part))
                 for name, part in schema.get("properties", {}).items()
@@ -123,25 +169,52 @@ class SchemaInput:
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
         self._required = frozenset(schema.get("required", ()))
+        self._defaults = {
+            name: part["default"]
+            for name, part in schema.get("properties", {}).items()
+            if isinstance(part, dict) and "default" in part and name not in self._required
+        }
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments that the schema admits, or `Refusal` naming every wrong field."""
         arguments = msgspec.json.decode(arguments_bytes(raw))
-        dropped = tuple(name for name, value in arguments.items() if value is None and self._means_absent(name))
+        dropped = [name for name, value in arguments.items() if value is None and self._means_absent(name)]
         for name in dropped:
             del arguments[name]
+        filled = {name: value for name, value in self._defaults.items() if name not in arguments}
+        rewrites = [Rewrite(name, None, "(left out)", "contract") for name in dropped if name not in filled]
+        rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
+        arguments |= filled
         problems = tuple(
             f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
             for error in self._validator.iter_errors(arguments)
         )
         if problems:
             raise Refusal(*problems)
-        rewrites = tuple(Rewrite(field=n, before=None, after="(left out)", rule="contract") for n in dropped)
-        return Parsed(arguments, arguments, rewrites)
+        return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
 
     def _means_absent(self, name: str) -> bool:
         part = self._properties.get(name)
         return part is not None and name not in self._required and not part.is_valid(None)
+
+
+_COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
+
+
+def _closed(part: Json, *, top: bool = False) -> Json:
+    """The schema with every plain object closed to properties it does not name."""
+    if not isinstance(part, dict):
+        return part
+    made = dict(part)
+    for key in ("properties", "$defs", "definitions"):
+        if isinstance(part.get(key), dict):
+            made[key] = {name: _closed(inner) for name, inner in part[key].items()}
+    if isinstance(part.get("items"), dict):
+        made["items"] = _closed(part["items"])
+    plain = "properties" in part and not any(key in part for key in _COMPOSED)
+    if "additionalProperties" not in part and (top or plain):
+        made["additionalProperties"] = False
+    return made
 
 
 def _with_defs(schema: dict[str, Json], part: Json) -> Json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -96,13 +96,15 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     """Read what a tool returned; never raises for what a tool may get wrong."""
     result = raw if type(raw) is Result else None
     value = raw if result is None else result.value
+    if result is not None:
+        wrong = _wrong(result)
+        if wrong is not None:
+            return _failed("bad_result", f"the tool returned a malformed result: {wrong}", None)
     try:
         if (result is not None and result.no_data) or (_is_empty(value) and not nothing_is_ok):
             return _nothing(result or Result())
         plain, text = output.read(value)
         failure = _in_band_failure(plain)
-        if failure is None and result is not None and result.metadata:
-            canonical(result.metadata)
     except Refusal as refusal:
         failure = _in_band_failure(value)
         if failure is None:
@@ -112,12 +114,12 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     if len(text) > max_bytes:
         return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
     if result is None:
-        return Reading(Status.OK, plain, text, _summary(plain, text))
+        return Reading(Status.OK, plain, text, summarise(plain, text))
     return Reading(
         status=Status.OK,
         value=plain,
         text=text,
-        summary=result.summary or _summary(plain, text),
+        summary=result.summary or summarise(plain, text),
         snippets=tuple(result.snippets),
         metadata=result.metadata,
         confidence=result.confidence,
@@ -126,8 +128,39 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     )
 
 
+class _Said(msgspec.Struct):
+    """The types of everything in a Result beside its value."""
+
+    summary: str
+    snippets: tuple[str, ...]
+    metadata: dict[str, Any]
+    confidence: float | None
+    sources: tuple[str, ...]
+    cost_usd: float | None
+    no_data: bool
+
+
+def _wrong(result: Result[Any]) -> str | None:
+    """What is not as the result contract says, or None."""
+    said = {name: getattr(result, name) for name in _Said.__struct_fields__}
+    try:
+        checked = msgspec.convert(said, _Said)
+        canonical([checked.summary, checked.snippets, checked.metadata, checked.sources])
+    except (msgspec.ValidationError, Refusal) as error:
+        return str(error)
+    if checked.cost_usd is not None and not 0 <= checked.cost_usd < inf:
+        return "cost_usd must be a finite number of zero or more"
+    if checked.confidence is not None and not isfinite(checked.confidence):
+        return "confidence must be a finite number"
+    return None
+
+
+def clean(text: str, most: int = 2000) -> str:
+    """Text that can be written down: no lone surrogates, not endless."""
+    return text[:most].encode("utf-8", "replace").decode()
+
+
 def _nothing(result: Result[Any]) -> Reading:
-    canonical(result.metadata)
     return Reading(
         status=Status.NO_DATA,
         summary=result.summary or "nothing found",
@@ -139,6 +172,7 @@ def _nothing(result: Result[Any]) -> Reading:
 
 
 def _failed(error: str, message: str, result: Result[Any] | None) -> Reading:
+    message = clean(message)
     problem = Problem(error=error, message=message)
     return Reading(status=Status.FAILED, summary=message, problem=problem, cost_micros=_micros(result))
 
@@ -180,7 +214,8 @@ def _micros(result: Result[Any] | None) -> int | None:
     return None if result is None or result.cost_usd is None else round(result.cost_usd * 1_000_000)
 
 
-def _summary(value: Json, text: bytes) -> str:
+def summarise(value: Json, text: bytes) -> str:
+    """One line that shows the value, or its beginning."""
     if isinstance(value, str):
         line = " ".join(value[: _SUMMARY_CHARS * 4].split())
         return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Receipt
+from interlock.ports import Batch, Landed, Receipt
 
 _MOST = 512
 
@@ -35,6 +36,7 @@ class GroupWriter:
         self._land = land
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="interlock-writer", daemon=True)
         self._thread.start()
@@ -42,6 +44,8 @@ class GroupWriter:
     async def commit(self, batch: Batch) -> Receipt:
         """Wait until the batch is durable or refused."""
         waiting = _Waiting(batch, asyncio.get_running_loop())
+        if os.getpid() != self._process:
+            raise StoreError("the store was opened before this process was forked; open the runtime in the child")
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
@@ -50,7 +54,9 @@ class GroupWriter:
             await waiting.future
         except asyncio.CancelledError:
             await self._until_landed(waiting)
-            raise
+            if waiting.answer is None or isinstance(waiting.answer, StoreError):
+                raise
+            raise Landed(waiting.answer) from None
         if isinstance(waiting.answer, StoreError):
             raise waiting.answer
         assert waiting.answer is not None

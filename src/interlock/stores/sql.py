@@ -53,6 +53,7 @@ class SqlStore:
             connection.close()
             raise
         self._write = connection
+        self._committing = False
         self._read: Connection | None = None
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
         self._writer = GroupWriter(self._land)
@@ -86,7 +87,9 @@ class SqlStore:
     async def payload(self, record: int) -> bytes | None:
         """The full arguments and result of a record that holds less."""
         row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)))
-        return None if row is None else bytes(row[0])
+        if row is None:
+            return None
+        return row[0].encode() if isinstance(row[0], str) else bytes(row[0])  # a text was put there by somebody else
 
     async def heads(self) -> tuple[Head, ...]:
         """Where every lane ends."""
@@ -121,12 +124,16 @@ class SqlStore:
 
     async def _on_reader(self, ask: Callable[[Connection], T]) -> T:
         def work() -> T:
-            try:
-                if self._read is None:
-                    self._read = self._dialect.connect()
-                return ask(self._read)
-            except self._dialect.errors as error:
-                raise self._dialect.explain(error) from None
+            for last in (False, True):
+                try:
+                    if self._read is None:
+                        self._read = self._dialect.connect()
+                    return ask(self._read)
+                except self._dialect.errors as error:
+                    if last or not _is_broken(self._read):
+                        raise self._dialect.explain(error) from None
+                    self._read = None
+            raise AssertionError("unreachable")
 
         try:
             return await asyncio.get_running_loop().run_in_executor(self._reads, work)
@@ -134,38 +141,53 @@ class SqlStore:
             raise StoreError("the store is closed") from None
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
-        """One transaction for all; if a statement fails, one for each, so that only the guilty one fails."""
+        """One transaction for all; if it fails before its commit, one for each, so that only the guilty one fails."""
         for attempt in range(_TRIES):
             try:
                 return list(self._transact(batches))
             except self._dialect.errors as error:
-                self._roll_back()
+                committing, broken = self._committing, self._roll_back()
                 if self._dialect.is_conflict(error) and attempt + 1 < _TRIES:
                     continue
+                if committing and broken:
+                    return [
+                        StoreError("the connection broke during the commit: it is not known whether it landed")
+                    ] * len(batches)
+                if broken and attempt == 0:
+                    continue  # nothing was sent to be committed, so the group may be tried on a new connection
                 known = self._dialect.explain(error)
-                if len(batches) == 1 or type(known) is not StoreError:
+                if type(known) is not StoreError:
                     return [known] * len(batches)
-                return [answer for batch in batches for answer in self._land([batch])]
+                failure = known
             except Exception as error:  # noqa: BLE001 - the writer thread must answer whatever happens
                 self._roll_back()
-                return [StoreError(f"the batch could not be written: {error!r}")] * len(batches)
-        raise AssertionError("unreachable")
+                failure = (
+                    error
+                    if isinstance(error, StoreError)
+                    else StoreError(f"the batch could not be written ({type(error).__name__})")
+                )
+            if len(batches) == 1:
+                return [failure]
+            return [answer for batch in batches for answer in self._land([batch])]
+        return [StoreError("other writers kept winning; try again")] * len(batches)
 
-    def _roll_back(self) -> None:
+    def _roll_back(self) -> bool:
+        """Leave the transaction; whether the connection was broken (and has been made anew, if that is possible)."""
         try:
             self._write.run("ROLLBACK")
         except self._dialect.errors:
-            self._reconnect_if_broken()
-
-    def _reconnect_if_broken(self) -> None:
-        if getattr(self._write.raw, "closed", False):
-            try:
-                self._write = self._dialect.connect()
-            except StoreError:
-                return  # still away; the next batch will say so
+            pass  # there was none, or the connection is gone
+        if not _is_broken(self._write):
+            return False
+        try:
+            self._write = self._dialect.connect()
+        except StoreError:
+            pass  # still away; the next batch will say so
+        return True
 
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
         connection = self._write
+        self._committing = False
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = Changes()
@@ -183,6 +205,7 @@ class SqlStore:
         _save(connection, state, changes)
         ids = self._chain(connection, appends) if appends else []
         self._at("store.commit")
+        self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
         return [
@@ -209,6 +232,10 @@ class SqlStore:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
         connection.run(sql.MOVE_LANE, (chain.id, chain.count, chain.hash, chain.lane))
         return ids
+
+
+def _is_broken(connection: Connection | None) -> bool:
+    return connection is not None and bool(getattr(connection.raw, "closed", False))
 
 
 def _migrate(connection: Connection, dialect: Dialect) -> Identity:

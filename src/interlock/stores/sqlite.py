@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 from urllib.parse import parse_qs, quote
 
@@ -36,12 +37,24 @@ class SqliteDialect:
         except sqlite3.Error as error:
             raise self.explain(error) from None
         try:
-            raw.execute("PRAGMA journal_mode = WAL")
+            self._switch_to_wal(raw)
             raw.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
             raw.close()
             raise self.explain(error) from None
         return Connection(raw, self)
+
+    def _switch_to_wal(self, raw: sqlite3.Connection) -> None:
+        """SQLite does not wait for others while it switches, so we do."""
+        patience = time.monotonic() + self._busy_s
+        while True:
+            try:
+                raw.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > patience:
+                    raise
+            time.sleep(0.01)
 
     def spell(self, statement: str) -> str:
         """SQLite's spelling."""

@@ -136,8 +136,10 @@ class State:
                 if self._changes is not None:
                     self._changes.held[transition.call, transition.scope] = transition
             elif kind is Take:
-                tokens = _refilled(self.buckets.get(transition.bucket), transition, batch.now_us)
-                self.buckets[transition.bucket] = (tokens - 1.0, batch.now_us)
+                held = self.buckets.get(transition.bucket)
+                tokens = _refilled(held, transition, batch.now_us)
+                at_us = batch.now_us if held is None else max(held[1], batch.now_us)
+                self.buckets[transition.bucket] = (tokens - 1.0, at_us)
                 if self._changes is not None:
                     self._changes.buckets.add(transition.bucket)
             elif kind is Seal:
