@@ -19,6 +19,9 @@ from typing import Any
 from interlock.audit import verify
 from interlock.ports import Append, Batch
 from interlock.stores import open_store
+from interlock.stores.dialect import fill
+from interlock.stores.state import Chain
+from interlock.stores.statements import APPEND, MIGRATIONS
 from interlock.values import Attempt, Content, Decision, Effect, Record, Verdict
 
 CALLERS = 64
@@ -61,11 +64,15 @@ async def _our_appends(folder: Path) -> float:
 
 
 async def _bare_appends(folder: Path) -> float:
-    """The same rows through the least that group commit can be: a queue, a thread, executemany, COMMIT."""
+    """The same rows into the same table through the least that group commit can be: queue, thread, executemany, COMMIT.
+
+    The rows are ready: no batches, no encoding, no chain, no locks, nothing loaded or checked.
+    """
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("CREATE TABLE rows (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
+    for statement in MIGRATIONS[0]:
+        connection.execute(fill(statement, {"id": "INTEGER", "blob": "BLOB", "real": "REAL"}))
     loop = asyncio.get_running_loop()
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -78,10 +85,10 @@ async def _bare_appends(folder: Path) -> float:
             group = [waiting.get()]
             while not waiting.empty():
                 group.append(waiting.get())
-            rows = [(item[0],) for item in group if item is not None]
+            rows = [item[0] for item in group if item is not None]
             if rows:
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany("INSERT INTO rows (body) VALUES (?)", rows)
+                connection.executemany(APPEND, rows)
                 connection.execute("COMMIT")
                 loop.call_soon_threadsafe(resolve, [item[1] for item in group if item is not None])
             if None in group:
@@ -89,12 +96,13 @@ async def _bare_appends(folder: Path) -> float:
 
     thread = threading.Thread(target=work)
     thread.start()
-    body = "x" * 700
+    chain = Chain(0, 0, 0, "0" * 64)
+    ready = iter([chain.extend(record(n), n + 1) for n in range(CALLERS * APPENDS_EACH)])
 
     async def caller() -> None:
         for _ in range(APPENDS_EACH):
             future: asyncio.Future[None] = loop.create_future()
-            waiting.put((body, future))
+            waiting.put((next(ready), future))
             await future
 
     started = time.perf_counter()

@@ -20,13 +20,13 @@ Answer = Receipt | StoreError
 class _Waiting:
     """A batch, and the future its caller waits on; touched only on the caller's loop once it is queued."""
 
-    __slots__ = ("answer", "batch", "future", "loop")
+    __slots__ = ("batch", "future", "late", "loop")
 
     def __init__(self, batch: Batch, loop: asyncio.AbstractEventLoop) -> None:
         self.batch = batch
         self.loop = loop
         self.future: asyncio.Future[Any] = loop.create_future()
-        self.answer: Answer | None = None
+        self.late: Answer | None = None
 
 
 class GroupWriter:
@@ -51,26 +51,27 @@ class GroupWriter:
                 raise StoreError("the store is closed")
             self._queue.put(waiting)
         try:
-            await waiting.future
+            answer: Answer = await waiting.future
         except asyncio.CancelledError:
-            await self._until_landed(waiting)
-            if waiting.answer is None or isinstance(waiting.answer, StoreError):
+            answer = await self._until_landed(waiting)
+            if isinstance(answer, StoreError):
                 raise
-            raise Landed(waiting.answer) from None
-        if isinstance(waiting.answer, StoreError):
-            raise waiting.answer
-        assert waiting.answer is not None
-        return waiting.answer
+            raise Landed(answer) from None
+        if isinstance(answer, StoreError):
+            raise answer
+        return answer
 
     @staticmethod
-    async def _until_landed(waiting: _Waiting) -> None:
+    async def _until_landed(waiting: _Waiting) -> Answer:
         """What was accepted will land: whoever is cancelled learns of it only after it has."""
-        while waiting.answer is None:
+        while waiting.late is None:
             waiting.future = waiting.loop.create_future()
             try:
-                await waiting.future
+                answer: Answer = await waiting.future
             except asyncio.CancelledError:
                 continue
+            return answer
+        return waiting.late
 
     def close(self) -> None:
         """Land what was accepted, then end the thread."""
@@ -117,6 +118,7 @@ def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
 
 def _resolve(pairs: list[tuple[_Waiting, Answer]]) -> None:
     for waiting, answer in pairs:
-        waiting.answer = answer
-        if not waiting.future.done():
-            waiting.future.set_result(None)
+        if waiting.future.done():  # cancelled, and its task has not run yet
+            waiting.late = answer
+        else:
+            waiting.future.set_result(answer)

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
@@ -192,25 +193,24 @@ class SqlStore:
         self._at("store.begun")
         changes = Changes()
         state = _load(connection, State(changes), batches)
-        receipts: list[Receipt] = []
+        refusals: list[Refused | None] = []
         appends: list[Append] = []
+        counts: list[int] = []
         for batch in batches:
             refused = state.refusal(batch)
-            if refused is not None:
-                receipts.append(refused)
-                continue
-            added = state.apply(batch)
-            receipts.append(Committed(ids=tuple(range(len(appends), len(appends) + len(added)))))
-            appends.extend(added)
+            added = [] if refused is not None else state.apply(batch)
+            refusals.append(refused)
+            appends += added
+            counts.append(len(added))
         _save(connection, state, changes)
-        ids = self._chain(connection, appends) if appends else []
+        ids = iter(self._chain(connection, appends) if appends else ())
         self._at("store.commit")
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
         return [
-            receipt if isinstance(receipt, Refused) else Committed(ids=tuple(ids[place] for place in receipt.ids))
-            for receipt in receipts
+            Committed(tuple(islice(ids, count))) if refused is None else refused
+            for refused, count in zip(refusals, counts, strict=True)
         ]
 
     def _at(self, point: str) -> None:
@@ -226,7 +226,11 @@ class SqlStore:
         chain = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
         ids = self._dialect.next_ids(connection, chain.id, len(appends))
         rows = [chain.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
-        connection.run_many(sql.APPEND, rows)
+        whole = len(rows) - len(rows) % sql.TOGETHER
+        for start in range(0, whole, sql.TOGETHER):  # one statement for many rows: one step through the database
+            connection.run(sql.APPEND_TOGETHER, [item for row in rows[start : start + sql.TOGETHER] for item in row])
+        if whole < len(rows):
+            connection.run_many(sql.APPEND, rows[whole:])
         payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
         if payloads:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
@@ -328,12 +332,18 @@ def _save(connection: Connection, state: State, changes: Changes) -> None:
 def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
     filters = [
         item
-        for value in (query.lane, query.actor, query.tool, query.status, query.since_us, query.before_us)
+        for value in (
+            query.lane,
+            query.call,
+            query.actor,
+            query.tool,
+            query.status,
+            query.since_us,
+            query.before_us,
+        )
         for item in (value, value)
     ]
     newest = query.newest is not None
-    if query.call is not None:
-        return sql.NEWEST_CALL if newest else sql.SCAN_CALL, (query.call, last, until, *filters, size)
     if query.turn is not None:
         return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (query.turn, last, until, *filters, size)
     if newest:

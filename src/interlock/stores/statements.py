@@ -11,7 +11,6 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE records (id {id} PRIMARY KEY, lane INTEGER NOT NULL, hash TEXT NOT NULL, at_us BIGINT NOT NULL,"
         " kind TEXT NOT NULL, call TEXT NOT NULL, turn TEXT, actor TEXT NOT NULL, tool TEXT NOT NULL,"
         " status TEXT NOT NULL, body TEXT NOT NULL)",
-        "CREATE INDEX records_by_call ON records (call)",
         "CREATE INDEX records_by_turn ON records (turn) WHERE turn IS NOT NULL",
         "CREATE TABLE payloads (record {id} PRIMARY KEY, body {blob} NOT NULL)",
         "CREATE TABLE lanes (lane INTEGER PRIMARY KEY, id BIGINT NOT NULL, count BIGINT NOT NULL, hash TEXT NOT NULL)",
@@ -42,21 +41,22 @@ APPEND = (
     "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+TOGETHER = 16
+APPEND_TOGETHER = APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (TOGETHER - 1)
 ADD_PAYLOAD = "INSERT INTO payloads (record, body) VALUES (?, ?)"
 READ_PAYLOAD = "SELECT body FROM payloads WHERE record = ?"
 
 _COLUMNS = "SELECT id, lane, hash, at_us, kind, call, turn, actor, tool, status, body FROM records"
 _FILTERS = (
-    " AND (CAST(? AS INTEGER) IS NULL OR lane = ?) AND (CAST(? AS TEXT) IS NULL OR actor = ?)"
-    " AND (CAST(? AS TEXT) IS NULL OR tool = ?) AND (CAST(? AS TEXT) IS NULL OR status = ?)"
-    " AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?) AND (CAST(? AS BIGINT) IS NULL OR at_us < ?)"
+    " AND (CAST(? AS INTEGER) IS NULL OR lane = ?) AND (CAST(? AS TEXT) IS NULL OR call = ?)"
+    " AND (CAST(? AS TEXT) IS NULL OR actor = ?) AND (CAST(? AS TEXT) IS NULL OR tool = ?)"
+    " AND (CAST(? AS TEXT) IS NULL OR status = ?) AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?)"
+    " AND (CAST(? AS BIGINT) IS NULL OR at_us < ?)"
 )
 SCAN_ALL = _COLUMNS + " WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
 SCAN = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
-SCAN_CALL = _COLUMNS + " WHERE call = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
 SCAN_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
 NEWEST = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
-NEWEST_CALL = _COLUMNS + " WHERE call = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
 NEWEST_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"
 
 OPEN_ACCOUNT = "INSERT INTO accounts (scope) VALUES (?) ON CONFLICT (scope) DO NOTHING"
