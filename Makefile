@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format lint types architecture coverage bench torture clean constraints
+.PHONY: help demo test check format lint types architecture bench bench-cel torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -43,6 +43,11 @@ torture: $(STAMP) ## the longer proofs: every property with 2,000 examples inste
 
 bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
 	@sh benchmarks/run.sh
+
+bench-cel:       ## two CEL libraries side by side: the table of docs/design/cel.md
+	@test -x .bench/bin/python || $(PYTHON) -m venv .bench
+	@.bench/bin/python -m pip install --quiet --disable-pip-version-check -e . common-expression-language==0.10.0
+	@.bench/bin/python benchmarks/cel_libraries.py
 
 constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt

@@ -161,12 +161,14 @@ def verification() -> dict[str, float]:
 
 def import_ms() -> dict[str, float]:
     """Milliseconds of `import interlock` over an interpreter that imports nothing; and what it drags in."""
-    code = "import sys, time; t = time.perf_counter(); import interlock; print((time.perf_counter() - t) * 1e3)"
-    found = []
-    for _ in range(11):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        found.append(float(done.stdout))
-    return {"median_ms": median(found[1:])}
+    found: dict[str, float] = {}
+    for name, what in (("package", "import interlock"), ("all", "from interlock import Runtime, tool")):
+        code = f"import sys, time; t = time.perf_counter(); {what}; print((time.perf_counter() - t) * 1e3)"
+        runs = [
+            subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(11)
+        ]
+        found[name] = median(float(run.stdout) for run in runs[1:])
+    return found
 
 
 def model_sdks() -> list[str]:

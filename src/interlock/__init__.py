@@ -1,5 +1,6 @@
 """Interlock: every tool call of an agent takes one governed path, and leaves a record that can be proved."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from interlock.errors import (
@@ -12,11 +13,11 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
-from interlock.schema import Limits, RetryRule, Tool, tool
 from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust
 
 if TYPE_CHECKING:
     from interlock.runtime import Runtime
+    from interlock.schema import Limits, RetryRule, Tool, tool
 
 __all__ = [
     "ConfigError",
@@ -43,11 +44,17 @@ __all__ = [
 
 __version__ = "0.1.0"
 
+_ON_FIRST_USE = {
+    "Limits": "interlock.schema",
+    "RetryRule": "interlock.schema",
+    "Runtime": "interlock.runtime",
+    "Tool": "interlock.schema",
+    "tool": "interlock.schema",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """`Runtime` on first use: a module that only declares tools does not load engine, policy language and stores."""
-    if name == "Runtime":
-        from interlock.runtime import Runtime
-
-        return Runtime
+    """Load what is heavy on first use: a module that only declares tools needs no engine, one that raises no Pydantic."""
+    if name in _ON_FIRST_USE:
+        return getattr(import_module(_ON_FIRST_USE[name]), name)
     raise AttributeError(f"module 'interlock' has no attribute {name!r}")
