@@ -71,7 +71,7 @@ class SystemClock:
 
 
 class SystemIds:
-    """Ids of 32 hex digits: when this process began, 56 bits of its own, and a counter: they sort within a process."""
+    """Ids: when this process began and 56 random bits (25 hex digits), a dot, and a counter."""
 
     def __init__(self) -> None:
         self._fresh()
@@ -80,11 +80,11 @@ class SystemIds:
     def _fresh(self) -> None:
         self._random = random.Random(os.urandom(16))
         self._next = itertools.count(1).__next__
-        self._own = f"{time.time_ns() >> 20:011x}{self._random.getrandbits(56):014x}"
+        self._own = f"{time.time_ns() >> 20:011x}{self._random.getrandbits(56):014x}."
 
     def new(self) -> str:
         """A new id."""
-        return f"{self._own}{self._next():07x}"
+        return f"{self._own}{self._next()}"
 
     def uniform(self, high: float) -> float:
         """A random number in [0, high)."""

@@ -39,13 +39,13 @@ async def perform(world: World, prepared: Prepared) -> Ended:
         return work.end(_interrupted(interrupt), interrupt)
     finally:
         if work.give_place_back is not None:
-            work.threads.when_idle(work.give_place_back)
+            work.leave()
 
 
 class _Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    __slots__ = ("_attempts", "_calls", "_desk", "_end", "_held", "_prepared", "_world", "give_place_back", "threads",
+    __slots__ = ("_attempts", "_calls", "_desk", "_end", "_held", "_prepared", "_world", "_threads", "give_place_back",
                  "tool")  # fmt: skip
 
     def __init__(self, world: World, prepared: Prepared) -> None:
@@ -57,7 +57,7 @@ class _Work:
         self._calls = 0
         self.tool = self._desk.tool
         self._end = prepared.admitted.started.clock + self.tool.deadline_s
-        self.threads = Threads(world.threads)
+        self._threads: Threads | None = None
         self.give_place_back: Callable[[], None] | None = None
 
     async def take_place(self, taking: Any) -> None:
@@ -67,6 +67,14 @@ class _Work:
             self.give_place_back = await self._world.deadlines.within(left_s, taking)
         except Expired:
             return
+
+    def leave(self) -> None:
+        """Give the place back, as soon as no thread of this call runs any more."""
+        assert self.give_place_back is not None
+        if self._threads is None:
+            self.give_place_back()
+        else:
+            self._threads.when_idle(self.give_place_back)
 
     async def begin(self) -> Reading | None:
         """The begin commit: reservations, tokens, and what the journal adds; None if it landed."""
@@ -140,7 +148,7 @@ class _Work:
         tool, parsed = self.tool, self._prepared.admitted.parsed
         context = self._context() if tool.wants_context else None
         try:
-            work = tool.body(parsed, context) if tool.is_async else self.threads.run(tool.body, parsed, context)
+            work = tool.body(parsed, context) if tool.is_async else self._in_thread(tool, context)
             try:
                 waiting = work.send(None)  # the first step: what never waits needs no timer
             except StopIteration as done:
@@ -159,6 +167,11 @@ class _Work:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
             return from_exception(error)
+
+    async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
+        if self._threads is None:
+            self._threads = Threads(self._world.threads)
+        return await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
 
     def _context(self) -> Context:
         call = self._prepared.admitted.facts.call

@@ -64,7 +64,14 @@ def _facts(tool: Tool) -> list[Variable]:
         _fact("on_behalf_of", text, lambda f: f.call.on_behalf_of or ""),
         _fact("tool", text, lambda f: f.call.tool, (tool.name,)),
         _fact("effect", text, lambda _f: tool.effect.value, (tool.effect.value,)),
-        _fact("mode", text, lambda f: f.call.mode.value, tuple(mode.value for mode in Mode)),
+        Variable(
+            name="mode",
+            check=text,
+            run=text,
+            read=lambda f: f.call.mode,
+            domain=tuple(mode.value for mode in Mode),
+            where="call.mode",
+        ),
         _fact("capabilities", _TEXTS, lambda f: sorted(f.grant.capabilities)),
         _fact("evidence", _TEXTS, lambda f: list(f.call.evidence)),
         Variable(

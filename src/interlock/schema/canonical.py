@@ -80,6 +80,18 @@ def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
     return text
 
 
+def plain_bytes(arguments: Json) -> bytes:
+    """Raw arguments for a flat contract without null, which refuses by itself what the walk would look for."""
+    if type(arguments) is dict:
+        try:
+            text = _encode(arguments)
+        except (TypeError, ValueError, RecursionError):
+            return canonical(arguments)
+        if len(text) <= MAX_BYTES:
+            return text
+    return arguments_bytes(arguments)
+
+
 def arguments_bytes(arguments: Json) -> bytes:
     """Raw arguments in canonical form; they must be a JSON object."""
     if type(arguments) is not dict:

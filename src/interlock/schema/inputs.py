@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from typing import Any, Protocol
 
 import msgspec
@@ -10,7 +12,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from interlock.errors import ContractError
-from interlock.schema.canonical import Refusal, arguments_bytes, canonical, did_you_mean
+from interlock.schema.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.values import Json, Rewrite
 
 
@@ -43,18 +45,21 @@ class ModelInput:
         self.model = model
         self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
         _refuse_two_faces(model, self.schema)
-        self._validate = model.__pydantic_validator__.validate_json
         self._dump = model.__pydantic_serializer__.to_python
         self._all = frozenset(self.schema.get("properties", {})) if ours and _is_transparent(model) else None
-        flat = {"strict": True}
-        self._options = (
-            flat if self._all is not None else {**flat, "extra": "forbid", "by_alias": True, "by_name": False}
-        )
+        validate = model.__pydantic_validator__.validate_json
+        if self._all is not None:  # our own flat model: strict and closed by its configuration
+            self._validate: Callable[[bytes], Any] = validate
+        else:
+            self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
+        # Where no field takes null, a NaN (which is written as null) is refused by validation itself.
+        nulls = self._all is None or any("anyOf" in part for part in self.schema.get("properties", {}).values())
+        self._text = arguments_bytes if nulls else plain_bytes
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
         try:
-            bound = self._validate(arguments_bytes(raw), **self._options)
+            bound = self._validate(self._text(raw))
         except ValidationError as error:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
         if self._all is not None and len(raw) == len(self._all):
