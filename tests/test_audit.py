@@ -443,3 +443,41 @@ def test_any_text_hashes_the_same_with_the_standard_library(texts: list[str]) ->
     """The columns are spelled by one encoder here and by json.dumps in the stand-alone verifier."""
     spelled = json.dumps(texts, ensure_ascii=False, separators=(",", ":")).encode()
     assert msgspec.json.encode(texts) == spelled
+
+
+fields = ["id", "lane", "hash", "at_us", "kind", "call", "turn", "actor", "tool", "status", "body"]
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=2, max_size=8), st.data())
+def test_any_change_to_any_field_of_any_record_is_found(actors: list[str], data: st.DataObject) -> None:
+    """A ledger of arbitrary texts is intact; with one field of one record changed it is not."""
+    store = MemoryStore()
+    asyncio.run(_fill(store, actors))
+    assert asyncio.run(verify(store)).intact
+    place = data.draw(st.integers(0, len(actors) - 1))
+    name = data.draw(st.sampled_from(fields))
+    before = getattr(store._records[place], name)
+    after = data.draw(
+        (st.integers(1, 99) if isinstance(before, int) else st.text(st.characters(exclude_categories=["Cs"]))).filter(
+            lambda value: value != before
+        )
+    )
+    store._records[place] = msgspec.structs.replace(store._records[place], **{name: after})
+    assert not asyncio.run(verify(store)).intact
+
+
+@given(st.lists(st.text(max_size=3), min_size=3, max_size=8), st.data())
+def test_any_removal_or_exchange_of_records_is_found(actors: list[str], data: st.DataObject) -> None:
+    store = MemoryStore()
+    asyncio.run(_fill(store, [f"{n}{actor}" for n, actor in enumerate(actors)]))
+    one, other = data.draw(st.lists(st.integers(0, len(actors) - 1), min_size=2, max_size=2, unique=True))
+    if data.draw(st.booleans()):
+        del store._records[one]
+    else:
+        store._records[one], store._records[other] = store._records[other], store._records[one]
+    assert not asyncio.run(verify(store)).intact
+
+
+async def _fill(store: MemoryStore, actors: list[str]) -> None:
+    for n, actor in enumerate(actors):
+        await store.commit(batch(entry(n, actor=actor.encode("utf-8", "replace").decode())))

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from typing import Any
 
 import httpx
 import pytest
 
-from interlock import Status, tool
+from interlock import ConfigError, Status, tool
 from interlock.egress import Egress, raise_for_status
 from interlock.errors import (
     Conflict,
@@ -188,3 +189,50 @@ async def test_a_governed_tool_that_is_led_inside_ends_as_failed_forbidden(site:
     assert fine.value == "hello"
     assert (led.status, led.problem.error) == (Status.FAILED, "forbidden")  # type: ignore[union-attr]
     assert (denied.status, denied.verdict.rule) == (Status.DENIED, "public-url:url:private")  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("option", ["proxy", "mounts", "transport", "trust_env"])
+def test_options_that_would_go_around_the_check_are_refused(option: str) -> None:
+    with pytest.raises(ConfigError, match="would go around the check"):
+        Egress().client(**{option: None})
+
+
+async def test_options_of_the_transport_reach_it(site: Site) -> None:
+    async with names(example_org=["127.0.0.1"]).client(verify=False, timeout=5) as client:
+        assert (await client.get(f"http://example.org:{site.port}/a")).text == "hello"
+
+
+async def test_connections_are_kept_by_host_name_not_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two names on one address must not share a connection: the certificate was checked for one of them."""
+    monkeypatch.setattr("interlock.egress._MOST_HOSTS", 2)
+    egress = names(a_org=["127.0.0.1"], b_org=["127.0.0.1"], c_org=["127.0.0.1"])
+    async with egress.client() as client:
+        transport: Any = client._transport
+        for host in ("a.org", "b.org", "a.org", "c.org"):
+            assert (await client.get(f"http://{host}:{site.port}/")).text == "hello"
+        assert list(transport._inner) == ["a.org", "c.org"]
+        assert len(set(map(id, transport._inner.values()))) == 2
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://faß.de/",
+        "https://fass.de\u200d/",
+        "https://[fec0::1]/",
+        "https://[3fff::1]/",
+        "https://[64:ff9b:1:a9fe:a9:fe00:808:808]/",
+        "https://127.0.0.1。/",
+        "https://localhost｡/",
+    ],
+)
+async def test_hosts_with_two_readings_and_odd_ranges_are_refused(url: str) -> None:
+    with pytest.raises((Forbidden, Unavailable)):
+        await Egress().check(url, 443)
+    assert not decided_public(url)
+
+
+def decided_public(url: str) -> bool:
+    from interlock.policy.functions import _public_url
+
+    return _public_url(url)

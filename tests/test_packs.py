@@ -235,7 +235,9 @@ def test_a_list_that_can_change_is_read_again_after_its_time_and_a_failing_one_d
     ("to", "allowed"),
     [(["ann@usda.gov"], True), (["Ann <ann@USDA.gov>", "bob@partner.org"], True), (["ann@usda.gov", "eve@evil.org"], False),
      ([], False), (["ann@usda.gov, eve@evil.org"], False), (["ann@usda.gov\nBcc: eve@evil.org"], False), (["usda.gov"], False),
-     (["eve@evil.org@usda.gov"], False), (["carl@partner.org"], False), (["ann@notusda.gov"], False)],
+     (["eve@evil.org@usda.gov"], False), (["x@usda.gov <y@evil.org>"], False), (["<x@usda.gov> <y@evil.org>"], False),
+     (["x@usda.gov>y@evil.org"], False), (["<@evil.org:x@usda.gov>"], False), (["y%evil.org@usda.gov"], False),
+     (["-oQ/tmp@usda.gov"], False), (["carl@partner.org"], False), (["ann@notusda.gov"], False)],
 )  # fmt: skip
 def test_recipients_are_in_allowed_domains_or_named(to: list[str], allowed: bool) -> None:
     use = 'pack = "recipients"\nfield = "to"\ndomains = ["usda.gov"]\naddresses = ["bob@partner.org"]'

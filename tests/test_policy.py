@@ -477,3 +477,10 @@ def test_the_combinator_is_the_strongest_matching_rule(
         expected = min(matching, key=PRECEDENCE.index, default=Decision.DENY)
     assert found.decision is expected
     assert verdict("".join(reversed(parts)), facts({"trail": "a", "depth": depth})).decision is expected
+
+
+def test_attributes_and_arguments_are_read_together() -> None:
+    when = "args.trail == 'a' && args.depth == 1 && args.wide == false && actor == 'ann' && principal == 'p' && mode == 'apply' && turn.calls == 0"
+    assert verdict(rule("allow", when)).decision is Decision.ALLOW
+    assert verdict(rule("allow", when), facts(actor="bob")).decision is Decision.DENY
+    assert verdict(rule("allow", when), facts({"trail": "b"})).decision is Decision.DENY

@@ -54,7 +54,7 @@ _ON_FIRST_USE = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is heavy on first use: a module that only declares tools needs no engine, and one that raises nothing."""
+    """Load what is heavy on first use: a module that only declares tools needs no engine, policy language or stores."""
     if name in _ON_FIRST_USE:
         return getattr(import_module(_ON_FIRST_USE[name]), name)
     raise AttributeError(f"module 'interlock' has no attribute {name!r}")

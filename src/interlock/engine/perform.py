@@ -45,8 +45,18 @@ async def perform(world: World, prepared: Prepared) -> Ended:
 class _Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    __slots__ = ("_attempts", "_calls", "_desk", "_end", "_held", "_prepared", "_world", "_threads", "give_place_back",
-                 "tool")  # fmt: skip
+    __slots__ = (
+        "_attempts",
+        "_calls",
+        "_desk",
+        "_end",
+        "_held",
+        "_prepared",
+        "_threads",
+        "_world",
+        "give_place_back",
+        "tool",
+    )  # fmt: skip
 
     def __init__(self, world: World, prepared: Prepared) -> None:
         self._world = world

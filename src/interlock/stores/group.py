@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Landed, Receipt
+from interlock.ports import Batch, Committed, Landed, Receipt
 
 _MOST = 512
 
@@ -57,6 +57,8 @@ class GroupWriter:
             if isinstance(answer, StoreError):
                 raise
             raise Landed(answer) from None
+        if type(answer) is Committed:
+            return answer
         if isinstance(answer, StoreError):
             raise answer
         return answer
@@ -106,10 +108,9 @@ class GroupWriter:
 
 def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
     """One call into each loop for everything it waits for."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Waiting, Answer]]] = {}
-    for pair in zip(group, answers, strict=True):
-        by_loop.setdefault(pair[0].loop, []).append(pair)
-    for loop, pairs in by_loop.items():
+    everybody = list(zip(group, answers, strict=True))
+    for loop in {waiting.loop for waiting in group}:
+        pairs = [pair for pair in everybody if pair[0].loop is loop]
         try:
             loop.call_soon_threadsafe(_resolve, pairs)
         except RuntimeError:  # the loop ended while we committed; what it asked for is durable all the same

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
@@ -64,9 +64,9 @@ class SqlStore:
         """Which ledger this is."""
         return self._identity
 
-    async def commit(self, batch: Batch) -> Receipt:
+    def commit(self, batch: Batch) -> Coroutine[Any, Any, Receipt]:
         """Land a batch whole and durably, or say why not."""
-        return await self._writer.commit(batch)
+        return self._writer.commit(batch)
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         """Stream records a page at a time, so that no long transaction is held."""
@@ -193,15 +193,18 @@ class SqlStore:
         self._at("store.begun")
         changes = Changes()
         state = _load(connection, State(changes), batches)
-        refusals: list[Refused | None] = []
+        landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
-        counts: list[int] = []
         for batch in batches:
+            transitions = batch.transitions
+            if len(transitions) == 1 and type(transitions[0]) is Append:  # most batches: nothing to check or change
+                appends.append(transitions[0])
+                landed.append(1)
+                continue
             refused = state.refusal(batch)
             added = [] if refused is not None else state.apply(batch)
-            refusals.append(refused)
             appends += added
-            counts.append(len(added))
+            landed.append(len(added) if refused is None else refused)
         _save(connection, state, changes)
         ids = iter(self._chain(connection, appends) if appends else ())
         self._at("store.commit")
@@ -209,8 +212,8 @@ class SqlStore:
         connection.run("COMMIT")
         self._at("store.committed")
         return [
-            Committed(tuple(islice(ids, count))) if refused is None else refused
-            for refused, count in zip(refusals, counts, strict=True)
+            item if isinstance(item, Refused) else Committed((next(ids),) if item == 1 else tuple(islice(ids, item)))
+            for item in landed
         ]
 
     def _at(self, point: str) -> None:
@@ -223,18 +226,18 @@ class SqlStore:
             row = connection.one(sql.LOCK_LANE, (os.getpid() % self._dialect.lanes,))
         if row is None:
             raise StoreError("the ledger has no lanes; the store is damaged")
-        chain = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
-        ids = self._dialect.next_ids(connection, chain.id, len(appends))
-        rows = [chain.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
-        whole = len(rows) - len(rows) % sql.TOGETHER
-        for start in range(0, whole, sql.TOGETHER):  # one statement for many rows: one step through the database
-            connection.run(sql.APPEND_TOGETHER, [item for row in rows[start : start + sql.TOGETHER] for item in row])
-        if whole < len(rows):
-            connection.run_many(sql.APPEND, rows[whole:])
+        lane = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
+        ids = self._dialect.next_ids(connection, lane.id, len(appends))
+        rows = [lane.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
+        start = 0
+        for count, statement in sql.APPEND_TOGETHER.items():  # many rows in a statement: one step through the database
+            while len(rows) - start >= count:
+                connection.run(statement, list(chain.from_iterable(rows[start : start + count])))
+                start += count
         payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
         if payloads:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
-        connection.run(sql.MOVE_LANE, (chain.id, chain.count, chain.hash, chain.lane))
+        connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
         return ids
 
 

@@ -41,8 +41,7 @@ APPEND = (
     "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
-TOGETHER = 16
-APPEND_TOGETHER = APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (TOGETHER - 1)
+APPEND_TOGETHER = {count: APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)}
 ADD_PAYLOAD = "INSERT INTO payloads (record, body) VALUES (?, ?)"
 READ_PAYLOAD = "SELECT body FROM payloads WHERE record = ?"
 
