@@ -11,7 +11,7 @@ import msgspec
 from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, shown, table
 from interlock.errors import ConfigError
 from interlock.policy import (
-    Facts,
+    Proposal,
     coverage,
     judged,
     load_cases,
@@ -21,7 +21,6 @@ from interlock.policy import (
     trace,
 )
 from interlock.schema import Refusal
-from interlock.values import Call, Mode, TurnView, Value
 
 
 def register(commands: Any, common: Any) -> None:
@@ -94,21 +93,10 @@ def _test(given: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-class _Proposed(Value, frozen=True):
-    tool: str
-    arguments: dict[str, Any] = {}
-    actor: str = "anyone"
-    principal: str = "anyone"
-    mode: Mode = Mode.APPLY
-    evidence: tuple[str, ...] = ()
-    confidence: float | None = None
-    turn: TurnView = TurnView()
-
-
 def _explain(given: argparse.Namespace) -> int:
     ruleset, tools = load_ruleset(settings_of(given))
     try:
-        proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=_Proposed)
+        proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=Proposal)
     except OSError as error:
         raise ConfigError(f"{given.call}: cannot be read: {error.strerror}") from None
     except msgspec.DecodeError as error:
@@ -125,12 +113,8 @@ def _explain(given: argparse.Namespace) -> int:
         else:
             out.print(f"{coloured('deny')} by contract: {shown(refusal)}")
         return 0
-    call = Call(call_id="explain", tool=tool.name, arguments=proposed.arguments, actor=proposed.actor,
-                principal=proposed.principal, mode=proposed.mode, evidence=proposed.evidence,
-                confidence=proposed.confidence)  # fmt: skip
-    grant = ruleset.grant(proposed.actor)
-    facts = Facts(call=call, arguments=parsed.arguments, grant=grant, turn=proposed.turn)
-    missing = missing_grant(tool, grant, proposed.mode)
+    facts = proposed.facts(parsed.arguments, ruleset)
+    missing = missing_grant(tool, facts.grant, proposed.mode)
     rules = ruleset.rules(tool.name)
     verdict, facts = judged(rules, tool, parsed, facts)
     if given.json:

@@ -1,6 +1,6 @@
 """Policy: rules in TOML, conditions in CEL, one pure decision."""
 
-from interlock.policy.cases import Case, CaseResult, load_cases, run_case
+from interlock.policy.cases import Case, CaseResult, Proposal, load_cases, run_case
 from interlock.policy.decide import ToolRules, Traced, decide, judged, missing_grant, trace
 from interlock.policy.lint import Coverage, coverage, never_decides
 from interlock.policy.lists import ListSource
@@ -16,6 +16,7 @@ __all__ = [
     "Facts",
     "ListSource",
     "Policy",
+    "Proposal",
     "Rule",
     "Ruleset",
     "ToolRules",

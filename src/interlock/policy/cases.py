@@ -17,12 +17,10 @@ from interlock.schema import Refusal, Tool
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
 
 
-class Case(Value, frozen=True):
-    """One call and what must be decided about it."""
+class Proposal(Value, frozen=True, kw_only=True):
+    """A call that somebody wants to know the verdict on, without making it."""
 
-    name: str
     tool: str
-    expect: str
     arguments: dict[str, Json] = {}
     actor: str = "anyone"
     principal: str = "anyone"
@@ -31,6 +29,27 @@ class Case(Value, frozen=True):
     confidence: float | None = None
     turn: TurnView = TurnView()
     plan: Plan | None = None
+
+    def facts(self, arguments: dict[str, Json], ruleset: Ruleset) -> Facts:
+        """The snapshot that rules would be asked about."""
+        call = Call(
+            call_id="proposal",
+            tool=self.tool,
+            arguments=self.arguments,
+            actor=self.actor,
+            principal=self.principal,
+            mode=self.mode,
+            evidence=self.evidence,
+            confidence=self.confidence,
+        )
+        return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan)
+
+
+class Case(Proposal, frozen=True, kw_only=True):
+    """One proposal and what must be decided about it."""
+
+    name: str
+    expect: str
     rule: str | None = None
     reason: str | None = None
     becomes: dict[str, Json] = {}
@@ -72,31 +91,12 @@ def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseRes
     except Refusal as refusal:
         return _result(case, "deny", "contract", {}, str(refusal))
     rules = ruleset.rules(tool.name)
-    facts = Facts(
-        call=_call(case),
-        arguments=parsed.arguments,
-        grant=ruleset.grant(case.actor),
-        turn=case.turn,
-        plan=case.plan,
-    )
+    facts = case.facts(parsed.arguments, ruleset)
     refused = missing_grant(tool, facts.grant, case.mode)
     if refused is not None:
         return _result(case, "deny", "grant", parsed.arguments, refused)
     verdict, after = judged(rules, tool, parsed, facts)
     return _result(case, verdict.decision.value, verdict.rule, after.arguments, verdict.reason)
-
-
-def _call(case: Case) -> Call:
-    return Call(
-        call_id="case",
-        tool=case.tool,
-        arguments=case.arguments,
-        actor=case.actor,
-        principal=case.principal,
-        mode=case.mode,
-        evidence=case.evidence,
-        confidence=case.confidence,
-    )
 
 
 def _result(case: Case, verdict: str, rule: str, arguments: dict[str, Json], reason: str) -> CaseResult:
