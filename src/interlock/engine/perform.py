@@ -201,7 +201,7 @@ class _Work:
             cost = self.tool.cost_micros if attempts else 0
         settle: tuple[Transition, ...] = ()
         if self._held:
-            spent_us = sum([attempt.duration_us for attempt in attempts])
+            spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
             settle = settlements(self._held, calls=self._calls, cost_micros=cost, ms=-(-spent_us // 1000))
         return Ended(
             admitted.facts.call,

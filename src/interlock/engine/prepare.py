@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.engine.admit import denied
+from interlock.engine.admit import denied, no
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.policy import decide
 from interlock.schema import canonical
@@ -16,26 +16,27 @@ def prepare(world: World, admitted: Admitted, plan: Plan) -> Prepared | Ended:
     facts, desk = admitted.facts, admitted.desk
     tool, rules = desk.tool, desk.rules
     if desk.impossible is not None:
-        return denied(facts, admitted.started, tool, "journal", desk.impossible, rules.version, "effect_not_supported")
-    verdict = admitted.verdict
-    if verdict is None:
-        verdict = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)
-        assert verdict is not None
+        verdict = no("journal", desk.impossible, rules.version)
+        return denied(facts, admitted.started, tool, verdict, "effect_not_supported")
+    final = admitted.verdict
+    if final is None:
+        final = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)
+        assert final is not None
         if admitted.parsed.rewrites:
-            verdict = msgspec.structs.replace(verdict, rewrites=admitted.parsed.rewrites)
-    if verdict.decision is Decision.ALLOW:
-        return Prepared(admitted, plan, verdict)
-    if verdict.decision is Decision.DENY:
+            final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
+    if final.decision is Decision.ALLOW:
+        return Prepared(admitted, plan, final)
+    if final.decision is Decision.DENY:
         return Ended(
             call=facts.call,
             started=admitted.started,
             tool=tool,
             arguments=facts.arguments,
-            verdict=verdict,
+            verdict=final,
             plan=plan,
-            reading=refused(Status.DENIED, "denied", verdict.reason),
+            reading=refused(Status.DENIED, "denied", final.reason),
         )
-    return _parked(world, admitted, plan, verdict)
+    return _parked(world, admitted, plan, final)
 
 
 def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:

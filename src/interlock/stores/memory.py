@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 
+from interlock.errors import StoreError
 from interlock.ports import Batch, Committed, Identity, Query, Receipt, Spent, genesis
 from interlock.stores.state import Chain, State
 from interlock.values import Checkpoint, Head, Stored
@@ -33,16 +34,19 @@ class MemoryStore:
         refused = self._state.refusal(batch)
         if refused is not None:
             return refused
-        ids = []
+        ids: tuple[int, ...] = ()
         for append in self._state.apply(batch):
-            stored = Stored(*self._chain.extend(append.record, self._chain.id + 1))
+            try:
+                stored = Stored(*self._chain.extend(append.record, self._chain.id + 1))
+            except (TypeError, ValueError) as error:
+                raise StoreError(f"the batch could not be written ({type(error).__name__})") from None
             self._records.append(stored)
             if stored.turn is not None:
                 self._by_turn.setdefault(stored.turn, []).append(stored)
             if append.payload is not None:
                 self._payloads[stored.id] = append.payload
-            ids.append(stored.id)
-        return Committed(tuple(ids))
+            ids += (stored.id,)
+        return Committed(ids)
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         """Stream records in order of their ids (newest first where `newest` is asked)."""
