@@ -13,21 +13,16 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
     The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
     """
     expires_us = now_us + tool.deadline_us
-    return tuple(
-        [
-            Reserve(
-                name,
-                scope,
-                budget,
-                expires_us,
-                1,
-                tool.cost_micros,
-                tool.deadline_us // 1000 if budget.ms is not None else 0,
-            )
-            for budget in budgets
-            if (scope := _scope(budget, call, now_us)) is not None
-        ]
-    )
+    held = []
+    for budget in budgets:
+        if budget.per == "actor" and budget.window_s is None and budget.actors is EVERYONE:
+            scope: str | None = f"{budget.id}|actor|{call.actor}"  # the usual budget, without a further look
+        else:
+            scope = _scope(budget, call, now_us)
+        if scope is not None:
+            ms = tool.deadline_us // 1000 if budget.ms is not None else 0
+            held.append(Reserve(name, scope, budget, expires_us, 1, tool.cost_micros, ms))
+    return tuple(held)
 
 
 def settlements(held: tuple[Reserve, ...], *, calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:

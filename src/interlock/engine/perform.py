@@ -93,34 +93,29 @@ class _Work:
             return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
         call = prepared.admitted.facts.call
         transitions: tuple[Transition, ...] = desk.journal.begin(call, prepared.plan, prepared.verdict)
-        now_us = world.clock.now_us() if world.budgets or desk.rates else prepared.admitted.started.at_us
+        # A call that had to wait for its place begins later than it came in.
+        now_us = prepared.admitted.started.at_us if desk.gate.places is None else world.clock.now_us()
         if world.budgets:
             self._held = reservations(world.budgets, call, self.tool, now_us, world.ids.new())
             transitions += self._held
         if desk.rates:
             transitions += tokens(desk.rates, call)
         if transitions:
-            refusal = await self._commit(Batch(now_us, transitions))
-            if refusal is not None:
+            if world.faults is not None:
+                world.faults.at("perform.begin")
+            try:
+                receipt = await world.store.commit(Batch(now_us, transitions))
+            except StoreError as error:
                 self._held = ()
-                return refusal
+                return refused(Status.FAILED, "store_unavailable", str(error))
+            if world.faults is not None:
+                world.faults.at("perform.begun")
+            if type(receipt) is Refused:
+                self._held = ()
+                error_class = _LIMITS.get(receipt.kind, receipt.kind)
+                return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
         self._calls = 1
         return None
-
-    async def _commit(self, batch: Batch) -> Reading | None:
-        world = self._world
-        if world.faults is not None:
-            world.faults.at("perform.begin")
-        try:
-            receipt = await world.store.commit(batch)
-        except StoreError as error:
-            return refused(Status.FAILED, "store_unavailable", str(error))
-        if world.faults is not None:
-            world.faults.at("perform.begun")
-        if type(receipt) is not Refused:
-            return None
-        error_class = _LIMITS.get(receipt.kind, receipt.kind)
-        return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""

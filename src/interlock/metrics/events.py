@@ -9,13 +9,15 @@ from interlock.errors import ConfigError
 from interlock.values import Record, Status
 
 _log = logging.getLogger("interlock")
-_FINE = (Status.OK, Status.NO_DATA, Status.PLANNED)
+_INFO, _WARNING = logging.INFO, logging.WARNING
+_FINE = frozenset({Status.OK.value, Status.NO_DATA.value, Status.PLANNED.value})
+_enabled = _log.isEnabledFor
 
 
 def log_record(record: Record, number: int) -> None:
     """One standard logging event: ids, outcome, rule and reason."""
-    level = logging.INFO if record.status in _FINE else logging.WARNING
-    if not _log.isEnabledFor(level):
+    level = _INFO if record.status in _FINE else _WARNING
+    if not _enabled(level):
         return
     content = record.content
     verdict, problem = content.verdict, content.problem

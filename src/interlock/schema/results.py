@@ -12,7 +12,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError
 
 from interlock.errors import ContractError
-from interlock.schema.canonical import Refusal, canonical
+from interlock.schema.canonical import MAX_DEPTH, Refusal, canonical
 from interlock.values import Json, Problem, Result, Status
 
 _ERROR_TEXT = re.compile(r"\s*(error|exception|traceback)\b[^\n]{0,40}:", re.IGNORECASE)
@@ -20,6 +20,7 @@ _SUMMARY_CHARS = 160
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Reading(msgspec.Struct, frozen=True, gc=False):
@@ -61,10 +62,10 @@ class Output:
         """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
         if self._open is not None and isinstance(value, self._open):
             try:
-                text = canonical(value, max_bytes=2**62)
-                if b"null" not in text:
+                text = _encode(value)
+                if b"null" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
                     return _decode(text), text
-            except Refusal:
+            except (TypeError, ValueError, RecursionError):
                 pass  # something inside is not JSON by itself: let the type's own serializer try
         try:
             checked = self._validate(value)
@@ -101,7 +102,9 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
         if wrong is not None:
             return _failed("bad_result", f"the tool returned a malformed result: {wrong}", None)
     try:
-        if (result is not None and result.no_data) or (_is_empty(value) and not nothing_is_ok):
+        if (result is not None and result.no_data) or (
+            (not value or type(value) is str) and _is_empty(value, nothing_is_ok)
+        ):
             return _nothing(result or Result())
         plain, text = output.read(value)
         failure = _in_band_failure(plain)
@@ -204,7 +207,9 @@ def _words(value: Any) -> str | None:
             return str(value)[:500]
 
 
-def _is_empty(value: Any) -> bool:
+def _is_empty(value: Any, nothing_is_ok: bool) -> bool:
+    if nothing_is_ok:
+        return False
     if isinstance(value, str):
         return not value.strip()
     return value is None or (not value and isinstance(value, _CONTAINERS))

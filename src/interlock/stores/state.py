@@ -132,7 +132,7 @@ class State:
             elif kind is Settle:
                 self._settle(transition)
             elif kind is Reserve:
-                self.account(transition.scope).hold(transition)
+                self.accounts[transition.scope].hold(transition)
                 if self._changes is not None:
                     self._changes.held[transition.call, transition.scope] = transition
             elif kind is Take:
@@ -170,7 +170,7 @@ class State:
         )
 
     def _overspends(self, ask: Reserve, now_us: int) -> Refused | None:
-        account = self.account(ask.scope)
+        account = self.accounts.get(ask.scope) or self.account(ask.scope)
         if account.lacks(ask) is None:
             return None
         self._drop_expired(ask.scope, now_us)
@@ -195,7 +195,7 @@ class State:
         return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _settle(self, done: Settle) -> None:
-        account = self.account(done.scope)
+        account = self.accounts.get(done.scope) or self.account(done.scope)
         if account.release(done.call) and self._changes is not None:
             self._changes.released.add((done.call, done.scope))
             self._changes.held.pop((done.call, done.scope), None)
