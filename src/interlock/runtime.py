@@ -115,8 +115,11 @@ class Runtime:
                 given["mode"] = Mode(given["mode"])
         if tool not in self._world.desks and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
-        call_id = given.pop("call_id", None) or self._world.ids.new()
-        call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
+        if given:
+            call_id = given.pop("call_id", None) or self._world.ids.new()
+            call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
+        else:
+            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal)
         self._running += 1
         try:
             return await self._engine.run(call)

@@ -45,30 +45,18 @@ async def perform(world: World, prepared: Prepared) -> Ended:
 class _Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    __slots__ = (
-        "_attempts",
-        "_calls",
-        "_desk",
-        "_end",
-        "_held",
-        "_prepared",
-        "_threads",
-        "_world",
-        "give_place_back",
-        "tool",
-    )  # fmt: skip
+    _held: tuple[Reserve, ...] = ()
+    _attempts: tuple[Attempt, ...] = ()
+    _calls = 0
+    _threads: Threads | None = None
+    give_place_back: Callable[[], None] | None = None
 
     def __init__(self, world: World, prepared: Prepared) -> None:
         self._world = world
         self._prepared = prepared
         self._desk = prepared.admitted.desk
-        self._held: tuple[Reserve, ...] = ()
-        self._attempts: tuple[Attempt, ...] = ()
-        self._calls = 0
         self.tool = self._desk.tool
         self._end = prepared.admitted.started.clock + self.tool.deadline_s
-        self._threads: Threads | None = None
-        self.give_place_back: Callable[[], None] | None = None
 
     async def take_place(self, taking: Any) -> None:
         """Wait in line, no longer than the call may last."""
@@ -209,8 +197,10 @@ class _Work:
             attempts,
             settle,
             cost,
-            asked=admitted.asked,
-            interrupt=interrupt,
+            None,
+            None,
+            admitted.asked,
+            interrupt,
         )
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Committed, Identity, Query, Receipt, Spent, genesis
+from interlock.ports import Batch, Committed, Identity, Query, Receipt, Refused, Spent, genesis
 from interlock.stores.state import Chain, State
 from interlock.values import Checkpoint, Head, Stored
 
@@ -31,11 +31,11 @@ class MemoryStore:
 
     async def commit(self, batch: Batch) -> Receipt:
         """Land a batch whole, or say why not."""
-        refused = self._state.refusal(batch)
-        if refused is not None:
-            return refused
+        added = self._state.land(batch)
+        if isinstance(added, Refused):
+            return added
         ids: tuple[int, ...] = ()
-        for append in self._state.apply(batch):
+        for append in added:
             try:
                 stored = Stored(*self._chain.extend(append.record, self._chain.id + 1))
             except (TypeError, ValueError) as error:

@@ -201,10 +201,12 @@ class SqlStore:
                 appends.append(transitions[0])
                 landed.append(1)
                 continue
-            refused = state.refusal(batch)
-            added = [] if refused is not None else state.apply(batch)
-            appends += added
-            landed.append(len(added) if refused is None else refused)
+            added = state.land(batch)
+            if isinstance(added, Refused):
+                landed.append(added)
+            else:
+                appends += added
+                landed.append(len(added))
         _save(connection, state, changes)
         ids = iter(self._chain(connection, appends) if appends else ())
         self._at("store.commit")

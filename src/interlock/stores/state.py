@@ -1,7 +1,7 @@
 """What a batch means: the same arithmetic for every store.
 
-A store loads the few accounts, buckets and heads that a batch touches into a `State`, asks `refusal`, and if there is
-none lets `apply` change it; then it writes the state back. The memory store simply keeps its one State.
+A store loads the few accounts, buckets and heads that a batch touches into a `State`, lets the batch land there, whole
+or not at all, and writes the state back. The memory store simply keeps its one State.
 """
 
 from __future__ import annotations
@@ -104,7 +104,12 @@ class State:
         self.sealed: list[Checkpoint] = []
         self._changes = changes
 
-    def refusal(self, batch: Batch) -> Refused | None:
+    def land(self, batch: Batch) -> Refused | list[Append]:
+        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds."""
+        refused = self._refusal(batch)
+        return self._apply(batch) if refused is None else refused
+
+    def _refusal(self, batch: Batch) -> Refused | None:
         """Why the batch cannot land, or None; nothing is changed but what has expired."""
         transition: Any
         for transition in batch.transitions:
@@ -121,7 +126,7 @@ class State:
                 return refused
         return None
 
-    def apply(self, batch: Batch) -> list[Append]:
+    def _apply(self, batch: Batch) -> list[Append]:
         """Change the state by an accepted batch; its appends are for the caller to chain."""
         appends: list[Append] = []
         transition: Any  # told apart by exact type: cheaper than matching, and just as closed
