@@ -80,7 +80,7 @@ def durable_rows() -> str:
         "`audit verify` of 1,000,000 records, per second", f"{rate:,.0f}/s", "100,000/s", rate / 1e5, ("≥", 1.0)
     )
     late, early = seen["late_mib"], seen["early_mib"]
-    name = "its memory at the end vs after 50,000 records"
+    name = "its memory at most vs after 50,000 records"
     rows += row(name, f"{late:.0f} MiB", f"{early:.0f} MiB", late / early, ("≤", 1.1))
     print("import …", flush=True)
     took = durable.import_ms()

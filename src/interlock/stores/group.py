@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from interlock.errors import StoreError
 from interlock.ports import Batch, Committed, Landed, Receipt
 
@@ -17,16 +19,13 @@ _MOST = 512
 Answer = Receipt | StoreError
 
 
-class _Waiting:
+class _Waiting(msgspec.Struct, eq=False):
     """A batch, and the future its caller waits on; touched only on the caller's loop once it is queued."""
 
-    __slots__ = ("batch", "future", "late", "loop")
-
-    def __init__(self, batch: Batch, loop: asyncio.AbstractEventLoop) -> None:
-        self.batch = batch
-        self.loop = loop
-        self.future: asyncio.Future[Any] = loop.create_future()
-        self.late: Answer | None = None
+    batch: Batch
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[Any]
+    late: Answer | None = None
 
 
 class GroupWriter:
@@ -43,7 +42,8 @@ class GroupWriter:
 
     async def commit(self, batch: Batch) -> Receipt:
         """Wait until the batch is durable or refused."""
-        waiting = _Waiting(batch, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(batch, loop, loop.create_future())
         if os.getpid() != self._process:
             raise StoreError("the store was opened before this process was forked; open the runtime in the child")
         with self._lock:
