@@ -10,12 +10,24 @@ import signal
 import sqlite3
 import threading
 import time
+from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, field_validator
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    HttpUrl,
+    Json,
+    SecretStr,
+    field_serializer,
+    field_validator,
+)
 
 from interlock import ContractError, Limits, PolicyError, Result, RetryRule, Status, StoreError, Tool, tool
 from interlock.audit import verify
@@ -669,3 +681,142 @@ def test_egress_must_be_an_egress() -> None:
 
 def _fetch(url: str) -> str:
     return url
+
+
+# -- the second round -----------------------------------------------------------------------------------------------
+
+
+class Starred(BaseModel):
+    user: str
+
+    @field_serializer("user")
+    def _stars(self, value: str) -> str:
+        return "***"
+
+
+class Shy(BaseModel):
+    user: str | None = Field(None, exclude_if=lambda value: value == "root")
+
+
+class Packed(BaseModel):
+    user: Json[dict[str, int]]
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments"), [(Starred, {"user": "root"}), (Shy, {"user": "root"}), (Packed, {"user": '{"a": 1}'})]
+)
+async def test_a_model_that_shows_other_values_than_it_holds_is_not_judged_but_refused(
+    model: type[BaseModel], arguments: Any
+) -> None:
+    made = Tool.from_models("disguised", lambda m: "ran", takes=model, gives=str, effect="read")
+    async with running(made, policy=deny("disguised", "args.user == 'root'")) as runtime:
+        assert (await runtime.call("disguised", arguments, actor="a")).status is Status.DENIED
+        assert len(await records(runtime)) == 1
+
+
+class Written(BaseModel):
+    where: HttpUrl
+    at: datetime
+    amount: Decimal
+
+
+async def test_types_that_write_themselves_honestly_are_fine() -> None:
+    made = Tool.from_models("written", lambda m: str(m.where), takes=Written, gives=str, effect="read")
+    arguments = {"where": "https://example.org/a", "at": "2026-01-31T12:00:00Z", "amount": "1.50"}
+    async with running(made, policy=deny("written", "args.where.contains('evil')")) as runtime:
+        assert (await runtime.call("written", arguments, actor="a")).value == "https://example.org/a"
+
+
+async def schema_call(schema: dict[str, Any], arguments: dict[str, Any], policy: str = ALLOW) -> Any:
+    made = Tool.from_schema("s", lambda a: {"got": a}, schema={"type": "object", **schema}, effect="read")
+    async with running(made, policy=policy) as runtime:
+        outcome = await runtime.call("s", arguments, actor="a")
+    return outcome.value["got"] if outcome.ok else outcome.problem.message  # type: ignore[union-attr]
+
+
+async def test_schemas_as_real_servers_publish_them() -> None:
+    shared = {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"a": {"type": "string"}, "b": {"$ref": "#/properties/a"}},
+    }
+    assert await schema_call(shared, {"b": "x"}) == {"b": "x"}
+    null_default = {"properties": {"q": {"type": "string"}, "x": {"type": "string", "default": None}}}
+    assert await schema_call(null_default, {"q": "a"}, deny("s", "args.x == 'no'")) == {"q": "a"}
+    assert await schema_call(null_default, {"q": "a", "x": None}) == {"q": "a"}
+    base = {"Base": {"type": "object", "properties": {"id": {"type": "string"}}}}
+    composed = {
+        "$defs": base,
+        "properties": {"o": {"allOf": [{"$ref": "#/$defs/Base"}, {"properties": {"n": {"type": "integer"}}}]}},
+    }
+    assert await schema_call(composed, {"o": {"id": "a", "n": 1}}) == {"o": {"id": "a", "n": 1}}
+    top = {"allOf": [{"properties": {"a": {"type": "string"}}}]}
+    assert await schema_call(top, {"a": "x"}) == {"a": "x"}
+    assert isinstance(await schema_call(top, {"a": "x", "b": 1}), str)
+    inner = {
+        "properties": {
+            "f": {"anyOf": [{"type": "object", "properties": {"user": {"type": "string"}}}, {"type": "null"}]}
+        }
+    }
+    assert await schema_call(inner, {"f": {"user": "me"}}) == {"f": {"user": "me"}}
+    assert isinstance(await schema_call(inner, {"f": {"user": "me", "admin": True}}), str)
+    many = {
+        "properties": {
+            "l": {"type": "array", "prefixItems": [{"type": "object", "properties": {"x": {}}}]},
+            "m": {"type": "object", "additionalProperties": {"type": "object", "properties": {"x": {}}}},
+        }
+    }
+    assert isinstance(await schema_call(many, {"l": [{"y": 1}]}), str)
+    assert isinstance(await schema_call(many, {"m": {"k": {"y": 1}}}), str)
+
+
+async def test_rules_get_the_values_that_schemas_promise() -> None:
+    whole = {
+        "properties": {
+            "n": {"type": "integer"},
+            "o": {
+                "type": "object",
+                "properties": {"limit": {"type": "integer", "default": 10}, "name": {"type": "string"}},
+            },
+        }
+    }
+    policy = ALLOW + rule("deny", "args.n > 10", "many", '["s"]')
+    assert await schema_call(whole, {"n": 5.0}, policy) == {"n": 5}
+    assert isinstance(await schema_call(whole, {"n": 50.0}, policy), str)
+    nested = {**whole, "required": ["n", "o"]}
+    inner = ALLOW + rule("deny", "args.o.limit != null && args.o.limit > 100", "far", '["s"]')
+    assert await schema_call(nested, {"n": 1, "o": {"name": "x"}}, inner) == {"n": 1, "o": {"name": "x"}}
+
+
+async def test_a_pack_looks_at_an_optional_argument_only_where_it_was_given() -> None:
+    from interlock.egress import Egress
+
+    @tool(effect="read", egress=Egress())
+    async def maybe(
+        url: str | None = None,
+        k: int | None = None,
+        to: list[str] | None = None,
+        ns: str | None = None,
+        path: str | None = None,
+    ) -> str:
+        return "x"
+
+    uses = "".join(
+        f'[[use]]\npack = "{pack}"\ntools = ["maybe"]\nfield = "{field}"\n{more}\n'
+        for pack, field, more in (
+            ("public-url", "url", ""), ("top-k", "k", "max = 5"), ("recipients", "to", 'domains = ["a.org"]'),
+            ("namespaces", "ns", 'allow = ["p"]'), ("roots", "path", 'roots = ["/srv"]'), ("bounds", "ns", "max = 3"),
+        )
+    )  # fmt: skip
+    async with running(maybe, policy=ALLOW + uses) as runtime:
+        assert (await runtime.call("maybe", {}, actor="a")).ok
+        assert (
+            await runtime.call(
+                "maybe",
+                {"url": "https://example.org/", "k": 3, "to": ["x@a.org"], "ns": "p", "path": "/srv/x"},
+                actor="a",
+            )
+        ).ok
+        for bad in ({"url": "https://127.0.0.1/"}, {"to": ["x@b.org"]}, {"ns": "q"}, {"path": "/etc/x"}):
+            assert (await runtime.call("maybe", bad, actor="a")).status is Status.DENIED
+        clamped = await runtime.call("maybe", {"k": 50}, actor="a")
+        assert clamped.verdict.rewrites[0].after == 5  # type: ignore[union-attr]

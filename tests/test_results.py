@@ -33,6 +33,8 @@ def read(raw: Any, output: Output = ANY, **options: Any) -> Any:
         ({"isError": True, "content": [{"type": "text", "text": "bad"}]}, "bad"),
         ({"is_error": True}, "the tool reported failure"),
         ("Error: no route", "Error: no route"),
+        ("ValueError: bad", "ValueError: bad"),
+        ("error 404: gone", "error 404: gone"),
         ("Traceback (most recent call last):\n  x", "Traceback (most recent call last):\n  x"),
     ],
 )
@@ -54,7 +56,15 @@ def test_an_in_band_failure_counts_even_where_another_type_was_promised() -> Non
 
 
 @pytest.mark.parametrize(
-    "raw", [{"success": True, "error": None}, {"error": ""}, {"errors": []}, "errors are human", "x"]
+    "raw",
+    [
+        {"success": True, "error": None},
+        {"error": ""},
+        {"errors": []},
+        "errors are human",
+        "Error analysis: all fine",
+        "x",
+    ],
 )
 def test_words_that_only_look_like_failure_are_not(raw: Any) -> None:
     assert read(raw).status is Status.OK

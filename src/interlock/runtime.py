@@ -119,7 +119,7 @@ class Runtime:
             call_id = given.pop("call_id", None) or self._world.ids.new()
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         else:
-            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal)
+            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, id_is_ours=True)
         self._running += 1
         try:
             return await self._engine.run(call)

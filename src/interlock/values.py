@@ -82,6 +82,8 @@ class Call(Value, frozen=True):
     evidence: tuple[str, ...] = ()
     confidence: float | None = None
     ticket: str | None = None
+    id_is_ours: bool = False
+    """The call id was made for this call alone; one that a caller gives may repeat."""
 
 
 class Rewrite(Value, frozen=True):

@@ -84,7 +84,8 @@ class _Work:
         # A call that had to wait for its place begins later than it came in.
         now_us = prepared.admitted.started.at_us if desk.gate.places is None else world.clock.now_us()
         if world.budgets:
-            self._held = reservations(world.budgets, call, self.tool, now_us, world.ids.new())
+            name = call.call_id if call.id_is_ours else world.ids.new()
+            self._held = reservations(world.budgets, call, self.tool, now_us, name)
             transitions += self._held
         if desk.rates:
             transitions += tokens(desk.rates, call)

@@ -187,15 +187,14 @@ class Joined:
 
     def mask(self, facts: Facts) -> int:
         """Which conditions hold; ConditionError if any cannot be said."""
+        kept = self._kept
         try:
             values = self._values(facts)
+            mask = None if kept is None else kept.get(values)
         except _UNREADABLE as error:
             raise ConditionError(f"{type(error).__name__}: {error}") from None
-        kept = self._kept
-        if kept is not None:
-            mask = kept.get(values)
-            if mask is not None:
-                return mask
+        if mask is not None:
+            return mask
         data = dict(zip(self._names, values, strict=True))
         _refuse_nul(data)
         try:

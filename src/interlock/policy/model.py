@@ -26,6 +26,8 @@ class Rule(Value, frozen=True):
     reason: str = ""
     set: dict[str, Json] = {}
     needs_egress: bool = False
+    field: str | None = None
+    """The argument that a pack looks at: where it is optional and left out, there is nothing to look at."""
 
 
 class ListSpec(Value, frozen=True):

@@ -42,6 +42,7 @@ def expand(part: Section, findings: list[Finding]) -> list[Rule]:
                 when=f"args.{field} > {most} || args.{field} < 1",
                 set={field: most},
                 reason=f"{field} is between 1 and {most}",
+                field=field,
             )
         ]
     return [
@@ -53,6 +54,7 @@ def expand(part: Section, findings: list[Finding]) -> list[Rule]:
             when=condition,
             reason=reason,
             needs_egress=name == "public-url",
+            field=field,
         )
         for suffix, condition, reason in rows
     ]

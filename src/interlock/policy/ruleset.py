@@ -98,7 +98,7 @@ def _compile(
             )
             findings.append(Finding(str(rule.place), f"{message} DNS or re-check redirects; pass egress=... in @tool"))
         try:
-            condition = vocabulary.condition(rule.when) if rule.when is not None else None
+            condition = vocabulary.condition(_unless_absent(rule, vocabulary)) if rule.when is not None else None
             if rule.decision is None:
                 if condition is not None and condition.needs_plan():
                     raise ConditionError("a clamp comes before the plan and cannot look at it")
@@ -122,6 +122,13 @@ def _compile(
         needs_turn=any(condition is not None and condition.needs_turn() for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
     )
+
+
+def _unless_absent(rule: Rule, vocabulary: Vocabulary) -> str:
+    """A pack's condition, asked only where the optional argument it looks at was given."""
+    named = vocabulary.variables.get(f"args.{rule.field}")
+    when = rule.when or "true"
+    return f"{named.name} != null && ({when})" if named is not None and named.nullable else when
 
 
 def _setter(vocabulary: Vocabulary, field: str, value: Json) -> Condition | Json:

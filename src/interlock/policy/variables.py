@@ -42,6 +42,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     run: Any
     read: Callable[[Facts], Any]
     domain: tuple[Json, ...] | None = None
+    nullable: bool = False
     where: str = ""
     """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 
@@ -50,7 +51,7 @@ def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
     """Every variable that a condition for this tool may name."""
     found = {variable.name: variable for variable in _facts(tool)}
     schema = tool.input.schema
-    _arguments((), schema, schema, found)
+    _arguments((), schema, (schema, tool.input.fills_inner_defaults), found)
     for name, value in limits.items():
         found[f"limits.{name}"] = _limit(name, value)
     return found
@@ -102,22 +103,27 @@ def _limit(name: str, value: Json) -> Variable:
     return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, (value,))
 
 
-def _arguments(path: tuple[str, ...], kind: Json, schema: Json, found: dict[str, Variable]) -> None:
-    """Declare every property of an object that can be written in a condition at all."""
+def _arguments(path: tuple[str, ...], kind: Json, whole: tuple[Json, bool], found: dict[str, Variable]) -> None:
+    """Declare every property of an object that can be written in a condition at all.
+
+    `whole` is the tool's schema, and whether its contract fills in the defaults of inner objects too.
+    """
     required = set(kind.get("required", ()))
     for name, part in kind.get("properties", {}).items():
         if _IDENTIFIER.fullmatch(name):
-            optional = name not in required and not (isinstance(part, dict) and "default" in part)
-            _argument((*path, name), part, schema, optional, found)
+            filled = isinstance(part, dict) and part.get("default") is not None and (whole[1] or not path)
+            _argument((*path, name), part, whole, name not in required and not filled, found)
 
 
-def _argument(path: tuple[str, ...], part: Json, schema: Json, optional: bool, found: dict[str, Variable]) -> None:
+def _argument(
+    path: tuple[str, ...], part: Json, whole: tuple[Json, bool], optional: bool, found: dict[str, Variable]
+) -> None:
     """Declare one property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
-    kind, nullable = _resolve(part, schema)
+    kind, nullable = _resolve(part, whole[0])
     nullable = nullable or optional
     properties = kind.get("properties")
     if properties and not nullable and kind.get("additionalProperties") is not True and len(path) < _MAX_NESTING:
-        _arguments(path, kind, schema, found)
+        _arguments(path, kind, whole, found)
         return
     check, run = _types(kind, nullable)
     domain = tuple(kind["enum"]) if "enum" in kind else (True, False) if kind.get("type") == "boolean" else None
@@ -127,7 +133,9 @@ def _argument(path: tuple[str, ...], part: Json, schema: Json, optional: bool, f
     as_float = kind.get("type") == "number"
     certain = len(path) == 1 and not as_float and not optional
     where = f"@{path[0]}" if certain else ""
-    found[name] = Variable(name=name, check=check, run=run, read=_reader(path, as_float), domain=domain, where=where)
+    found[name] = Variable(
+        name=name, check=check, run=run, read=_reader(path, as_float), domain=domain, where=where, nullable=nullable
+    )
 
 
 def _reader(path: tuple[str, ...], as_float: bool) -> Callable[[Facts], Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import partial
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ class Input(Protocol):
     """A contract for arguments."""
 
     schema: dict[str, Json]
+    fills_inner_defaults: bool
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the tool takes them, or `Refusal`."""
@@ -41,12 +42,16 @@ class ModelInput:
     aliases that only one side knows, fields left out of the dump and secrets dumped as stars are refused here.
     """
 
+    fills_inner_defaults = True
+
     def __init__(self, model: type[BaseModel], *, ours: bool = False) -> None:
         self.model = model
         self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         self._all = frozenset(self.schema.get("properties", {})) if ours and _is_transparent(model) else None
+        self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
+        self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
         validate = model.__pydantic_validator__.validate_json
         if self._all is not None:  # our own flat model: strict and closed by its configuration
             self._validate: Callable[[bytes], Any] = validate
@@ -64,7 +69,19 @@ class ModelInput:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
         if self._all is not None and len(raw) == len(self._all):
             return Parsed(bound, dict(raw))
-        return Parsed(bound, self._dump(bound, mode="json", by_alias=True))
+        shown = self._dump(bound, mode="json", by_alias=True)
+        if self._writes_itself:
+            self._refuse_disguise(bound, shown)
+        return Parsed(bound, shown)
+
+    def _refuse_disguise(self, bound: Any, shown: Json) -> None:
+        """Where a type writes itself in its own way, what rules are shown must read back as what the tool gets."""
+        try:
+            same = self._validate(canonical(shown)) == bound
+        except (ValidationError, Refusal):
+            same = False
+        if not same:
+            raise Refusal("arguments: the tool's model shows other values than it holds, so no rule can judge them")
 
     def _explain(self, error: ErrorDetails) -> str:
         place = ".".join(str(part) for part in error["loc"]) or "arguments"
@@ -135,6 +152,18 @@ def _refuse_two_faces(model: type[BaseModel], takes: dict[str, Json]) -> None:
             )
 
 
+def _mentions(value: Any, keys: tuple[str, ...]) -> bool:
+    if isinstance(value, dict):
+        return any(value.get(key) for key in keys) or any(_mentions(item, keys) for item in value.values())
+    return isinstance(value, list | tuple) and any(_mentions(item, keys) for item in value)
+
+
+def _holds_type(value: Any, kind: str) -> bool:
+    if isinstance(value, dict):
+        return value.get("type") == kind or any(_holds_type(item, kind) for item in value.values())
+    return isinstance(value, list | tuple) and any(_holds_type(item, kind) for item in value)
+
+
 def _names(schema: dict[str, Json]) -> dict[str, set[str]]:
     parts = {"": schema, **schema.get("$defs", {})}
     return {name: set(part["properties"]) for name, part in parts.items() if "properties" in part}
@@ -155,6 +184,8 @@ class SchemaInput:
     additional ones look like.
     """
 
+    fills_inner_defaults = False
+
     def __init__(self, schema: dict[str, Json]) -> None:
         try:
             import jsonschema_rs
@@ -168,8 +199,7 @@ class SchemaInput:
         try:
             self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
             self._properties = {
-                name: jsonschema_rs.validator_for(_with_defs(schema, part))
-                for name, part in schema.get("properties", {}).items()
+                name: jsonschema_rs.validator_for(_alone(schema, name)) for name in schema.get("properties", {})
             }
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
@@ -178,7 +208,13 @@ class SchemaInput:
             name: part["default"]
             for name, part in schema.get("properties", {}).items()
             if isinstance(part, dict) and "default" in part and name not in self._required
+            if self._properties[name].is_valid(part["default"])
         }
+        self._whole = tuple(
+            name
+            for name, part in schema.get("properties", {}).items()
+            if isinstance(part, dict) and part.get("type") == "integer"
+        )
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments that the schema admits, or `Refusal` naming every wrong field."""
@@ -190,6 +226,10 @@ class SchemaInput:
         rewrites = [Rewrite(name, None, "(left out)", "contract") for name in dropped if name not in filled]
         rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
         arguments |= filled
+        for name in self._whole:  # JSON Schema takes 5.0 for an integer; rules and tools get 5
+            value = arguments.get(name)
+            if type(value) is float and value.is_integer():
+                arguments[name] = int(value)
         problems = tuple(
             f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
             for error in self._validator.iter_errors(arguments)
@@ -206,26 +246,46 @@ class SchemaInput:
 _COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
 
 
-def _closed(part: Json, *, top: bool = False) -> Json:
-    """The schema with every plain object closed to properties it does not name."""
+def _closed(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
+    """The schema with every object closed to properties it does not name; `parts` are definitions others extend."""
     if not isinstance(part, dict):
         return part
+    parts = parts or frozenset(_extended(part))
     made = dict(part)
-    for key in ("properties", "$defs", "definitions"):
+    if isinstance(part.get("properties"), dict):
+        made["properties"] = {name: _closed(inner, parts=parts) for name, inner in part["properties"].items()}
+    for key in ("$defs", "definitions"):
         if isinstance(part.get(key), dict):
-            made[key] = {name: _closed(inner) for name, inner in part[key].items()}
-    if isinstance(part.get("items"), dict):
-        made["items"] = _closed(part["items"])
-    plain = "properties" in part and not any(key in part for key in _COMPOSED)
-    if "additionalProperties" not in part and (top or plain):
-        made["additionalProperties"] = False
+            made[key] = {n: d if n in parts else _closed(d, parts=parts) for n, d in part[key].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(part.get(key), dict):
+            made[key] = _closed(part[key], parts=parts)
+    for key in ("anyOf", "oneOf", "prefixItems", "items"):
+        if isinstance(part.get(key), list) and "properties" not in part:
+            made[key] = [_closed(option, parts=parts) for option in part[key]]
+    composed = any(key in part for key in _COMPOSED)
+    if "additionalProperties" not in part and (top or "properties" in part):
+        made.setdefault("unevaluatedProperties" if composed else "additionalProperties", False)
     return made
 
 
-def _with_defs(schema: dict[str, Json], part: Json) -> Json:
-    if not isinstance(part, dict):
-        return part
-    return {**{key: schema[key] for key in ("$defs", "definitions", "$schema") if key in schema}, **part}
+def _extended(value: Json) -> Iterator[str]:
+    """Names of definitions that stand in an `allOf`: they are parts of an object, not the whole."""
+    if isinstance(value, dict):
+        for part in value.get("allOf", ()):
+            if isinstance(part, dict) and "$ref" in part:
+                yield str(part["$ref"]).rpartition("/")[2]
+        for item in value.values():
+            yield from _extended(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _extended(item)
+
+
+def _alone(schema: dict[str, Json], name: str) -> Json:
+    """The schema of one property, in which references into the whole still lead somewhere."""
+    kept = {key: schema[key] for key in ("properties", "$defs", "definitions", "$schema") if key in schema}
+    return {**kept, "$ref": "#/properties/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")}
 
 
 def _tidy(schema: dict[str, Json]) -> dict[str, Json]:

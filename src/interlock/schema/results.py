@@ -15,7 +15,9 @@ from interlock.errors import ContractError
 from interlock.schema.canonical import MAX_DEPTH, Refusal, canonical
 from interlock.values import Json, Problem, Result, Status
 
-_ERROR_TEXT = re.compile(r"\s*(error|exception|traceback)\b[^\n]{0,40}:", re.IGNORECASE)
+_ERROR_TEXT = re.compile(
+    r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
+)
 _SUMMARY_CHARS = 160
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}

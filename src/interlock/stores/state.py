@@ -6,7 +6,7 @@ or not at all, and writes the state back. The memory store simply keeps its one 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -105,31 +105,27 @@ class State:
         self._changes = changes
 
     def land(self, batch: Batch) -> Refused | list[Append]:
-        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds."""
-        refused = self._refusal(batch)
-        return self._apply(batch) if refused is None else refused
+        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds.
 
-    def _refusal(self, batch: Batch) -> Refused | None:
-        """Why the batch cannot land, or None; nothing is changed but what has expired."""
+        Transitions are told apart by exact type, and the arithmetic of accounts is written out: this is the hottest
+        place of the memory store.
+        """
+        now_us, accounts = batch.now_us, self.accounts
         transition: Any
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Reserve:
-                refused = self._overspends(transition, batch.now_us)
+                account = accounts.get(transition.scope) or self.account(transition.scope)
+                refused = None if account.lacks(transition) is None else self._overspends(transition, now_us)
             elif kind is Take:
-                refused = self._drained(transition, batch.now_us)
+                refused = self._drained(transition, now_us)
             elif kind is Seal:
                 refused = self._out_of_order(transition)
             else:
                 continue
             if refused is not None:
                 return refused
-        return None
-
-    def _apply(self, batch: Batch) -> list[Append]:
-        """Change the state by an accepted batch; its appends are for the caller to chain."""
         appends: list[Append] = []
-        transition: Any  # told apart by exact type: cheaper than matching, and just as closed
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Append:
@@ -137,22 +133,27 @@ class State:
             elif kind is Settle:
                 self._settle(transition)
             elif kind is Reserve:
-                self.accounts[transition.scope].hold(transition)
+                accounts[transition.scope].hold(transition)
                 if self._changes is not None:
                     self._changes.held[transition.call, transition.scope] = transition
-            elif kind is Take:
+            else:
+                self._change(transition, now_us)
+        return appends
+
+    def _change(self, transition: Take | Seal, now_us: int) -> None:
+        match transition:
+            case Take():
                 held = self.buckets.get(transition.bucket)
-                tokens = _refilled(held, transition, batch.now_us)
-                at_us = batch.now_us if held is None else max(held[1], batch.now_us)
+                tokens = _refilled(held, transition, now_us)
+                at_us = now_us if held is None else max(held[1], now_us)
                 self.buckets[transition.bucket] = (tokens - 1.0, at_us)
                 if self._changes is not None:
                     self._changes.buckets.add(transition.bucket)
-            elif kind is Seal:
+            case Seal():
                 self.last_checkpoint = transition.checkpoint.n
                 self.sealed.append(transition.checkpoint)
-            else:
-                raise TypeError(f"{kind.__name__} is not a transition")
-        return appends
+            case _:
+                assert_never(transition)
 
     def account(self, scope: str) -> Account:
         """The account of a scope, opened if need be."""
@@ -175,11 +176,8 @@ class State:
         )
 
     def _overspends(self, ask: Reserve, now_us: int) -> Refused | None:
-        account = self.accounts.get(ask.scope) or self.account(ask.scope)
-        if account.lacks(ask) is None:
-            return None
         self._drop_expired(ask.scope, now_us)
-        lacking = account.lacks(ask)
+        lacking = self.account(ask.scope).lacks(ask)
         if lacking is None:
             return None
         what, left, limit, more = lacking
