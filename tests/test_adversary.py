@@ -820,3 +820,69 @@ async def test_a_pack_looks_at_an_optional_argument_only_where_it_was_given() ->
             assert (await runtime.call("maybe", bad, actor="a")).status is Status.DENIED
         clamped = await runtime.call("maybe", {"k": 50}, actor="a")
         assert clamped.verdict.rewrites[0].after == 5  # type: ignore[union-attr]
+
+
+async def test_a_commit_that_is_answered_and_cancelled_in_one_pass_neither_hangs_nor_lies(tmp_path: Path) -> None:
+    """The caller's timeout is a TimeoutError, whenever it fires; nothing hangs, nothing is lost."""
+    seen: dict[str, int] = {}
+    policy = ALLOW + '[[budget]]\nid = "b"\nper = "actor"\ncalls = 100000\n'
+    async with running(policy=policy, store=f"sqlite:///{tmp_path / 'x.db'}") as runtime:
+        for n in range(160):
+            try:
+                async with asyncio.timeout((n % 40) * 0.0001):
+                    await runtime.call("echo", {"text": "a"}, actor="a")
+                name = "ok"
+            except TimeoutError:
+                name = "timeout"
+            seen[name] = seen.get(name, 0) + 1
+            task = asyncio.current_task()
+            assert task is not None
+            assert task.cancelling() == 0
+        spent = await runtime.store.spent("b|actor|a", 0)
+    assert sum(seen.values()) == 160
+    assert spent.reserved_calls == 0
+
+
+async def test_an_answer_that_came_with_the_cancellation_is_not_waited_for_again(tmp_path: Path) -> None:
+    from interlock.stores.group import GroupWriter, _Waiting
+    from tests.test_store_contract import batch, entry
+
+    loop = asyncio.get_running_loop()
+    waiting = _Waiting(batch(entry(1)), loop, loop.create_future())
+    waiting.future.set_result("answer")
+    assert await asyncio.wait_for(GroupWriter._until_landed(waiting), 5) == "answer"
+
+
+async def test_arguments_that_grow_by_their_defaults_are_still_recorded() -> None:
+    @tool(effect="read", redact={"token"})
+    async def login(token: str, note: str = "x" * 500) -> str:
+        return "in"
+
+    async with running(login) as runtime:
+        outcome = await runtime.call("login", {"token": "t" * (1_048_576 - 20)}, actor="a")
+        assert len(await records(runtime)) == 1
+    assert outcome.ok
+
+
+@pytest.mark.parametrize("body", ["'x'", "'[]'", "1.5", "CAST('{}' AS BLOB)"])
+async def test_a_payload_of_any_shape_is_an_outcome_and_a_finding(tmp_path: Path, body: str) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    async with running(store=url, settings=Settings(record_bytes=5)) as runtime:
+        await runtime.call("echo", {"text": "a long answer"}, actor="a", turn="t")
+        with sqlite3.connect(tmp_path / "x.db") as connection:
+            connection.execute(f"UPDATE payloads SET body = {body}")
+        connection.close()
+        again = await runtime.call("echo", {"text": "a long answer"}, actor="a", turn="t")
+        assert (again.status, len(await records(runtime))) == (Status.FAILED, 2)
+        assert not (await verify(runtime.store)).intact
+        with sqlite3.connect(tmp_path / "x.db") as connection:
+            connection.execute("UPDATE records SET body = CAST(body AS BLOB) WHERE id = 2")
+        connection.close()
+        assert not (await verify(runtime.store)).intact
+
+
+async def test_a_closing_runtime_takes_no_more_calls() -> None:
+    async with running() as runtime:
+        pass
+    with pytest.raises(StoreError, match="the runtime is closed"):
+        await runtime.call("echo", {"text": "a"}, actor="a")

@@ -163,14 +163,6 @@ class Refused(Value, frozen=True):
 Receipt = Committed | Refused
 
 
-class Landed(asyncio.CancelledError):
-    """The caller was cancelled while its batch landed: the receipt says how that ended."""
-
-    def __init__(self, receipt: Receipt) -> None:
-        super().__init__()
-        self.receipt = receipt
-
-
 class Identity(Value, frozen=True):
     """Which ledger this is, and the key of its argument digests."""
 
@@ -253,6 +245,19 @@ class Accounts(Protocol):
 
 class Store(Ledger, Accounts, Protocol):
     """Everything that Interlock remembers."""
+
+
+def note_receipt(interrupt: asyncio.CancelledError, answer: object) -> None:
+    """Tell whoever is cancelled while its batch lands how that ended.
+
+    On the exception itself: `asyncio.timeout` takes only a plain CancelledError for its own.
+    """
+    interrupt.interlock_receipt = answer  # type: ignore[attr-defined]
+
+
+def noted_receipt(interrupt: asyncio.CancelledError) -> object:
+    """What `note_receipt` noted, or None."""
+    return getattr(interrupt, "interlock_receipt", None)
 
 
 def keyed_digest(key: bytes) -> Any:

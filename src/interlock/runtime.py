@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
 from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, StoreError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, keyed_digest
@@ -66,6 +66,7 @@ class Runtime:
         self._principal = principal
         self._known_actors: set[str] = set()
         self._running = 0
+        self._closing = False
 
     @classmethod
     def open(
@@ -120,6 +121,8 @@ class Runtime:
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         else:
             call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, id_is_ours=True)
+        if self._closing:
+            raise StoreError("the runtime is closed")
         self._running += 1
         try:
             return await self._engine.run(call)
@@ -142,7 +145,8 @@ class Runtime:
         return self._world.store
 
     async def close(self) -> None:
-        """Wait for the calls that are running (each has its deadline), then let go."""
+        """Take no more calls, wait for those that are running (each has its deadline), then let go."""
+        self._closing = True
         while self._running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)
         await self._world.store.close()

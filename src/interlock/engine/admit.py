@@ -8,7 +8,7 @@ from interlock.engine.stages import Admitted, Ended, Repeated, Started, World, r
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamped, missing_grant, unsayable
-from interlock.schema import Refusal, Tool, canonical
+from interlock.schema import WHATEVER, Refusal, Tool, canonical
 from interlock.values import Call, Content, Decision, Json, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
@@ -45,7 +45,7 @@ def admit(
             parsed, facts = clamped(rules, tool, parsed, facts)
         except ConditionError as error:
             return denied(facts, started, tool, unsayable(rules, error.rule, error))
-        asked = world.digest(canonical(before)) if facts.arguments != before else None
+        asked = world.digest(canonical(before, WHATEVER)) if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
@@ -153,5 +153,5 @@ def _same_call(world: World, content: Content, call: Call, arguments: Json) -> b
         return False
     digest = content.asked_digest or content.arguments_digest
     if digest is not None:
-        return digest == world.digest(canonical(arguments))
+        return digest == world.digest(canonical(arguments, WHATEVER))
     return bool(content.arguments == arguments)

@@ -7,7 +7,7 @@ import msgspec
 from interlock.engine.admit import denied, no
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.policy import decide
-from interlock.schema import canonical
+from interlock.schema import WHATEVER, canonical
 from interlock.values import Decision, Plan, Status, Verdict
 
 
@@ -42,7 +42,9 @@ def prepare(world: World, admitted: Admitted, plan: Plan) -> Prepared | Ended:
 def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
     """The call waits for a person; the ticket is bound to the plan, and so to arguments and policy."""
     facts = admitted.facts
-    bound = world.digest(canonical([facts.call.tool, facts.arguments, plan.digest, admitted.desk.rules.version]))
+    bound = world.digest(
+        canonical([facts.call.tool, facts.arguments, plan.digest, admitted.desk.rules.version], WHATEVER)
+    )
     return Ended(
         call=facts.call,
         started=admitted.started,

@@ -7,7 +7,7 @@ import msgspec
 from interlock.engine.stages import Ended, Repeated, Started, World, refused
 from interlock.errors import StoreError
 from interlock.ports import Query
-from interlock.schema import Reading, canonical
+from interlock.schema import WHATEVER, Reading, Refusal, canonical
 from interlock.values import Call, Status, Stored
 
 
@@ -34,13 +34,17 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
             return _failed(repeated, f"the recorded answer cannot be read: {error}")
         if payload is None:
             return None
-        value = msgspec.json.decode(payload)["value"]
-        if world.digest(canonical(value, max_bytes=2**62)) != content.value_digest:
+        try:
+            value = msgspec.json.decode(payload)["value"]
+            genuine = world.digest(canonical(value, WHATEVER)) == content.value_digest
+        except (msgspec.DecodeError, KeyError, TypeError, Refusal):
+            genuine = False
+        if not genuine:
             return _failed(repeated, f"the payload of record {record.id} is not what was recorded; run audit verify")
     reading = Reading(
         status=Status(record.status),
         value=value,
-        text=canonical(value, max_bytes=2**62),
+        text=canonical(value, WHATEVER),
         summary=content.summary,
         snippets=content.snippets,
         metadata=content.metadata,

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
 import msgspec
 
 from interlock.engine.stages import Ended, World
 from interlock.errors import StoreError
-from interlock.ports import Append, Batch, Committed, Landed, Transition
-from interlock.schema import MARK, Reading, Redactor, canonical, summarise
+from interlock.ports import Append, Batch, Committed, Transition, noted_receipt
+from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, summarise
 from interlock.values import Content, Json, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
@@ -26,9 +27,10 @@ async def record(world: World, ended: Ended) -> Outcome:
         world.faults.at("record.end")
     try:
         receipt = await world.store.commit(Batch(entry.at_us, transitions))
-    except Landed as interrupt:
-        if isinstance(interrupt.receipt, Committed):
-            _tell(world, entry, interrupt.receipt.ids[0])
+    except asyncio.CancelledError as interrupt:
+        landed = noted_receipt(interrupt)
+        if isinstance(landed, Committed):
+            _tell(world, entry, landed.ids[0])
         raise
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
@@ -110,7 +112,7 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     less = msgspec.structs.replace(
         content,
         arguments=redactor.value(ended.arguments) if whole else MARK,
-        arguments_digest=world.digest(canonical(ended.arguments)),
+        arguments_digest=world.digest(canonical(ended.arguments, WHATEVER)),
         value=value,
         value_digest=world.digest(reading.text),
         metadata=redactor.value(reading.metadata),
@@ -123,13 +125,13 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     )
     if tool is None:
         return less, None
-    return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=2**62)
+    return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=WHATEVER)
 
 
 def _summary_of(reading: Reading, value: Json, redactor: Redactor) -> str:
     """The tool's own summary redacted; one made from the value is made again, from the redacted value."""
     if reading.status is Status.OK and reading.summary == summarise(reading.value, reading.text):
-        return summarise(value, canonical(value, max_bytes=2**62))
+        return summarise(value, canonical(value, max_bytes=WHATEVER))
     return redactor.text(reading.summary)
 
 

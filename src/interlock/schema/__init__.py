@@ -1,6 +1,6 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
-from interlock.schema.canonical import Refusal, canonical, guard, nearest
+from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
 from interlock.schema.inputs import Parsed
 from interlock.schema.redaction import MARK, Redactor
@@ -8,6 +8,7 @@ from interlock.schema.results import Reading, clean, read_result, summarise
 
 __all__ = [
     "MARK",
+    "WHATEVER",
     "Limits",
     "Parsed",
     "Reading",

@@ -12,6 +12,8 @@ from interlock.values import Json
 
 MAX_DEPTH = 32
 MAX_BYTES = 1_048_576
+WHATEVER = 2**62
+"""No limit: for what was let in already."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

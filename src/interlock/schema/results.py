@@ -12,7 +12,7 @@ from pydantic.errors import PydanticSchemaGenerationError
 from pydantic_core import PydanticSerializationError
 
 from interlock.errors import ContractError
-from interlock.schema.canonical import MAX_DEPTH, Refusal, canonical
+from interlock.schema.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.values import Json, Problem, Result, Status
 
 _ERROR_TEXT = re.compile(
@@ -72,7 +72,7 @@ class Output:
         try:
             checked = self._validate(value)
             plain = self._dump(checked, mode="json", warnings="error")
-            text = canonical(plain, max_bytes=2**62)
+            text = canonical(plain, max_bytes=WHATEVER)
             if b"null" in text:
                 _refuse_lost_numbers(self._dump(checked, mode="python"))
         except ValidationError as error:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Committed, Landed, Receipt
+from interlock.ports import Batch, Committed, Receipt, note_receipt
 
 _MOST = 512
 
@@ -52,11 +52,9 @@ class GroupWriter:
             self._queue.put(waiting)
         try:
             answer: Answer = await waiting.future
-        except asyncio.CancelledError:
-            answer = await self._until_landed(waiting)
-            if isinstance(answer, StoreError):
-                raise
-            raise Landed(answer) from None
+        except asyncio.CancelledError as interrupt:
+            note_receipt(interrupt, await self._until_landed(waiting))
+            raise
         if type(answer) is Committed:
             return answer
         if isinstance(answer, StoreError):
@@ -67,13 +65,15 @@ class GroupWriter:
     async def _until_landed(waiting: _Waiting) -> Answer:
         """What was accepted will land: whoever is cancelled learns of it only after it has."""
         while waiting.late is None:
+            if waiting.future.done() and not waiting.future.cancelled():  # answered and cancelled in one pass
+                break
             waiting.future = waiting.loop.create_future()
             try:
-                answer: Answer = await waiting.future
+                await waiting.future
             except asyncio.CancelledError:
                 continue
-            return answer
-        return waiting.late
+        answer: Answer = waiting.future.result() if waiting.late is None else waiting.late
+        return answer
 
     def close(self) -> None:
         """Land what was accepted, then end the thread."""

@@ -90,7 +90,8 @@ class SqlStore:
         row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)))
         if row is None:
             return None
-        return row[0].encode() if isinstance(row[0], str) else bytes(row[0])  # a text was put there by somebody else
+        whole = isinstance(row[0], bytes | memoryview)  # anything else was put there by somebody else
+        return bytes(row[0]) if whole else str(row[0]).encode()
 
     async def heads(self) -> tuple[Head, ...]:
         """Where every lane ends."""
