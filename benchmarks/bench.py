@@ -17,8 +17,8 @@ DOCS = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = """# Benchmarks
 
 Written by `make bench` (`benchmarks/bench.py`); do not edit. Medians over interleaved rounds in one run: CPU time for
-the rows in one process, wall time for the durable ones. Compare ratios, not microseconds: machines differ, and so do
-two starts of one process on one machine (memory layout alone moves a row by some percent).
+the rows of calls (over five processes, as memory layout alone moves a row by some percent), wall time for the durable
+ones. Compare ratios, not microseconds.
 
 Measured with Python {python} on {machine}, SQLite {sqlite}; pydantic-ai-slim {pai}, langchain-core {lc},
 agent-governance-toolkit {agt}.
@@ -96,7 +96,7 @@ def durable_rows() -> str:
 def main() -> int:
     """Measure, print and write."""
     print("calls, interleaved …", flush=True)
-    table = call_rows(asyncio.run(calls.measure())) + durable_rows()
+    table = call_rows(calls.measure()) + durable_rows()
     names = ("pydantic-ai-slim", "langchain-core", "agent-governance-toolkit")
     pai, lc, agt = (version(name) for name in names)
     head = HEAD.format(python=platform.python_version(), machine=f"{platform.machine()} {platform.system()}",

@@ -15,6 +15,8 @@ async def interleaved(works: dict[str, Work], calls: int, rounds: int) -> dict[s
     found: dict[str, list[float]] = {name: [] for name in works}
     for work in works.values():
         await work(max(50, calls // 10))
+    gc.collect()
+    gc.freeze()  # the modules of six libraries are not for the collector to walk while one of them is measured
     for _ in range(rounds):
         for name, work in works.items():
             gc.collect()

@@ -15,6 +15,7 @@ from interlock.errors import StoreError
 from interlock.ports import Batch, Committed, Receipt, note_receipt
 
 _MOST = 512
+_CLOSED = "the store is closed"
 
 Answer = Receipt | StoreError
 
@@ -46,10 +47,11 @@ class GroupWriter:
         waiting = _Waiting(batch, loop, loop.create_future())
         if os.getpid() != self._process:
             raise StoreError("the store was opened before this process was forked; open the runtime in the child")
-        with self._lock:
-            if self._closed:
-                raise StoreError("the store is closed")
-            self._queue.put(waiting)
+        if self._closed:
+            raise StoreError(_CLOSED)
+        self._queue.put(waiting)
+        if self._closed and not self._thread.is_alive():  # closed between the two lines above
+            self._refuse_rest()
         try:
             answer: Answer = await waiting.future
         except asyncio.CancelledError as interrupt:
@@ -82,6 +84,17 @@ class GroupWriter:
                 self._closed = True
                 self._queue.put(None)
         self._thread.join()
+        self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        """Answer what came too late for the thread; whoever finds an item here is the only one who does."""
+        while True:
+            try:
+                item = self._queue.get_nowait()
+            except queue.Empty:
+                return
+            if item is not None:
+                _answer([item], [StoreError(_CLOSED)])
 
     def _work(self) -> None:
         while True:
