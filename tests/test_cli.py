@@ -253,6 +253,16 @@ def test_metrics_as_table_json_and_prometheus(used: Run) -> None:
     )
 
 
+def test_limits_show_what_was_spent(used: Run) -> None:
+    _, out, _ = used("metrics", "--limits")
+    assert "per-agent-day" in out
+    assert "imagery" in out
+    found = json.loads(used("metrics", "--limits", "--json")[1])
+    day = next(item for scope, item in found["budgets"].items() if "burn-analyst" in scope)
+    assert (day["calls"], day["cost_micros"]) == (1, 2000)
+    assert list(found["buckets"].values()) == [4.0]
+
+
 def test_config_show_prints_every_value_and_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTERLOCK_THREADS", "3")
     _, out, _ = run("config", "show")

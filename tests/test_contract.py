@@ -217,7 +217,6 @@ def test_the_list_is_filtered_by_capability_and_by_what_an_actor_was_granted() -
         "echo",
     ]
     assert len(registry) == 3
-    assert set(registry.schemas()) == {"both", "one", "echo"}
 
 
 async def test_a_sync_tool_runs_in_a_thread() -> None:

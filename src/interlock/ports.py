@@ -238,8 +238,12 @@ class Accounts(Protocol):
         """The state of one budget scope."""
         ...
 
-    async def tokens(self, bucket: str) -> float | None:
-        """How full a bucket was when it was last touched."""
+    async def scopes(self) -> tuple[str, ...]:
+        """Every budget scope that was ever used, in order of names."""
+        ...
+
+    async def buckets(self) -> dict[str, float]:
+        """How full every bucket was when it was last touched."""
         ...
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from interlock.errors import ContractError
 from interlock.schema import Tool, nearest
@@ -55,7 +55,3 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._tools)
-
-    def schemas(self) -> Mapping[str, object]:
-        """Input schemas by tool name."""
-        return {tool.name: tool.input.schema for tool in self._tools.values()}

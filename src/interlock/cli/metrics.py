@@ -9,7 +9,7 @@ from typing import Any
 
 from interlock.cli.setting import coloured, console, opened_store, print_json, settings_of, shown, table
 from interlock.metrics import Metrics, exposition, fold
-from interlock.ports import Query
+from interlock.ports import Query, SystemClock
 
 
 def register(commands: Any, common: Any) -> None:
@@ -17,6 +17,7 @@ def register(commands: Any, common: Any) -> None:
     text = "counts by outcome, latency, retries and denials, per agent and tool, computed from the ledger"
     parser = commands.add_parser("metrics", help="counts, latency, retries and denials", description=text)
     parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
+    parser.add_argument("--limits", action="store_true", help="what budgets have spent, and how full rate buckets are")
     parser.add_argument("--actor", help="only this agent")
     parser.add_argument("--tool", help="only this tool")
     common(parser)
@@ -25,6 +26,8 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fold the ledger and print."""
+    if given.limits:
+        return asyncio.run(_limits(given))
     metrics = asyncio.run(_fold(given))
     if given.prometheus:
         sys.stdout.write(exposition(metrics))
@@ -38,6 +41,29 @@ def run(given: argparse.Namespace) -> int:
 async def _fold(given: argparse.Namespace) -> Metrics:
     async with opened_store(settings_of(given).settings) as store:
         return await fold(store.records(Query(actor=given.actor, tool=given.tool)))
+
+
+async def _limits(given: argparse.Namespace) -> int:
+    """Budgets by scope and buckets by name, as the store holds them now."""
+    async with opened_store(settings_of(given).settings) as store:
+        now_us = SystemClock().now_us()
+        spent = {scope: await store.spent(scope, now_us) for scope in await store.scopes()}
+        buckets = await store.buckets()
+    if given.json:
+        print_json({"budgets": spent, "buckets": buckets})
+        return 0
+    rows = table("budgets", ("budget", "per", "calls", "cost", "seconds", "set aside"))
+    for scope, item in spent.items():
+        budget, per, whose = (*scope.split("|", 2), "", "")[:3]
+        aside = f"{item.reserved_calls} calls" if item.reserved_calls else "–"
+        cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
+        rows.add_row(shown(budget), f"{per} {shown(whose)}", str(item.calls), cost, seconds, aside)
+    console().print(rows)
+    levels = table("\nrate buckets", ("bucket", "tokens when last touched"))
+    for name, tokens in buckets.items():
+        levels.add_row(shown(name), f"{tokens:.1f}")
+    console().print(levels)
+    return 0
 
 
 def _show(metrics: Metrics) -> None:

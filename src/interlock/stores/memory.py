@@ -72,10 +72,13 @@ class MemoryStore:
         """The state of one budget scope."""
         return self._state.spent(scope, now_us)
 
-    async def tokens(self, bucket: str) -> float | None:
-        """How full a bucket was when it was last touched."""
-        held = self._state.buckets.get(bucket)
-        return None if held is None else held[0]
+    async def scopes(self) -> tuple[str, ...]:
+        """Every budget scope that was ever used."""
+        return tuple(sorted(self._state.accounts))
+
+    async def buckets(self) -> dict[str, float]:
+        """How full every bucket was when it was last touched."""
+        return {name: tokens for name, (tokens, _at_us) in sorted(self._state.buckets.items())}
 
     async def close(self) -> None:
         """Nothing to let go."""

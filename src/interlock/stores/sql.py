@@ -107,10 +107,15 @@ class SqlStore:
         """The state of one budget scope."""
         return await self._on_reader(lambda c: _load_scope(c, State(), scope, lock=False).spent(scope, now_us))
 
-    async def tokens(self, bucket: str) -> float | None:
-        """How full a bucket was when it was last touched."""
-        row = await self._on_reader(lambda c: c.one(sql.READ_BUCKET.replace("{for_update}", ""), (bucket,)))
-        return None if row is None or row[1] == 0 else float(row[0])
+    async def scopes(self) -> tuple[str, ...]:
+        """Every budget scope that was ever used."""
+        rows = await self._on_reader(lambda c: c.rows(sql.SCOPES))
+        return tuple(row[0] for row in rows)
+
+    async def buckets(self) -> dict[str, float]:
+        """How full every bucket was when it was last touched."""
+        rows = await self._on_reader(lambda c: c.rows(sql.BUCKETS))
+        return {name: float(tokens) for name, tokens in rows}
 
     async def close(self) -> None:
         """Land what was accepted, then let go."""

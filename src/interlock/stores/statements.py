@@ -61,6 +61,8 @@ NEWEST_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + "
 OPEN_ACCOUNT = "INSERT INTO accounts (scope) VALUES (?) ON CONFLICT (scope) DO NOTHING"
 READ_ACCOUNT = "SELECT calls, cost_micros, ms FROM accounts WHERE scope = ? {for_update}"
 WRITE_ACCOUNT = "UPDATE accounts SET calls = ?, cost_micros = ?, ms = ? WHERE scope = ?"
+SCOPES = "SELECT scope FROM accounts ORDER BY scope"
+BUCKETS = "SELECT bucket, tokens FROM buckets WHERE at_us > 0 ORDER BY bucket"
 READ_HELD = "SELECT call, budget, expires_us, calls, cost_micros, ms FROM reservations WHERE scope = ?"
 ADD_HELD = (
     "INSERT INTO reservations (call, scope, budget, expires_us, calls, cost_micros, ms) VALUES (?, ?, ?, ?, ?, ?, ?)"
