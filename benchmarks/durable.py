@@ -12,6 +12,8 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -63,16 +65,21 @@ async def _our_appends(folder: Path) -> float:
     return took
 
 
-async def _bare_appends(folder: Path) -> float:
-    """The same rows into the same table through the least that group commit can be: queue, thread, executemany, COMMIT.
+ONE_COLUMN = "INSERT INTO one_column (body) VALUES (?)"
 
-    The rows are ready: no batches, no encoding, no chain, no locks, nothing loaded or checked.
+
+async def _bare_appends(folder: Path, insert: str = APPEND) -> float:
+    """The least that group commit can be: queue, thread, executemany, COMMIT.
+
+    The rows are ready: no batches, no encoding, no chain, no locks, nothing loaded or checked. They are our own rows
+    into our own table, or (ONE_COLUMN) only their bodies into a table of one column.
     """
     connection = sqlite3.connect(folder / "bare.db", isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
     for statement in MIGRATIONS[0]:
         connection.execute(fill(statement, {"id": "INTEGER", "blob": "BLOB", "real": "REAL"}))
+    connection.execute("CREATE TABLE one_column (id INTEGER PRIMARY KEY, body TEXT NOT NULL)")
     loop = asyncio.get_running_loop()
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
@@ -88,7 +95,7 @@ async def _bare_appends(folder: Path) -> float:
             rows = [item[0] for item in group if item is not None]
             if rows:
                 connection.execute("BEGIN IMMEDIATE")
-                connection.executemany(APPEND, rows)
+                connection.executemany(insert, rows)
                 connection.execute("COMMIT")
                 loop.call_soon_threadsafe(resolve, [item[1] for item in group if item is not None])
             if None in group:
@@ -97,7 +104,8 @@ async def _bare_appends(folder: Path) -> float:
     thread = threading.Thread(target=work)
     thread.start()
     chain = Chain(0, 0, 0, "0" * 64)
-    ready = iter([chain.extend(record(n), n + 1) for n in range(CALLERS * APPENDS_EACH)])
+    rows = [chain.extend(record(n), n + 1) for n in range(CALLERS * APPENDS_EACH)]
+    ready: Iterator[tuple[Any, ...]] = iter(rows if insert is APPEND else [(row[-1],) for row in rows])
 
     async def caller() -> None:
         for _ in range(APPENDS_EACH):
@@ -116,10 +124,11 @@ async def _bare_appends(folder: Path) -> float:
 
 async def appends() -> dict[str, float]:
     """Rows a second, ours and bare, medians over interleaved rounds."""
-    found: dict[str, list[float]] = {"ours": [], "bare": []}
+    found: dict[str, list[float]] = {"ours": [], "bare": [], "one_column": []}
     total = CALLERS * APPENDS_EACH
+    works = {"bare": _bare_appends, "one_column": partial(_bare_appends, insert=ONE_COLUMN), "ours": _our_appends}
     for _ in range(ROUNDS):
-        for name, work in (("bare", _bare_appends), ("ours", _our_appends)):
+        for name, work in works.items():
             with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
                 found[name].append(total / await work(Path(folder)))
     return {name: median(values) for name, values in found.items()}
