@@ -886,3 +886,58 @@ async def test_a_closing_runtime_takes_no_more_calls() -> None:
         pass
     with pytest.raises(StoreError, match="the runtime is closed"):
         await runtime.call("echo", {"text": "a"}, actor="a")
+
+
+async def test_only_the_probe_itself_gives_its_turn_back() -> None:
+    """An old call that is cancelled while the probe runs must not let a second probe through."""
+    clock, gates, ran = ManualClock(), {"old": asyncio.Event(), "probe": asyncio.Event()}, []
+
+    @tool(
+        effect="read",
+        timeout_s=1000,
+        retry=RetryRule(max_attempts=1),
+        limits=Limits(breaker_failures=1, breaker_reset_s=30),
+    )
+    async def upstream(name: str) -> str:
+        ran.append(name)
+        if name in gates:
+            await gates[name].wait()
+        else:
+            raise Unavailable("down")
+        return "up"
+
+    async with running(upstream, clock=clock) as runtime:
+        old = asyncio.create_task(runtime.call("upstream", {"name": "old"}, actor="a"))
+        await asyncio.sleep(0)
+        await runtime.call("upstream", {"name": "fails"}, actor="a")
+        clock.advance(31)
+        probe = asyncio.create_task(runtime.call("upstream", {"name": "probe"}, actor="a"))
+        await asyncio.sleep(0)
+        old.cancel()
+        await asyncio.gather(old, return_exceptions=True)
+        second = await runtime.call("upstream", {"name": "fails"}, actor="a")
+        assert (second.problem.error, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
+        gates["probe"].set()
+        assert (await probe).ok
+
+
+def test_the_switch_to_wal_waits_for_others(tmp_path: Path) -> None:
+    from interlock.stores.sqlite import SqliteDialect
+
+    class Busy:
+        def __init__(self, times: int) -> None:
+            self.left = times
+
+        def execute(self, statement: str) -> None:
+            if self.left:
+                self.left -= 1
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorname = "SQLITE_BUSY"
+                raise error
+
+    raw: Any = Busy(2)
+    SqliteDialect(f"sqlite:///{tmp_path / 'x.db'}", 5)._switch_to_wal(raw)
+    assert raw.left == 0
+    raw = Busy(10**9)
+    with pytest.raises(sqlite3.OperationalError):
+        SqliteDialect(f"sqlite:///{tmp_path / 'x.db'}", 0.02)._switch_to_wal(raw)

@@ -26,16 +26,19 @@ async def perform(world: World, prepared: Prepared) -> Ended:
     if wait_s is not None:
         message = f"{work.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
         return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
+    probes = gate.breaker.state == "half-open"  # only the probe itself may give its turn back
     try:
         if gate.places is not None:
             await work.take_place(gate.places.take())
         refusal = await work.begin()
         if refusal is not None:
-            gate.breaker.abandoned()
+            if probes:
+                gate.breaker.abandoned()
             return work.end(refusal)
         return work.end(await work.attempt())
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
-        gate.breaker.abandoned()
+        if probes:
+            gate.breaker.abandoned()
         return work.end(_interrupted(interrupt), interrupt)
     finally:
         if work.give_place_back is not None:
