@@ -916,9 +916,9 @@ async def test_only_the_probe_itself_gives_its_turn_back() -> None:
         old.cancel()
         await asyncio.gather(old, return_exceptions=True)
         second = await runtime.call("upstream", {"name": "fails"}, actor="a")
-        assert (second.problem.error, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
         gates["probe"].set()
         assert (await probe).ok
+    assert (second.problem.error, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
 
 
 def test_the_switch_to_wal_waits_for_others(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def problems(raw: Any, on: Tool = survey) -> str:
 
 def test_arguments_become_typed_values_and_defaults_are_filled_in() -> None:
     parsed = survey.input.parse({"trail": "a", "when": "2026-01-31", "box": {"width_m": 2.0}})
-    assert parsed.bound.when == date(2026, 1, 31)
+    assert parsed.bound["when"] == date(2026, 1, 31)
     assert parsed.arguments == {
         "trail": "a",
         "season": "summer",

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from interlock import Limits, Result, Status, Trust, tool
 from interlock.schema.results import Output, read_result
+from interlock.values import one_line
 from tests.conftest import running
 
 ANY = Output(Any, "test")
@@ -73,7 +74,7 @@ def test_words_that_only_look_like_failure_are_not(raw: Any) -> None:
 @pytest.mark.parametrize("raw", [None, "", "  ", [], {}, (), set(), Result(), Result(value=[1], no_data=True)])
 def test_nothing_is_no_data(raw: Any) -> None:
     reading = read(raw)
-    assert (reading.status, reading.value, reading.summary) == (Status.NO_DATA, None, "nothing found")
+    assert (reading.status, reading.value, reading.said) == (Status.NO_DATA, None, "nothing found")
 
 
 def test_zero_and_false_are_answers() -> None:
@@ -92,7 +93,7 @@ def test_a_result_carries_everything_and_needs_nothing() -> None:
         cost_usd=0.1,
     )
     reading = read(made)
-    assert (reading.summary, reading.snippets, reading.metadata) == ("s", ("x",), {"m": 1})
+    assert (reading.said, reading.snippets, reading.metadata) == ("s", ("x",), {"m": 1})
     assert (reading.confidence, reading.sources, reading.cost_micros) == (0.5, ("f",), 100_000)
     assert Result().value is None
 
@@ -129,9 +130,9 @@ def test_a_result_over_max_bytes_is_failed_never_cut() -> None:
 
 
 def test_the_summary_is_one_line() -> None:
-    assert read("a\nb  c").summary == "a b c"
-    assert len(read("word " * 200, max_bytes=10_000).summary) == 160
-    assert len(read(["word"] * 100, max_bytes=10_000).summary) == 160
+    assert one_line("a\nb  c") == "a b c"
+    assert len(one_line("word " * 200)) == 160
+    assert len(one_line(["word"] * 100)) == 160
 
 
 @given(

@@ -39,7 +39,7 @@ def entry(n: int = 0, **columns: Any) -> Append:
         started_us=T0 + n,
         duration_us=1,
         arguments={"n": n},
-        summary='é \u2028 \x7f "quoted"\n',
+        said='é \u2028 \x7f "quoted"\n',
     )
     record = Record(at_us=T0 + n, kind="call", call=f"c{n}", content=content, **given_columns)
     return Append(record=record, payload=payload)

@@ -13,21 +13,21 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
     The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
     """
     expires_us = now_us + tool.deadline_us
-    held = []
+    held: tuple[Reserve, ...] = ()
     for budget in budgets:
-        if budget.per == "actor" and budget.window_s is None and budget.actors is EVERYONE:
-            scope: str | None = f"{budget.id}|actor|{call.actor}"  # the usual budget, without a further look
-        else:
-            scope = _scope(budget, call, now_us)
+        scope = _scope(budget, call, now_us)
         if scope is not None:
             ms = tool.deadline_us // 1000 if budget.ms is not None else 0
-            held.append(Reserve(name, scope, budget, expires_us, 1, tool.cost_micros, ms))
-    return tuple(held)
+            held += (Reserve(name, scope, budget, expires_us, 1, tool.cost_micros, ms),)
+    return held
 
 
-def settlements(held: tuple[Reserve, ...], *, calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
+def settlements(held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int) -> tuple[Settle, ...]:
     """Replace every reservation by what was really spent."""
-    return tuple([Settle(item.call, item.scope, calls, cost_micros, ms) for item in held])
+    settled: tuple[Settle, ...] = ()
+    for item in held:
+        settled += (Settle(item.call, item.scope, calls, cost_micros, ms),)
+    return settled
 
 
 def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[Take, ...]:

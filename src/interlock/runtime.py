@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,7 @@ from typing import Any, TypedDict, Unpack
 
 from interlock.config import Settings, default_principal
 from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World
-from interlock.errors import ConfigError, StoreError
+from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, keyed_digest
@@ -65,8 +65,6 @@ class Runtime:
         self._engine = Engine(world)
         self._principal = principal
         self._known_actors: set[str] = set()
-        self._running = 0
-        self._closing = False
 
     @classmethod
     def open(
@@ -105,8 +103,10 @@ class Runtime:
         )
         return cls(world, settings.principal or default_principal())
 
-    async def call(self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]) -> Outcome:
-        """Take one call through the path: contract, policy, budget, effect, record."""
+    def call(
+        self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
+    ) -> Coroutine[Any, Any, Outcome]:
+        """Take one call through the path (contract, policy, budget, effect, record): await it."""
         given: dict[str, Any] = details  # type: ignore[assignment]
         if given or actor not in self._known_actors:
             _refuse_odd_names(actor, given)
@@ -120,14 +120,8 @@ class Runtime:
             call_id = given.pop("call_id", None) or self._world.ids.new()
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         else:
-            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, id_is_ours=True)
-        if self._closing:
-            raise StoreError("the runtime is closed")
-        self._running += 1
-        try:
-            return await self._engine.run(call)
-        finally:
-            self._running -= 1
+            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, True)
+        return self._engine.run(call)
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
         """The tools that need a capability, and that an actor has been granted all of."""
@@ -146,8 +140,8 @@ class Runtime:
 
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
-        self._closing = True
-        while self._running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
+        self._engine.closed = True
+        while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)
         await self._world.store.close()
         self._world.threads.shutdown(wait=False, cancel_futures=True)

@@ -23,6 +23,16 @@ class Value(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fiel
     """A frozen fact. Written with keywords; on the one path by position, which is much cheaper."""
 
 
+_SUMMARY_CHARS = 160
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+def one_line(value: Json) -> str:
+    """One line that shows a value, or its beginning."""
+    line = " ".join(value[: _SUMMARY_CHARS * 4].split()) if isinstance(value, str) else _encode(value).decode()
+    return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
+
+
 class Effect(StrEnum):
     """What a tool does to the world."""
 
@@ -74,6 +84,8 @@ class Call(Value, frozen=True):
     arguments: Json
     actor: str
     principal: str
+    id_is_ours: bool = False
+    """The call id was made for this call alone; one that a caller gives may repeat."""
     on_behalf_of: str | None = None
     turn: str | None = None
     run: str | None = None
@@ -82,8 +94,6 @@ class Call(Value, frozen=True):
     evidence: tuple[str, ...] = ()
     confidence: float | None = None
     ticket: str | None = None
-    id_is_ours: bool = False
-    """The call id was made for this call alone; one that a caller gives may repeat."""
 
 
 class Rewrite(Value, frozen=True):
@@ -141,7 +151,7 @@ class Outcome(Value, frozen=True):
     tool: str
     status: Status
     value: Json = None
-    summary: str = ""
+    said: str = ""
     snippets: tuple[str, ...] = ()
     metadata: dict[str, Json] = {}
     problem: Problem | None = None
@@ -159,6 +169,11 @@ class Outcome(Value, frozen=True):
     def ok(self) -> bool:
         """Only `ok` satisfies a requirement."""
         return self.status is Status.OK
+
+    @property
+    def summary(self) -> str:
+        """One line: what was said about the value, or else the value itself."""
+        return self.said or one_line(self.value)
 
 
 class Result(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
@@ -205,7 +220,7 @@ class Content(Value, frozen=True):
     keys: tuple[str, ...] = ()
     value: Json = None
     value_digest: str | None = None
-    summary: str = ""
+    said: str = ""
     snippets: tuple[str, ...] = ()
     metadata: dict[str, Json] = {}
     problem: Problem | None = None
@@ -217,6 +232,11 @@ class Content(Value, frozen=True):
     repeats: int | None = None
     payload: bool = False
     asked_digest: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """One line, as an outcome gives it."""
+        return self.said or one_line(self.value)
 
 
 class Record(Value, frozen=True):

@@ -39,7 +39,7 @@ def run(given: argparse.Namespace) -> int:
     """Make the call."""
     outcome = asyncio.run(_call(given, _arguments(given.arguments)))
     if given.json:
-        print_json(outcome)
+        print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
         show(outcome)
     return 0 if outcome.status in (Status.OK, Status.NO_DATA, Status.PLANNED) else 1

@@ -21,28 +21,38 @@ _LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}
 async def perform(world: World, prepared: Prepared) -> Ended:
     """Make the effect happen, as often as its class allows, within the call's deadline."""
     gate = prepared.admitted.desk.gate
-    work = _Work(world, prepared)
-    wait_s = gate.breaker.wait_s(world.clock)
-    if wait_s is not None:
-        message = f"{work.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-        return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
-    probes = gate.breaker.state == "half-open"  # only the probe itself may give its turn back
+    work, breaker, probes = _Work(world, prepared), gate.breaker, False
+    if breaker.troubled:
+        wait_s = breaker.wait_s(world.clock)
+        if wait_s is not None:
+            message = f"{work.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
+            return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
+        probes = breaker.state == "half-open"  # only the probe itself may give its turn back
     try:
-        if gate.places is not None:
-            await work.take_place(gate.places.take())
-        refusal = await work.begin()
-        if refusal is not None:
-            if probes:
-                gate.breaker.abandoned()
-            return work.end(refusal)
-        return work.end(await work.attempt())
+        refusal = None if gate.places is None else await work.take_place(gate.places.take())
+        batch = work.opening() if refusal is None else None
+        if batch is not None:
+            if world.faults is not None:
+                world.faults.at("perform.begin")
+            receipt = await world.store.commit(batch)
+            if world.faults is not None:
+                world.faults.at("perform.begun")
+            if type(receipt) is Refused:
+                refusal = work.not_begun(receipt)
+        if refusal is None:
+            return work.end(await work.attempt())
+    except StoreError as error:  # of the begin commit: what a tool raises does not come this far
+        refusal = work.not_begun(error)
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         if probes:
-            gate.breaker.abandoned()
+            breaker.abandoned()
         return work.end(_interrupted(interrupt), interrupt)
     finally:
         if work.give_place_back is not None:
             work.leave()
+    if probes:
+        breaker.abandoned()
+    return work.end(refusal)
 
 
 class _Work:
@@ -61,13 +71,14 @@ class _Work:
         self.tool = self._desk.tool
         self._end = prepared.admitted.started.clock + self.tool.deadline_s
 
-    async def take_place(self, taking: Any) -> None:
-        """Wait in line, no longer than the call may last."""
+    async def take_place(self, taking: Any) -> Reading | None:
+        """Wait in line, no longer than the call may last; the refusal if that was not enough."""
         left_s = self._end - self._world.clock.monotonic()
         try:
             self.give_place_back = await self._world.deadlines.within(left_s, taking)
         except Expired:
-            return
+            return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
+        return None
 
     def leave(self) -> None:
         """Give the place back, as soon as no thread of this call runs any more."""
@@ -77,11 +88,9 @@ class _Work:
         else:
             self._threads.when_idle(self.give_place_back)
 
-    async def begin(self) -> Reading | None:
-        """The begin commit: reservations, tokens, and what the journal adds; None if it landed."""
+    def opening(self) -> Batch | None:
+        """The begin commit: what the journal adds, reservations, tokens; None if there is nothing to commit."""
         world, prepared, desk = self._world, self._prepared, self._desk
-        if desk.gate.places is not None and self.give_place_back is None:
-            return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
         call = prepared.admitted.facts.call
         transitions: tuple[Transition, ...] = desk.journal.begin(call, prepared.plan, prepared.verdict)
         # A call that had to wait for its place begins later than it came in.
@@ -92,78 +101,72 @@ class _Work:
             transitions += self._held
         if desk.rates:
             transitions += tokens(desk.rates, call)
-        if transitions:
-            if world.faults is not None:
-                world.faults.at("perform.begin")
-            try:
-                receipt = await world.store.commit(Batch(now_us, transitions))
-            except StoreError as error:
-                self._held = ()
-                return refused(Status.FAILED, "store_unavailable", str(error))
-            if world.faults is not None:
-                world.faults.at("perform.begun")
-            if type(receipt) is Refused:
-                self._held = ()
-                error_class = _LIMITS.get(receipt.kind, receipt.kind)
-                return refused(Status.DENIED, error_class, receipt.message, wait_s=receipt.retry_after_s)
-        self._calls = 1
-        return None
+        return Batch(now_us, transitions) if transitions else None
+
+    def not_begun(self, why: Refused | StoreError) -> Reading:
+        """The begin commit did not land: nothing is set aside, and nothing was done."""
+        self._held = ()
+        if isinstance(why, StoreError):
+            return refused(Status.FAILED, "store_unavailable", str(why))
+        return refused(Status.DENIED, _LIMITS.get(why.kind, why.kind), why.message, wait_s=why.retry_after_s)
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
         world, tool, breaker, end = self._world, self.tool, self._desk.gate.breaker, self._end
         monotonic, waited_us = world.clock.monotonic, 0
         now = monotonic()
+        self._calls = 1
+        found: Any
         while True:
-            started = now
+            started, timeout_s = now, tool.timeout_s if now + tool.timeout_s <= end else max(0.0, end - now)
             try:
-                found = await self._try_once(tool.timeout_s if now + tool.timeout_s <= end else max(0.0, end - now))
-            except (asyncio.CancelledError, KeyboardInterrupt):
-                self._attempts += (Attempt(waited_us, round((monotonic() - started) * 1e6), "cancelled"),)
-                raise
+                work = self._started(tool)
+                try:
+                    waiting = work.send(None)  # the first step: what never waits needs no timer
+                except StopIteration as done:
+                    raw = done.value
+                else:
+                    raw = await world.deadlines.rest(timeout_s, work, waiting)
+                found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+            except BaseException as error:  # whatever a tool raises becomes an outcome
+                found = self._fault(error, timeout_s)
+                if found is None:
+                    self._attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), "cancelled"),)
+                    raise
             now = monotonic()
             failed = type(found) is not Reading
-            error = found.error_class if failed else None if found.problem is None else found.problem.error
-            self._attempts += (Attempt(waited_us, round((now - started) * 1e6), error),)
-            if not failed:
-                breaker.succeeded()
-                return found  # type: ignore[no-any-return]
-            if isinstance(found, Transient) and not isinstance(found, RateLimited):
+            error_class = found.error_class if failed else None if found.problem is None else found.problem.error
+            self._attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
+            if failed and isinstance(found, Transient) and not isinstance(found, RateLimited):
                 breaker.failed(now)
-            else:
+            elif breaker.troubled:
                 breaker.succeeded()
-            tries = len(self._attempts)
-            wait_s = next_wait(tool.retry, tool.effect, tries, found, end - now, world.ids.uniform)
+            if not failed:
+                return found  # type: ignore[no-any-return]
+            wait_s = next_wait(tool.retry, tool.effect, len(self._attempts), found, end - now, world.ids.uniform)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await world.clock.sleep(wait_s)
             now = monotonic()
 
-    async def _try_once(self, timeout_s: float) -> Any:
-        """One try: the reading of what the tool returned, or the error that says how it failed."""
-        tool, parsed = self.tool, self._prepared.admitted.parsed
+    def _started(self, tool: Tool) -> Any:
+        """One try as a coroutine that has not taken its first step."""
         context = self._context() if tool.wants_context else None
-        try:
-            work = tool.body(parsed, context) if tool.is_async else self._in_thread(tool, context)
-            try:
-                waiting = work.send(None)  # the first step: what never waits needs no timer
-            except StopIteration as done:
-                raw = done.value
-            else:
-                raw = await self._world.deadlines.rest(timeout_s, work, waiting)
-            return read_result(raw, tool.output, nothing_is_ok=tool.nothing_is_ok, max_bytes=tool.limits.max_bytes)
-        except Expired:
-            return TimedOut(f"{tool.name!r} gave no answer within {timeout_s:g} s")
-        except asyncio.CancelledError:
+        if tool.is_async:
+            return tool.body(self._prepared.admitted.parsed, context)
+        return self._in_thread(tool, context)
+
+    def _fault(self, error: BaseException, timeout_s: float) -> ToolError | None:
+        """The error that says how a try failed; None if it is the call itself that was interrupted."""
+        if isinstance(error, Expired):
+            return TimedOut(f"{self.tool.name!r} gave no answer within {timeout_s:g} s")
+        if isinstance(error, asyncio.CancelledError):
             task = asyncio.current_task()
             if task is not None and task.cancelling():
-                raise
-            return from_exception(RuntimeError(f"{tool.name!r} cancelled itself"))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
-            return from_exception(error)
+                return None
+            return from_exception(RuntimeError(f"{self.tool.name!r} cancelled itself"))
+        return None if isinstance(error, KeyboardInterrupt) else from_exception(error)
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:
@@ -189,7 +192,7 @@ class _Work:
         settle: tuple[Transition, ...] = ()
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
-            settle = settlements(self._held, calls=self._calls, cost_micros=cost, ms=-(-spent_us // 1000))
+            settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
         return Ended(
             admitted.facts.call,
             admitted.started,

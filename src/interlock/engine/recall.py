@@ -45,7 +45,7 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
         status=Status(record.status),
         value=value,
         text=canonical(value, WHATEVER),
-        summary=content.summary,
+        said=content.said,
         snippets=content.snippets,
         metadata=content.metadata,
         confidence=content.result_confidence,

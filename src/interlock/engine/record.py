@@ -10,17 +10,17 @@ import msgspec
 from interlock.engine.stages import Ended, World
 from interlock.errors import StoreError
 from interlock.ports import Append, Batch, Committed, Transition, noted_receipt
-from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, summarise
-from interlock.values import Content, Json, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
+from interlock.schema import MARK, WHATEVER, Redactor, canonical
+from interlock.values import Content, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
 
 
 async def record(world: World, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out."""
-    duration_us = max(0, round((world.clock.monotonic() - ended.started.clock) * 1e6))
+    duration_us = int((world.clock.monotonic() - ended.started.clock) * 1e6)
     entry, payload = _entry(world, ended, duration_us)
-    transitions: tuple[Transition, ...] = (Append(entry, payload), *ended.settle)
+    transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
     if ended.plan is not None:
         transitions += world.desks[ended.call.tool].journal.end(ended.call, ended.plan)
     if world.faults is not None:
@@ -74,7 +74,7 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         () if plan is None else plan.keys,
         reading.value,
         None,
-        reading.summary,
+        reading.said,
         reading.snippets,
         reading.metadata,
         reading.problem,
@@ -91,8 +91,9 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
     if tool is None or tool.redact or len(reading.text) > world.record_bytes:
         content, payload = _less(world, ended, content)
     at_us = ended.started.at_us + duration_us
-    status = reading.status.value
-    return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), payload
+    return Record(
+        at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
+    ), payload
 
 
 def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
@@ -116,7 +117,7 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
         value=value,
         value_digest=world.digest(reading.text),
         metadata=redactor.value(reading.metadata),
-        summary=_summary_of(reading, value, redactor),
+        said=redactor.text(reading.said),
         snippets=tuple(map(redactor.text, reading.snippets)),
         sources=tuple(map(redactor.text, reading.sources)),
         problem=_redacted_problem(reading.problem, redactor),
@@ -126,13 +127,6 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     if tool is None:
         return less, None
     return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=WHATEVER)
-
-
-def _summary_of(reading: Reading, value: Json, redactor: Redactor) -> str:
-    """The tool's own summary redacted; one made from the value is made again, from the redacted value."""
-    if reading.status is Status.OK and reading.summary == summarise(reading.value, reading.text):
-        return summarise(value, canonical(value, max_bytes=WHATEVER))
-    return redactor.text(reading.summary)
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:
@@ -165,7 +159,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         ended.call.tool,
         reading.status,
         reading.value,
-        reading.summary,
+        reading.said,
         reading.snippets,
         reading.metadata,
         reading.problem,
@@ -189,7 +183,7 @@ def _unrecorded(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
         call_id=ended.call.call_id,
         tool=ended.call.tool,
         status=Status.FAILED if reads else Status.UNKNOWN,
-        summary="the store could not record the call",
+        said="the store could not record the call",
         problem=Problem(error="store_unavailable", message=f"not recorded, so not given out: {error}"),
         attempts=ended.attempts,
         duration_us=duration_us,

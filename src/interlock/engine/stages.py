@@ -122,4 +122,4 @@ def refused(
     """The reading of a call that ended without an answer from its tool."""
     wait_s = wait_s if isinstance(wait_s, int | float) and 0 <= wait_s < inf else None
     problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
-    return Reading(status=status, summary=message, problem=problem)
+    return Reading(status=status, said=message, problem=problem)

@@ -223,6 +223,8 @@ def _reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Callable[
     items = operator.itemgetter(*(variable.where[1:] for variable in arguments))
     facts_of = operator.attrgetter(*(variable.where for variable in attributes))
     names = tuple(variable.name for variable in (*arguments, *attributes, *others))
+    if not rest:
+        return names, lambda facts: items(facts.arguments) + facts_of(facts)
     return names, lambda facts: (*items(facts.arguments), *facts_of(facts), *[read(facts) for read in rest])
 
 

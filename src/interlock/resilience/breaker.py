@@ -9,6 +9,8 @@ class Breaker:
     """Opens after so many failures in a row; after a while lets one call through to see."""
 
     def __init__(self, failures: int, reset_s: float) -> None:
+        self.troubled = False
+        """Whether there is anything to ask or to forgive: most of the time there is not."""
         self._most = failures
         self._reset_s = reset_s
         self._failures = 0
@@ -34,11 +36,11 @@ class Breaker:
 
     def succeeded(self) -> None:
         """The other side answers."""
-        self._failures, self._opened, self._probing = 0, None, False
+        self._failures, self._opened, self._probing, self.troubled = 0, None, False, False
 
     def failed(self, now: float) -> None:
         """The other side does not answer."""
-        self._failures += 1
+        self._failures, self.troubled = self._failures + 1, True
         if self._probing or self._failures >= self._most:
             self._opened, self._probing = now, False
 

@@ -4,7 +4,7 @@ from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, near
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
 from interlock.schema.inputs import Parsed
 from interlock.schema.redaction import MARK, Redactor
-from interlock.schema.results import Reading, clean, read_result, summarise
+from interlock.schema.results import Reading, clean, read_result
 
 __all__ = [
     "MARK",
@@ -21,6 +21,5 @@ __all__ = [
     "guard",
     "nearest",
     "read_result",
-    "summarise",
     "tool",
 ]

@@ -16,6 +16,7 @@ WHATEVER = 2**62
 """No limit: for what was let in already."""
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
+_encode_as_given = msgspec.json.Encoder().encode
 
 
 class Refusal(Exception):
@@ -86,7 +87,7 @@ def plain_bytes(arguments: Json) -> bytes:
     """Raw arguments for a flat contract without null, which refuses by itself what the walk would look for."""
     if type(arguments) is dict:
         try:
-            text = _encode(arguments)
+            text = _encode_as_given(arguments)
         except (TypeError, ValueError, RecursionError):
             return canonical(arguments)
         if len(text) <= MAX_BYTES:

@@ -247,7 +247,7 @@ def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: s
     plain = all(attribute == parameter for attribute, parameter in aliases.items())
 
     def call(parsed: Parsed, context: Context | None) -> Awaitable[Any] | Any:
-        given = parsed.bound.__dict__
+        given = parsed.bound
         if not plain:
             given = {parameter: given[attribute] for attribute, parameter in aliases.items()}
         if context_name is not None:
@@ -255,5 +255,5 @@ def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: s
         return function(**given)
 
     if plain and context_name is None:
-        return lambda parsed, _context: function(**parsed.bound.__dict__)
+        return lambda parsed, _context: function(**parsed.bound)
     return call

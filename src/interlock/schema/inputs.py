@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from enum import Enum
 from functools import partial
 from typing import Any, Protocol
 
 import msgspec
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic_core import ErrorDetails, SchemaValidator, to_jsonable_python
 
 from interlock.errors import ContractError
 from interlock.schema.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
@@ -49,14 +49,16 @@ class ModelInput:
         self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
-        self._all = frozenset(self.schema.get("properties", {})) if ours and _is_transparent(model) else None
+        names = frozenset(self.schema.get("properties", {}))
+        self._all = names if ours and names == set(model.model_fields) and _is_transparent(model) else None
         self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
         self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
+        self._ours = ours
         validate = model.__pydantic_validator__.validate_json
-        if self._all is not None:  # our own flat model: strict and closed by its configuration
-            self._validate: Callable[[bytes], Any] = validate
-        else:
-            self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
+        self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
+        if self._all is not None:  # our own flat model, strict and closed by its configuration: its fields will do
+            core: Any = model.__pydantic_core_schema__
+            self._fields = SchemaValidator(core["schema"], core["config"]).validate_json
         # Where no field takes null, a NaN (which is written as null) is refused by validation itself.
         nulls = self._all is None or any("anyOf" in part for part in self.schema.get("properties", {}).values())
         self._text = arguments_bytes if nulls else plain_bytes
@@ -64,15 +66,16 @@ class ModelInput:
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the model takes them, or `Refusal` naming every wrong field."""
         try:
+            if self._all is not None:
+                fields, _extra, _given = self._fields(self._text(raw))
+                return Parsed(fields, dict(raw) if len(raw) == len(self._all) else to_jsonable_python(fields))
             bound = self._validate(self._text(raw))
         except ValidationError as error:
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
-        if self._all is not None and len(raw) == len(self._all):
-            return Parsed(bound, dict(raw))
         shown = self._dump(bound, mode="json", by_alias=True)
         if self._writes_itself:
             self._refuse_disguise(bound, shown)
-        return Parsed(bound, shown)
+        return Parsed(bound.__dict__ if self._ours else bound, shown)
 
     def _refuse_disguise(self, bound: Any, shown: Json) -> None:
         """Where a type writes itself in its own way, what rules are shown must read back as what the tool gets."""

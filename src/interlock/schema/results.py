@@ -18,9 +18,9 @@ from interlock.values import Json, Problem, Result, Status
 _ERROR_TEXT = re.compile(
     r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
 )
-_SUMMARY_CHARS = 160
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
+_NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -31,7 +31,8 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     status: Status
     value: Json = None
     text: bytes = b"null"
-    summary: str = ""
+    said: str = ""
+    """What was said about the value; empty where it speaks for itself."""
     problem: Problem | None = None
     snippets: tuple[str, ...] = ()
     metadata: dict[str, Json] = {}
@@ -95,7 +96,7 @@ def _refuse_lost_numbers(value: Any) -> None:
             _refuse_lost_numbers(item)
 
 
-def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int) -> Reading:
+def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
     """Read what a tool returned; never raises for what a tool may get wrong."""
     result = raw if type(raw) is Result else None
     value = raw if result is None else result.value
@@ -109,7 +110,7 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
         ):
             return _nothing(result or Result())
         plain, text = output.read(value)
-        failure = _in_band_failure(plain)
+        failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
     except Refusal as refusal:
         failure = _in_band_failure(value)
         if failure is None:
@@ -119,12 +120,12 @@ def read_result(raw: Any, output: Output, *, nothing_is_ok: bool, max_bytes: int
     if len(text) > max_bytes:
         return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
     if result is None:
-        return Reading(Status.OK, plain, text, summarise(plain, text))
+        return Reading(Status.OK, plain, text)
     return Reading(
         status=Status.OK,
         value=plain,
         text=text,
-        summary=result.summary or summarise(plain, text),
+        said=result.summary,
         snippets=tuple(result.snippets),
         metadata=result.metadata,
         confidence=result.confidence,
@@ -168,7 +169,7 @@ def clean(text: str, most: int = 2000) -> str:
 def _nothing(result: Result[Any]) -> Reading:
     return Reading(
         status=Status.NO_DATA,
-        summary=result.summary or "nothing found",
+        said=result.summary or "nothing found",
         metadata=result.metadata,
         sources=tuple(result.sources),
         confidence=result.confidence,
@@ -179,7 +180,7 @@ def _nothing(result: Result[Any]) -> Reading:
 def _failed(error: str, message: str, result: Result[Any] | None) -> Reading:
     message = clean(message)
     problem = Problem(error=error, message=message)
-    return Reading(status=Status.FAILED, summary=message, problem=problem, cost_micros=_micros(result))
+    return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result))
 
 
 def _in_band_failure(value: Any) -> str | None:
@@ -219,13 +220,3 @@ def _is_empty(value: Any, nothing_is_ok: bool) -> bool:
 
 def _micros(result: Result[Any] | None) -> int | None:
     return None if result is None or result.cost_usd is None else round(result.cost_usd * 1_000_000)
-
-
-def summarise(value: Json, text: bytes) -> str:
-    """One line that shows the value, or its beginning."""
-    if isinstance(value, str):
-        line = " ".join(value[: _SUMMARY_CHARS * 4].split())
-        return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
-    if len(text) <= _SUMMARY_CHARS:
-        return text.decode()
-    return text[: _SUMMARY_CHARS - 1].decode(errors="ignore") + "…"

@@ -6,11 +6,12 @@ import os
 from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Committed, Identity, Query, Receipt, Refused, Spent, genesis
-from interlock.stores.state import Chain, State
+from interlock.ports import Append, Batch, Committed, Identity, Query, Receipt, Refused, Spent, genesis
+from interlock.stores.state import Chain, Row, State
 from interlock.values import Checkpoint, Head, Stored
 
 SCHEMA = 0
+_NO_RECORDS = Committed()
 
 
 class MemoryStore:
@@ -20,8 +21,8 @@ class MemoryStore:
         self._identity = Identity(ledger=os.urandom(8).hex(), digest_key=os.urandom(32), schema=SCHEMA)
         self._state = State()
         self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
-        self._records: list[Stored] = []
-        self._by_turn: dict[str, list[Stored]] = {}
+        self._rows: list[Row] = []
+        self._by_turn: dict[str, list[Row]] = {}
         self._payloads: dict[int, bytes] = {}
 
     @property
@@ -34,24 +35,30 @@ class MemoryStore:
         added = self._state.land(batch)
         if isinstance(added, Refused):
             return added
+        if not added:
+            return _NO_RECORDS
         ids: tuple[int, ...] = ()
         for append in added:
-            try:
-                stored = Stored(*self._chain.extend(append.record, self._chain.id + 1))
-            except (TypeError, ValueError) as error:
-                raise StoreError(f"the batch could not be written ({type(error).__name__})") from None
-            self._records.append(stored)
-            if stored.turn is not None:
-                self._by_turn.setdefault(stored.turn, []).append(stored)
-            if append.payload is not None:
-                self._payloads[stored.id] = append.payload
-            ids += (stored.id,)
+            ids += (self._append(append),)
         return Committed(ids)
+
+    def _append(self, append: Append) -> int:
+        number = self._chain.id + 1
+        try:
+            row = self._chain.extend(append.record, number)
+        except (TypeError, ValueError) as error:
+            raise StoreError(f"the batch could not be written ({type(error).__name__})") from None
+        self._rows.append(row)
+        if append.record.turn is not None:
+            self._by_turn.setdefault(append.record.turn, []).append(row)
+        if append.payload is not None:
+            self._payloads[number] = append.payload
+        return number
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         """Stream records in order of their ids (newest first where `newest` is asked)."""
-        source = self._records if query.turn is None else self._by_turn.get(query.turn, [])
-        chosen = [record for record in source if _wanted(record, query)]
+        source = self._rows if query.turn is None else self._by_turn.get(query.turn, [])
+        chosen = [record for record in [Stored(*row) for row in source] if _wanted(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
 

@@ -33,21 +33,22 @@ class Account(msgspec.Struct):
     def hold(self, item: Reserve) -> None:
         """Set something aside."""
         if item.call in self.held:
-            self.release(item.call)
+            self.settle(Settle(item.call, item.scope))
         self.held[item.call] = item
         self.held_calls += item.calls
         self.held_cost_micros += item.cost_micros
         self.held_ms += item.ms
 
-    def release(self, call: str) -> bool:
-        """Give back what a call had set aside; whether it had."""
-        item = self.held.pop(call, None)
-        if item is None:
-            return False
-        self.held_calls -= item.calls
-        self.held_cost_micros -= item.cost_micros
-        self.held_ms -= item.ms
-        return True
+    def settle(self, done: Settle) -> None:
+        """Give back what a call had set aside, if it had, and add what it spent."""
+        item = self.held.pop(done.call, None)
+        if item is not None:
+            self.held_calls -= item.calls
+            self.held_cost_micros -= item.cost_micros
+            self.held_ms -= item.ms
+        self.calls += done.calls
+        self.cost_micros += done.cost_micros
+        self.ms += done.ms
 
     def lacks(self, ask: Reserve) -> tuple[str, int, int, int] | None:
         """What there is too little of: name, amount left, limit, amount asked for."""
@@ -93,6 +94,12 @@ class Changes:
         self.held: dict[tuple[str, str], Reserve] = {}
         self.released: set[tuple[str, str]] = set()
 
+    def note_settled(self, done: Settle) -> None:
+        """A scope has spent something, and holds nothing for the call any more."""
+        self.scopes.add(done.scope)
+        self.released.add((done.call, done.scope))
+        self.held.pop((done.call, done.scope), None)
+
 
 class State:
     """Accounts, reservations, buckets and checkpoints, as far as they are loaded."""
@@ -114,15 +121,15 @@ class State:
         transition: Any
         for transition in batch.transitions:
             kind = type(transition)
+            if kind is Append or kind is Settle:
+                continue
             if kind is Reserve:
                 account = accounts.get(transition.scope) or self.account(transition.scope)
                 refused = None if account.lacks(transition) is None else self._overspends(transition, now_us)
             elif kind is Take:
                 refused = self._drained(transition, now_us)
-            elif kind is Seal:
-                refused = self._out_of_order(transition)
             else:
-                continue
+                refused = self._out_of_order(transition)
             if refused is not None:
                 return refused
         appends: list[Append] = []
@@ -131,7 +138,9 @@ class State:
             if kind is Append:
                 appends.append(transition)
             elif kind is Settle:
-                self._settle(transition)
+                (accounts.get(transition.scope) or self.account(transition.scope)).settle(transition)
+                if self._changes is not None:
+                    self._changes.note_settled(transition)
             elif kind is Reserve:
                 accounts[transition.scope].hold(transition)
                 if self._changes is not None:
@@ -197,21 +206,13 @@ class State:
         message = f"rate limit {ask.rate!r} is reached; try again in {wait_s:g} s"
         return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
 
-    def _settle(self, done: Settle) -> None:
-        account = self.accounts.get(done.scope) or self.account(done.scope)
-        if account.release(done.call) and self._changes is not None:
-            self._changes.released.add((done.call, done.scope))
-            self._changes.held.pop((done.call, done.scope), None)
-        account.calls += done.calls
-        account.cost_micros += done.cost_micros
-        account.ms += done.ms
-        if self._changes is not None:
-            self._changes.scopes.add(done.scope)
-
     def _drop_expired(self, scope: str, now_us: int) -> None:
-        held = self.account(scope).held
-        for item in [item for item in held.values() if item.expires_us <= now_us]:
-            self._settle(Settle(item.call, scope))
+        account = self.account(scope)
+        for item in [item for item in account.held.values() if item.expires_us <= now_us]:
+            done = Settle(item.call, scope)
+            account.settle(done)
+            if self._changes is not None:
+                self._changes.note_settled(done)
 
 
 def _refilled(held: tuple[float, int] | None, ask: Take, now_us: int) -> float:
