@@ -43,7 +43,6 @@ def record(n: int) -> Record:
         arguments={"trail_id": f"trail-{n % 1000:04d}", "season": "winter", "top_k": 5},
         verdict=VERDICT,
         value={"trail_id": f"trail-{n % 1000:04d}", "damage_class": 3},
-        summary='{"damage_class":3}',
         attempts=(Attempt(0, 95),),
     )
     return Record(1_700_000_000_000_200 + n, "call", f"{n:032x}", None, "assessor", "classify", "ok", content)

@@ -129,11 +129,6 @@ class Runtime:
         return self._world.registry.list(capability=capability, grant=grant)
 
     @property
-    def ruleset(self) -> Ruleset:
-        """The compiled policy."""
-        return self._world.ruleset
-
-    @property
     def store(self) -> Store:
         """Where everything is remembered."""
         return self._world.store
