@@ -19,11 +19,11 @@ from statistics import median
 from typing import Any
 
 from interlock.audit import verify
-from interlock.ports import Append, Batch
 from interlock.stores import open_store
 from interlock.stores.dialect import fill
 from interlock.stores.state import Chain
 from interlock.stores.statements import APPEND, MIGRATIONS
+from interlock.transitions import Append, Batch
 from interlock.values import Attempt, Content, Decision, Effect, Record, Verdict
 
 CALLERS = 64

@@ -28,8 +28,9 @@ from interlock.audit import (
     verify,
 )
 from interlock.audit.keys import signed_by
-from interlock.ports import Batch, Query, Refused, Store, SystemClock
+from interlock.ports import Query, Store, SystemClock
 from interlock.stores import MemoryStore, open_store
+from interlock.transitions import Batch, Refused
 from interlock.values import Checkpoint, Stored
 from tests.test_store_contract import batch, entry
 

@@ -25,9 +25,10 @@ from interlock import (
 )
 from interlock.config import Settings
 from interlock.errors import NotFound, Permanent, RateLimited, Transient, Unavailable
-from interlock.ports import Batch, Query, Receipt
+from interlock.ports import Query
 from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
+from interlock.transitions import Batch, Receipt
 from interlock.values import Content, Decision, Stored
 from tests.conftest import ALLOW, echo, running
 

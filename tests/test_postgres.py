@@ -11,9 +11,10 @@ import pytest
 
 from interlock import ConfigError, StoreError
 from interlock.errors import StoreBusy, StoreFull
-from interlock.ports import Committed, Query
+from interlock.ports import Query
 from interlock.stores import open_store
 from interlock.stores.postgres import PostgresDialect
+from interlock.transitions import Committed
 from tests.test_store_contract import batch, entry, ids, reserve
 
 

@@ -16,8 +16,9 @@ import pytest
 
 from interlock import StoreError
 from interlock.errors import StoreBusy, StoreCorrupt, StoreFull, StoreTooNew
-from interlock.ports import Committed, Query
+from interlock.ports import Query
 from interlock.stores import open_store
+from interlock.transitions import Committed
 from tests.test_store_contract import batch, entry, ids
 
 SHIM = r"""

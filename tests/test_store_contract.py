@@ -10,22 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
-from interlock.ports import (
-    Append,
-    Batch,
-    Committed,
-    Query,
-    Refused,
-    Reserve,
-    Seal,
-    Settle,
-    Spent,
-    Store,
-    Take,
-    genesis,
-    link,
-)
+from interlock.ports import Query, Spent, Store, genesis, link
 from interlock.stores import MemoryStore, open_store
+from interlock.transitions import Append, Batch, Committed, Refused, Reserve, Seal, Settle, Take
 from interlock.values import Budget, Checkpoint, Content, Record
 
 T0 = 1_000_000_000_000_000

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from interlock.ports import Reserve, Settle, Take
 from interlock.schema import Tool
+from interlock.transitions import Reserve, Settle, Take
 from interlock.values import EVERYONE, Budget, Call, Rate
 
 

@@ -17,7 +17,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from interlock.values import Budget, Checkpoint, Head, Record, Stored, Value
+from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState
+from interlock.transitions import Batch, Receipt
+from interlock.values import Checkpoint, Head, Stored, Value
 
 
 class Clock(Protocol):
@@ -89,78 +91,6 @@ class SystemIds:
     def uniform(self, high: float) -> float:
         """A random number in [0, high)."""
         return self._random.random() * high
-
-
-class Append(Value, frozen=True):
-    """Add a record to the ledger, with its full payload where the record holds less."""
-
-    record: Record
-    payload: bytes | None = None
-
-
-class Reserve(Value, frozen=True):
-    """Set something aside in one budget; refused if it does not fit."""
-
-    call: str
-    scope: str
-    budget: Budget
-    expires_us: int
-    calls: int = 1
-    cost_micros: int = 0
-    ms: int = 0
-
-
-class Settle(Value, frozen=True):
-    """Replace a reservation by what was really spent (nothing, if it is released)."""
-
-    call: str
-    scope: str
-    calls: int = 0
-    cost_micros: int = 0
-    ms: int = 0
-
-
-class Take(Value, frozen=True):
-    """Take one token from a bucket; refused if it is empty."""
-
-    bucket: str
-    rate: str
-    per_s: float
-    burst: int
-
-
-class Seal(Value, frozen=True):
-    """Add a signed checkpoint; refused if another one was added meanwhile."""
-
-    checkpoint: Checkpoint
-
-
-Transition = Append | Reserve | Settle | Take | Seal
-
-
-class Batch(Value, frozen=True):
-    """Transitions that land together, at one time."""
-
-    now_us: int
-    transitions: tuple[Transition, ...]
-
-
-class Committed(Value, frozen=True):
-    """The batch is durable; the ids of its records, in order."""
-
-    ids: tuple[int, ...] = ()
-
-
-class Refused(Value, frozen=True):
-    """The batch was refused whole, and why."""
-
-    kind: str
-    limit: str
-    message: str
-    retry_after_s: float | None = None
-
-
-Receipt = Committed | Refused
 
 
 class Identity(Value, frozen=True):
@@ -247,7 +177,39 @@ class Accounts(Protocol):
         ...
 
 
-class Store(Ledger, Accounts, Protocol):
+class Claims(Protocol):
+    """What was claimed, and which keys are held."""
+
+    async def claim(self, name: str) -> Claimed | None:
+        """One claim."""
+        ...
+
+    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+        """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
+        ...
+
+    async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+        """How keys stand; one that was never held is free."""
+        ...
+
+
+class Tickets(Protocol):
+    """What people are asked, and what they have stopped."""
+
+    async def ticket(self, ticket: str) -> Ticket | None:
+        """One ticket."""
+        ...
+
+    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
+        """Tickets, oldest first."""
+        ...
+
+    async def halts(self) -> tuple[Halted, ...]:
+        """Everything that is halted."""
+        ...
+
+
+class Store(Ledger, Accounts, Claims, Tickets, Protocol):
     """Everything that Interlock remembers."""
 
 

@@ -9,7 +9,8 @@ import msgspec
 
 from interlock.audit.keys import SigningKey
 from interlock.errors import ConfigError, StoreError
-from interlock.ports import Batch, Clock, Committed, Ledger, Seal
+from interlock.ports import Clock, Ledger
+from interlock.transitions import Batch, Committed, Seal
 from interlock.values import Checkpoint, Value
 
 _TRIES = 5

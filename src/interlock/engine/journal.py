@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from interlock.ports import Transition
 from interlock.schema import Tool
+from interlock.transitions import Transition
 from interlock.values import Call, Json, Plan, Verdict
 
 NOTHING_CHANGES = Plan(digest="")

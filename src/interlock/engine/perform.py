@@ -10,9 +10,9 @@ from interlock.budget import reservations, settlements, tokens
 from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.engine.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
-from interlock.ports import Batch, Refused, Reserve, Transition
 from interlock.resilience import Expired, next_wait
 from interlock.schema import Reading, Tool, clean, read_result
+from interlock.transitions import Batch, Refused, Reserve, Transition
 from interlock.values import Attempt, Context, Status
 
 _LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}

@@ -9,8 +9,9 @@ import msgspec
 
 from interlock.engine.stages import Ended, World
 from interlock.errors import StoreError
-from interlock.ports import Append, Batch, Committed, Transition, noted_receipt
+from interlock.ports import noted_receipt
 from interlock.schema import MARK, WHATEVER, Redactor, canonical
+from interlock.transitions import Append, Batch, Committed, Transition
 from interlock.values import Content, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")

@@ -12,11 +12,12 @@ import msgspec
 from interlock.engine.gates import Gate
 from interlock.engine.journal import Journal
 from interlock.policy import Facts, Ruleset, ToolRules
-from interlock.ports import Clock, Faults, Ids, Store, Transition
+from interlock.ports import Clock, Faults, Ids, Store
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
 from interlock.schema import Reading, Tool
 from interlock.schema.inputs import Parsed
+from interlock.transitions import Transition
 from interlock.values import Attempt, Budget, Call, Json, Plan, Problem, Rate, Record, Status, Stored, Verdict
 
 Observer = Callable[[Record, int], None]

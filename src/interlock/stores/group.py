@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from interlock.errors import StoreError
-from interlock.ports import Batch, Committed, Receipt, note_receipt
+from interlock.ports import note_receipt
+from interlock.transitions import Batch, Committed, Receipt
 
 _MOST = 512
 _CLOSED = "the store is closed"

@@ -6,8 +6,10 @@ import os
 from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
-from interlock.ports import Append, Batch, Committed, Identity, Query, Receipt, Refused, Spent, genesis
+from interlock.ports import Identity, Query, Spent, genesis
+from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.state import Chain, Row, State
+from interlock.transitions import Append, Batch, Committed, Receipt, Refused
 from interlock.values import Checkpoint, Head, Stored
 
 SCHEMA = 0
@@ -36,11 +38,16 @@ class MemoryStore:
         if isinstance(added, Refused):
             return added
         if not added:
+            self._state.claims.drain()
             return _NO_RECORDS
         ids: tuple[int, ...] = ()
         for append in added:
             ids += (self._append(append),)
-        return Committed(ids)
+        wanting, tokens = self._state.claims.drain()
+        self._state.claims.number(wanting, ids[0])
+        if wanting:
+            self._state.forget_changes()
+        return Committed(ids, tokens)
 
     def _append(self, append: Append) -> int:
         number = self._chain.id + 1
@@ -86,6 +93,35 @@ class MemoryStore:
     async def buckets(self) -> dict[str, float]:
         """How full every bucket was when it was last touched."""
         return {name: tokens for name, (tokens, _at_us) in sorted(self._state.buckets.items())}
+
+    async def claim(self, name: str) -> Claimed | None:
+        """One claim."""
+        return self._state.claims.claims.get(name)
+
+    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+        """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
+        return tuple(
+            row
+            for row in self._state.claims.claims.values()
+            if row.state is ClaimState.UNKNOWN or (row.state is ClaimState.OPEN and row.expires_us <= now_us)
+        )
+
+    async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+        """How keys stand; one that was never held is free."""
+        return tuple(self._state.claims.leases.get(key) or Lease(key) for key in keys)
+
+    async def ticket(self, ticket: str) -> Ticket | None:
+        """One ticket."""
+        return self._state.tickets.tickets.get(ticket)
+
+    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
+        """Tickets, oldest first."""
+        found = self._state.tickets.tickets.values()
+        return tuple(ticket for ticket in found if state is None or ticket.state is state)
+
+    async def halts(self) -> tuple[Halted, ...]:
+        """Everything that is halted."""
+        return tuple(self._state.halts.halts.values())
 
     async def close(self) -> None:
         """Nothing to let go."""

@@ -17,6 +17,7 @@ _TOKENS = {
     "blob": "BYTEA",
     "real": "DOUBLE PRECISION",
     "for_update": "FOR UPDATE",
+    "for_share": "FOR SHARE",
     "pick_lane": "ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED",
 }
 _MIGRATION_LOCK = 0x494E544C
@@ -76,8 +77,8 @@ class PostgresDialect:
         return StoreError(f"{self._where}: {first}")
 
     def is_conflict(self, error: Exception) -> bool:
-        """Deadlock or serialization failure."""
-        return getattr(error, "sqlstate", None) in ("40P01", "40001")
+        """Deadlock, serialization failure, or somebody else's row came first."""
+        return getattr(error, "sqlstate", None) in ("40P01", "40001", "23505")
 
     def close(self) -> None:
         """Nothing is held."""

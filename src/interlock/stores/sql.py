@@ -10,27 +10,15 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
-from interlock.ports import (
-    Append,
-    Batch,
-    Committed,
-    Faults,
-    Identity,
-    Query,
-    Receipt,
-    Refused,
-    Reserve,
-    Seal,
-    Settle,
-    Spent,
-    Take,
-    genesis,
-)
+from interlock.ports import Faults, Identity, Query, Spent, genesis
+from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState
+from interlock.stores import rows
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
-from interlock.stores.state import Account, Chain, Changes, State
-from interlock.values import Budget, Checkpoint, Head, Stored
+from interlock.stores.state import Chain, Changes, State
+from interlock.transitions import Append, Batch, Committed, Receipt, Refused
+from interlock.values import Checkpoint, Head, Stored
 
 T = TypeVar("T")
 _PAGE = 2000
@@ -105,7 +93,7 @@ class SqlStore:
 
     async def spent(self, scope: str, now_us: int) -> Spent:
         """The state of one budget scope."""
-        return await self._on_reader(lambda c: _load_scope(c, State(), scope, lock=False).spent(scope, now_us))
+        return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
 
     async def scopes(self) -> tuple[str, ...]:
         """Every budget scope that was ever used."""
@@ -116,6 +104,36 @@ class SqlStore:
         """How full every bucket was when it was last touched."""
         rows = await self._on_reader(lambda c: c.rows(sql.BUCKETS))
         return {name: float(tokens) for name, tokens in rows}
+
+    async def claim(self, name: str) -> Claimed | None:
+        """One claim."""
+        row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)))
+        return None if row is None else rows.claimed(row)
+
+    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+        """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
+        found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
+        return tuple(map(rows.claimed, found))
+
+    async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+        """How keys stand; one that was never held is free."""
+        found = await self._on_reader(lambda c: [c.one(sql.READ_LEASE, (key,)) for key in keys])
+        return tuple(Lease(key) if row is None else Lease(*row) for key, row in zip(keys, found, strict=True))
+
+    async def ticket(self, ticket: str) -> Ticket | None:
+        """One ticket."""
+        row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)))
+        return None if row is None else rows.ticket(row)
+
+    async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
+        """Tickets, oldest first."""
+        wanted = None if state is None else state.value
+        found = await self._on_reader(lambda c: c.rows(sql.TICKETS, (wanted, wanted)))
+        return tuple(map(rows.ticket, found))
+
+    async def halts(self) -> tuple[Halted, ...]:
+        """Everything that is halted."""
+        return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS)))
 
     async def close(self) -> None:
         """Land what was accepted, then let go."""
@@ -198,9 +216,11 @@ class SqlStore:
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = Changes()
-        state = _load(connection, State(changes), batches)
+        state = rows.load(connection, State(changes), batches)
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
+        numbered: list[tuple[list[tuple[str, str]], int]] = []  # claims, and which append is their record
+        granted: dict[int, tuple[int, ...]] = {}
         for batch in batches:
             transitions = batch.transitions
             if len(transitions) == 1 and type(transitions[0]) is Append:  # most batches: nothing to check or change
@@ -210,18 +230,25 @@ class SqlStore:
             added = state.land(batch)
             if isinstance(added, Refused):
                 landed.append(added)
-            else:
-                appends += added
-                landed.append(len(added))
-        _save(connection, state, changes)
-        ids = iter(self._chain(connection, appends) if appends else ())
+                continue
+            wanting, tokens = state.claims.drain()
+            if wanting:
+                numbered.append((wanting, len(appends)))
+            granted[len(landed)] = tokens
+            appends += added
+            landed.append(len(added))
+        numbers = self._chain(connection, appends) if appends else []
+        for wanting, first in numbered:
+            state.claims.number(wanting, numbers[first])
+        rows.save(connection, state, changes)
+        ids = iter(numbers)
         self._at("store.commit")
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
         return [
-            item if isinstance(item, Refused) else Committed((next(ids),) if item == 1 else tuple(islice(ids, item)))
-            for item in landed
+            item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
+            for place, item in enumerate(landed)
         ]
 
     def _at(self, point: str) -> None:
@@ -282,62 +309,6 @@ def _migrate(connection: Connection, dialect: Dialect) -> Identity:
         connection.run_many(sql.WRITE_META, list(found.items()))
         connection.run("COMMIT")
     return Identity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
-
-
-def _load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
-    """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    transitions = [t for batch in batches for t in batch.transitions if type(t) is not Append]
-    if not transitions:
-        return state
-    for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
-        _load_scope(connection, state, scope, lock=True)
-    for bucket in sorted({t.bucket for t in transitions if isinstance(t, Take)}):
-        connection.run(sql.OPEN_BUCKET, (bucket,))
-        row = connection.one(sql.READ_BUCKET, (bucket,))
-        if row is not None and row[1] != 0:
-            state.buckets[bucket] = (float(row[0]), int(row[1]))
-    if any(isinstance(t, Seal) for t in transitions):
-        connection.rows(sql.LOCK_CHECKPOINTS)
-        row = connection.one(sql.LAST_CHECKPOINT)
-        state.last_checkpoint = int(row[0]) if row else 0
-    return state
-
-
-def _load_scope(connection: Connection, state: State, scope: str, *, lock: bool) -> State:
-    if lock:
-        connection.run(sql.OPEN_ACCOUNT, (scope,))
-    read = sql.READ_ACCOUNT if lock else sql.READ_ACCOUNT.replace("{for_update}", "")
-    row = connection.one(read, (scope,)) or (0, 0, 0)
-    account = state.accounts[scope] = Account(calls=row[0], cost_micros=row[1], ms=row[2])
-    for call, budget, expires, calls, cost, ms in connection.rows(sql.READ_HELD, (scope,)):
-        account.hold(
-            Reserve(
-                call=call,
-                scope=scope,
-                budget=Budget(id=budget, per=""),
-                expires_us=expires,
-                calls=calls,
-                cost_micros=cost,
-                ms=ms,
-            )
-        )
-    return state
-
-
-def _save(connection: Connection, state: State, changes: Changes) -> None:
-    if changes.scopes:
-        rows = [(a.calls, a.cost_micros, a.ms, s) for s in changes.scopes if (a := state.accounts[s])]
-        connection.run_many(sql.WRITE_ACCOUNT, rows)
-    if changes.released:
-        connection.run_many(sql.DROP_HELD, list(changes.released))
-    if changes.held:
-        held = changes.held.values()
-        rows_held = [(h.call, h.scope, h.budget.id, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
-        connection.run_many(sql.ADD_HELD, rows_held)
-    if changes.buckets:
-        connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in changes.buckets])
-    if state.sealed:
-        connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
 
 
 def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:

@@ -6,11 +6,34 @@ or not at all, and writes the state back. The memory store simply keeps its one 
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 import msgspec
 
-from interlock.ports import Append, Batch, Refused, Reserve, Seal, Settle, Spent, Take, link
+from interlock.ports import Spent, link
+from interlock.stores.claims import Claims
+from interlock.stores.tickets import Halts, Tickets
+from interlock.transitions import (
+    Append,
+    Ask,
+    Batch,
+    Claim,
+    Close,
+    Decide,
+    Escalate,
+    Halt,
+    Lift,
+    Pass,
+    Refused,
+    Renew,
+    Reserve,
+    Resolve,
+    Seal,
+    Settle,
+    Spend,
+    Take,
+    Undo,
+)
 from interlock.values import Checkpoint, Record
 
 _encode = msgspec.json.Encoder().encode
@@ -109,6 +132,9 @@ class State:
         self.buckets: dict[str, tuple[float, int]] = {}
         self.last_checkpoint = 0
         self.sealed: list[Checkpoint] = []
+        self.claims = Claims()
+        self.tickets = Tickets()
+        self.halts = Halts()
         self._changes = changes
 
     def land(self, batch: Batch) -> Refused | list[Append]:
@@ -129,7 +155,7 @@ class State:
             elif kind is Take:
                 refused = self._drained(transition, now_us)
             else:
-                refused = self._out_of_order(transition)
+                refused = self._check(transition, now_us)
             if refused is not None:
                 return refused
         appends: list[Append] = []
@@ -149,8 +175,25 @@ class State:
                 self._change(transition, now_us)
         return appends
 
-    def _change(self, transition: Take | Seal, now_us: int) -> None:
+    def _check(self, transition: Any, now_us: int) -> Refused | None:
         match transition:
+            case Claim() | Renew() | Close() | Resolve() | Undo():
+                return self.claims.check(transition, now_us)
+            case Ask() | Decide() | Escalate() | Spend():
+                return self.tickets.check(transition, now_us)
+            case Halt() | Lift() | Pass():
+                return self.halts.check(transition)
+            case _:
+                return self._out_of_order(transition)
+
+    def _change(self, transition: Any, now_us: int) -> None:
+        match transition:
+            case Claim() | Renew() | Close() | Resolve() | Undo():
+                self.claims.apply(transition)
+            case Ask() | Decide() | Escalate() | Spend():
+                self.tickets.apply(transition, now_us)
+            case Halt() | Lift() | Pass():
+                self.halts.apply(transition, now_us)
             case Take():
                 held = self.buckets.get(transition.bucket)
                 tokens = _refilled(held, transition, now_us)
@@ -158,11 +201,14 @@ class State:
                 self.buckets[transition.bucket] = (tokens - 1.0, at_us)
                 if self._changes is not None:
                     self._changes.buckets.add(transition.bucket)
-            case Seal():
+            case _:
                 self.last_checkpoint = transition.checkpoint.n
                 self.sealed.append(transition.checkpoint)
-            case _:
-                assert_never(transition)
+
+    def forget_changes(self) -> None:
+        """For a store that has nothing to write back."""
+        for names in (self.claims.changed, self.claims.changed_keys, self.tickets.changed, self.halts.changed):
+            names.clear()
 
     def account(self, scope: str) -> Account:
         """The account of a scope, opened if need be."""

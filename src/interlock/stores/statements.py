@@ -1,7 +1,7 @@
 """Every SQL text there is, the same for SQLite and PostgreSQL.
 
 `?` marks a parameter. Tokens in braces are filled in once per database: {blob}, {id} and {real} are column types,
-{for_update} locks the rows that were read, {pick_lane} chooses a lane nobody else is writing.
+{for_update} and {for_share} lock the rows that were read, {pick_lane} chooses a lane nobody else is writing.
 """
 
 from __future__ import annotations
@@ -23,6 +23,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " PRIMARY KEY (call, scope))",
         "CREATE INDEX reservations_by_scope ON reservations (scope)",
         "CREATE TABLE buckets (bucket TEXT PRIMARY KEY, tokens {real} NOT NULL, at_us BIGINT NOT NULL)",
+    ),
+    (
+        "CREATE TABLE claims (name TEXT PRIMARY KEY, request TEXT NOT NULL DEFAULT '', state TEXT NOT NULL DEFAULT '',"
+        " generation INTEGER NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', call TEXT NOT NULL DEFAULT '',"
+        " tool TEXT NOT NULL DEFAULT '', keys TEXT NOT NULL DEFAULT '[]', tokens TEXT NOT NULL DEFAULT '[]',"
+        " expires_us BIGINT NOT NULL DEFAULT 0, intent BIGINT, record BIGINT)",
+        "CREATE INDEX claims_in_doubt ON claims (state) WHERE state IN ('open', 'unknown')",
+        "CREATE TABLE leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL DEFAULT '', token BIGINT NOT NULL DEFAULT 0,"
+        " changed BIGINT NOT NULL DEFAULT 0, expires_us BIGINT NOT NULL DEFAULT 0)",
+        "CREATE TABLE tickets (id TEXT PRIMARY KEY, state TEXT NOT NULL, binding TEXT NOT NULL,"
+        " created_us BIGINT NOT NULL, body TEXT NOT NULL)",
+        "CREATE UNIQUE INDEX tickets_open ON tickets (binding) WHERE state = 'open'",
+        "CREATE TABLE halts (scope TEXT PRIMARY KEY, by_whom TEXT NOT NULL, reason TEXT NOT NULL,"
+        " at_us BIGINT NOT NULL)",
     ),
 )
 
@@ -77,3 +91,36 @@ LOCK_CHECKPOINTS = "SELECT lane FROM lanes ORDER BY lane {for_update}"
 LAST_CHECKPOINT = "SELECT COALESCE(MAX(n), 0) FROM checkpoints"
 ADD_CHECKPOINT = "INSERT INTO checkpoints (n, body, signature, public_key) VALUES (?, ?, ?, ?)"
 CHECKPOINTS = "SELECT n, body, signature, public_key FROM checkpoints ORDER BY n"
+
+_CLAIM = (
+    "SELECT name, request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record FROM claims"
+)
+OPEN_CLAIM = "INSERT INTO claims (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
+READ_CLAIM = _CLAIM + " WHERE name = ? AND state <> ''"
+LOCK_CLAIM = _CLAIM + " WHERE name = ? {for_update}"
+UNSETTLED = _CLAIM + " WHERE state = 'unknown' OR (state = 'open' AND expires_us <= ?) ORDER BY intent"
+WRITE_CLAIM = (
+    "UPDATE claims SET request = ?, state = ?, generation = ?, holder = ?, call = ?, tool = ?, keys = ?, tokens = ?,"
+    " expires_us = ?, intent = ?, record = ? WHERE name = ?"
+)
+_LEASE = "SELECT key, holder, token, changed, expires_us FROM leases"
+OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
+READ_LEASE = _LEASE + " WHERE key = ?"
+LOCK_LEASE = _LEASE + " WHERE key = ? {for_update}"
+SHARE_LEASE = _LEASE + " WHERE key = ? {for_share}"
+LOCK_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ? ORDER BY key {for_update}"
+WRITE_LEASE = "UPDATE leases SET holder = ?, token = ?, changed = ?, expires_us = ? WHERE key = ?"
+READ_TICKET = "SELECT body FROM tickets WHERE id = ?"
+LOCK_TICKET = READ_TICKET + " {for_update}"
+SAME_TICKETS = "SELECT body FROM tickets WHERE binding = ? AND state = 'open' {for_update}"
+TICKETS = "SELECT body FROM tickets WHERE CAST(? AS TEXT) IS NULL OR state = ? ORDER BY created_us, id"
+WRITE_TICKET = (
+    "INSERT INTO tickets (id, state, binding, created_us, body) VALUES (?, ?, ?, ?, ?)"
+    " ON CONFLICT (id) DO UPDATE SET state = excluded.state, body = excluded.body"
+)
+HALTS = "SELECT scope, by_whom, reason, at_us FROM halts ORDER BY scope"
+WRITE_HALT = (
+    "INSERT INTO halts (scope, by_whom, reason, at_us) VALUES (?, ?, ?, ?) ON CONFLICT (scope)"
+    " DO UPDATE SET by_whom = excluded.by_whom, reason = excluded.reason, at_us = excluded.at_us"
+)
+DROP_HALT = "DELETE FROM halts WHERE scope = ?"

@@ -1,0 +1,99 @@
+"""What stands in a store beside the records: claims, leases, tickets and halts, as they are read back."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from interlock.values import Value
+
+
+class ClaimState(StrEnum):
+    """How far a claimed change has come."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    UNDONE = "undone"
+
+
+class TicketState(StrEnum):
+    """How far a question to a person has come."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    SPENT = "spent"
+
+
+class Claimed(Value, frozen=True):
+    """One change that was claimed: who makes it, on which keys, and how it ended."""
+
+    name: str
+    request: str
+    state: ClaimState
+    generation: int
+    holder: str
+    call: str
+    tool: str
+    keys: tuple[str, ...] = ()
+    tokens: tuple[int, ...] = ()
+    expires_us: int = 0
+    intent: int | None = None
+    record: int | None = None
+
+
+class Lease(Value, frozen=True):
+    """One key: who holds it, the token of the last grant, and the token of the last change that landed."""
+
+    key: str
+    holder: str = ""
+    token: int = 0
+    changed: int = 0
+    expires_us: int = 0
+
+
+class Ticket(Value, frozen=True):
+    """One question to a person, bound to what was asked: arguments, policy and resource versions, turn and actor."""
+
+    id: str
+    kind: str
+    state: TicketState
+    binding: str
+    """The digest of the plan; a ticket answers for this plan and no other."""
+    tool: str
+    actor: str
+    asked_by: str
+    """The authenticated principal behind the call: it cannot decide its own ticket."""
+    call: str
+    turn: str | None
+    why: str
+    created_us: int
+    expires_us: int
+    escalate_us: int
+    escalated: bool = False
+    decided_by: str = ""
+    decided_us: int = 0
+    reason: str = ""
+    record: int | None = None
+    claim: str = ""
+    """For a ticket that asks whether an effect landed: the claim that its answer settles."""
+
+
+class Halted(Value, frozen=True):
+    """Something that may not run: a tool, an actor, a run, or everything."""
+
+    scope: str
+    by: str
+    reason: str
+    at_us: int
+
+
+EVERYTHING = "all"
+
+
+def halt_scopes(tool: str, actor: str, run: str | None) -> tuple[str, ...]:
+    """The scopes whose halt stops a call."""
+    scopes = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    return scopes if run is None else (*scopes, f"run:{run}")

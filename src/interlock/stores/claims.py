@@ -1,0 +1,156 @@
+"""Claims and leases: the arithmetic of "at most once", the same for every store.
+
+A key is held from the intent of a change until its outcome is known, however long that takes: no expiry ever gives a
+held key to somebody else. Expiry only says when a holder may be taken for dead, so that its claim can be settled.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from interlock.standing import Claimed, ClaimState, Lease
+from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo
+
+ClaimTransition = Claim | Renew | Close | Resolve | Undo
+_OVER = (ClaimState.DONE, ClaimState.FAILED)
+
+
+def wildcard(key: str) -> str:
+    """The key that stands for everything in a key's resource."""
+    return f"{key.partition('/')[0]}/*"
+
+
+class Claims:
+    """Claims and leases, as far as they are loaded."""
+
+    def __init__(self) -> None:
+        self.claims: dict[str, Claimed] = {}
+        self.leases: dict[str, Lease] = {}
+        self.changed: set[str] = set()
+        self.changed_keys: set[str] = set()
+        self.unnumbered: list[tuple[str, str]] = []
+        self.granted: tuple[int, ...] = ()
+
+    def check(self, ask: ClaimTransition, now_us: int) -> Refused | None:
+        """Why the transition is refused, or None."""
+        row = self.claims.get(ask.name)
+        match ask:
+            case Claim():
+                return (None if row is None else self._made_before(row, ask)) or self._held(ask, now_us)
+            case Renew() | Close():
+                if row is not None and row.state is ClaimState.OPEN and row.holder == ask.holder:
+                    return None
+                return Refused("lost", ask.name, "the claim was settled by somebody else meanwhile")
+            case Resolve():
+                if row is not None and (
+                    row.state is ClaimState.UNKNOWN or (row.state is ClaimState.OPEN and row.expires_us <= now_us)
+                ):
+                    return None
+                return Refused("settled", ask.name, "the claim is not in doubt: it was settled, or its holder is alive")
+            case Undo():
+                if row is not None and row.state is ClaimState.DONE and row.generation == ask.generation:
+                    return None
+                return Refused("undone", ask.name, "the change does not stand any more: it was undone, or made again")
+            case _:
+                assert_never(ask)
+
+    def apply(self, ask: ClaimTransition) -> None:
+        """Make a transition that was checked."""
+        self.changed.add(ask.name)
+        match ask:
+            case Claim():
+                self._claim(ask)
+            case Renew():
+                row = self.claims[ask.name]
+                self.claims[ask.name] = msgspec.structs.replace(row, expires_us=ask.expires_us)
+                for key in row.keys:
+                    self._lease(msgspec.structs.replace(self.leases[key], expires_us=ask.expires_us))
+            case Close() | Resolve():
+                row = self.claims[ask.name]
+                self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
+                self.unnumbered.append((ask.name, "record"))
+                if ask.state in _OVER:
+                    self._release(row, landed=ask.state is ClaimState.DONE)
+            case Undo():
+                self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
+            case _:
+                assert_never(ask)
+
+    def number(self, wanting: list[tuple[str, str]], record: int) -> None:
+        """Tell claims the id of their intent or outcome, now that it has one."""
+        for name, field in wanting:
+            self.claims[name] = msgspec.structs.replace(self.claims[name], **{field: record})
+
+    def drain(self) -> tuple[list[tuple[str, str]], tuple[int, ...]]:
+        """Claims that want the id of a record of the batch that just landed, and the tokens it was granted."""
+        wanting, granted = self.unnumbered, self.granted
+        self.unnumbered, self.granted = [], ()
+        return wanting, granted
+
+    def _made_before(self, row: Claimed, ask: Claim) -> Refused | None:
+        if row.request != ask.request:
+            return Refused("reused", ask.name, f"call {row.call!r} used this idempotency key for another request")
+        match row.state:
+            case ClaimState.OPEN:
+                return Refused("claimed", ask.name, f"call {row.call!r} is making this very change")
+            case ClaimState.UNKNOWN:
+                return Refused("in_doubt", ask.name, f"call {row.call!r} may have made this change; nobody knows yet")
+            case ClaimState.DONE:
+                again = self.changed_since(row) and ask.generation == row.generation + 1
+                return None if again else Refused("done", ask.name, f"call {row.call!r} has made this change")
+            case ClaimState.FAILED:
+                expected = row.generation
+            case ClaimState.UNDONE:
+                expected = row.generation + 1
+            case _:
+                assert_never(row.state)
+        return None if ask.generation == expected else Refused("claimed", ask.name, "the claim moved meanwhile")
+
+    def changed_since(self, row: Claimed) -> bool:
+        """Whether another recorded effect changed one of the claim's keys after it did."""
+        return any(self.leases[key].changed > token for key, token in zip(row.keys, row.tokens, strict=True))
+
+    def _held(self, ask: Claim, now_us: int) -> Refused | None:
+        for key in ask.keys:
+            everything = wildcard(key)
+            for name in (key, everything) if key != everything else self._of(everything):
+                lease = self.leases.get(name)
+                if lease is not None and lease.holder:
+                    kind = "leased" if lease.expires_us > now_us else "in_doubt"
+                    return Refused(kind, key, f"{key!r} is held by another change ({lease.holder})")
+        return None
+
+    def _of(self, everything: str) -> list[str]:
+        return [key for key in self.leases if key.startswith(everything[:-1])]
+
+    def _claim(self, ask: Claim) -> None:
+        tokens = []
+        for key in ask.keys:
+            lease = self.leases.get(key) or Lease(key)
+            tokens.append(lease.token + 1)
+            self._lease(Lease(key, ask.holder, lease.token + 1, lease.changed, ask.expires_us))
+        self.granted = tuple(tokens)
+        self.claims[ask.name] = Claimed(
+            name=ask.name,
+            request=ask.request,
+            state=ClaimState.OPEN,
+            generation=ask.generation,
+            holder=ask.holder,
+            call=ask.call,
+            tool=ask.tool,
+            keys=ask.keys,
+            tokens=self.granted,
+            expires_us=ask.expires_us,
+        )
+        self.unnumbered.append((ask.name, "intent"))
+
+    def _release(self, row: Claimed, *, landed: bool) -> None:
+        for key in row.keys:
+            lease = self.leases[key]
+            self._lease(Lease(key, "", lease.token, lease.token if landed else lease.changed, 0))
+
+    def _lease(self, lease: Lease) -> None:
+        self.leases[lease.key] = lease
+        self.changed_keys.add(lease.key)

@@ -1,0 +1,175 @@
+"""Rows in and out: what a group of batches touches is loaded and locked, and what it changed is written back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket
+from interlock.stores import statements as sql
+from interlock.stores.claims import wildcard
+from interlock.stores.dialect import Connection
+from interlock.stores.state import Account, Changes, State
+from interlock.transitions import (
+    Append,
+    Ask,
+    Batch,
+    Claim,
+    Close,
+    Decide,
+    Escalate,
+    Halt,
+    Lift,
+    Pass,
+    Renew,
+    Reserve,
+    Resolve,
+    Seal,
+    Settle,
+    Spend,
+    Take,
+    Transition,
+    Undo,
+)
+from interlock.values import Budget
+
+
+def load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
+    """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
+    transitions = [t for batch in batches for t in batch.transitions if type(t) is not Append]
+    if not transitions:
+        return state
+    for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
+        load_scope(connection, state, scope, lock=True)
+    for bucket in sorted({t.bucket for t in transitions if isinstance(t, Take)}):
+        connection.run(sql.OPEN_BUCKET, (bucket,))
+        row = connection.one(sql.READ_BUCKET, (bucket,))
+        if row is not None and row[1] != 0:
+            state.buckets[bucket] = (float(row[0]), int(row[1]))
+    if any(isinstance(t, Seal) for t in transitions):
+        connection.rows(sql.LOCK_CHECKPOINTS)
+        row = connection.one(sql.LAST_CHECKPOINT)
+        state.last_checkpoint = int(row[0]) if row else 0
+    _load_claims(connection, state, transitions)
+    _load_tickets(connection, state, transitions)
+    if any(isinstance(t, Halt | Lift | Pass) for t in transitions):
+        state.halts.halts = {row[0]: Halted(*row) for row in connection.rows(sql.HALTS)}
+    return state
+
+
+def _load_claims(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
+    asks = [t for t in transitions if isinstance(t, Claim | Renew | Close | Resolve | Undo)]
+    if not asks:
+        return
+    opened = [t for t in asks if isinstance(t, Claim)]
+    connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
+    keys = {key for ask in opened for key in ask.keys}
+    for name in sorted({t.name for t in asks}):
+        row = connection.one(sql.LOCK_CLAIM, (name,))
+        if row is not None and row[2]:
+            state.claims.claims[name] = found = claimed(row)
+            keys.update(found.keys)
+    shared = {wildcard(key) for ask in opened for key in ask.keys} - keys
+    connection.run_many(sql.OPEN_LEASE, [(key,) for key in sorted(keys | shared)])
+    for key in sorted(keys | shared):
+        if key in shared:  # held by whoever changes everything in the resource; others may look at it side by side
+            rows = connection.rows(sql.SHARE_LEASE, (key,))
+        elif key.endswith("/*"):
+            rows = connection.rows(sql.LOCK_LEASES, (key[:-1], key[:-1]))
+        else:
+            rows = connection.rows(sql.LOCK_LEASE, (key,))
+        state.claims.leases.update({row[0]: Lease(*row) for row in rows})
+
+
+def _load_tickets(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
+    for binding in sorted({t.ticket.binding for t in transitions if isinstance(t, Ask)}):
+        for row in connection.rows(sql.SAME_TICKETS, (binding,)):
+            found = ticket(row)
+            state.tickets.tickets[found.id] = found
+    for name in sorted({t.ticket for t in transitions if isinstance(t, Decide | Escalate | Spend)}):
+        one = connection.one(sql.LOCK_TICKET, (name,))
+        if one is not None:
+            state.tickets.tickets[name] = ticket(one)
+
+
+def load_scope(connection: Connection, state: State, scope: str, *, lock: bool) -> State:
+    """Read one budget scope and what is set aside in it."""
+    if lock:
+        connection.run(sql.OPEN_ACCOUNT, (scope,))
+    read = sql.READ_ACCOUNT if lock else sql.READ_ACCOUNT.replace("{for_update}", "")
+    row = connection.one(read, (scope,)) or (0, 0, 0)
+    account = state.accounts[scope] = Account(calls=row[0], cost_micros=row[1], ms=row[2])
+    for call, budget, expires, calls, cost, ms in connection.rows(sql.READ_HELD, (scope,)):
+        account.hold(
+            Reserve(
+                call=call,
+                scope=scope,
+                budget=Budget(id=budget, per=""),
+                expires_us=expires,
+                calls=calls,
+                cost_micros=cost,
+                ms=ms,
+            )
+        )
+    return state
+
+
+def save(connection: Connection, state: State, changes: Changes) -> None:
+    """Write back what the batches changed."""
+    if changes.scopes:
+        rows = [(a.calls, a.cost_micros, a.ms, s) for s in changes.scopes if (a := state.accounts[s])]
+        connection.run_many(sql.WRITE_ACCOUNT, rows)
+    if changes.released:
+        connection.run_many(sql.DROP_HELD, list(changes.released))
+    if changes.held:
+        held = changes.held.values()
+        rows_held = [(h.call, h.scope, h.budget.id, h.expires_us, h.calls, h.cost_micros, h.ms) for h in held]
+        connection.run_many(sql.ADD_HELD, rows_held)
+    if changes.buckets:
+        connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in changes.buckets])
+    if state.sealed:
+        connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
+    claims, tickets, halts = state.claims, state.tickets, state.halts
+    if claims.changed:
+        connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
+    if claims.changed_keys:
+        leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
+        connection.run_many(sql.WRITE_LEASE, [(x.holder, x.token, x.changed, x.expires_us, x.key) for x in leases])
+    if tickets.changed:
+        asked = sorted([tickets.tickets[name] for name in tickets.changed], key=lambda t: (t.state == "open", t.id))
+        rows_asked = [(t.id, t.state.value, t.binding, t.created_us, _encode(t).decode()) for t in asked]
+        connection.run_many(sql.WRITE_TICKET, rows_asked)
+    for scope in halts.changed:
+        halt = halts.halts.get(scope)
+        if halt is None:
+            connection.run(sql.DROP_HALT, (scope,))
+        else:
+            connection.run(sql.WRITE_HALT, (scope, halt.by, halt.reason, halt.at_us))
+
+
+def claimed(row: Sequence[Any]) -> Claimed:
+    """A claim from its row."""
+    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record = row
+    return Claimed(
+        name, request, ClaimState(state), generation, holder, call, tool,
+        tuple(_decode(keys)), tuple(_decode(tokens)), expires_us, intent, record,
+    )  # fmt: skip
+
+
+def ticket(row: Sequence[Any]) -> Ticket:
+    """A ticket from its row."""
+    return msgspec.json.decode(row[0], type=Ticket)
+
+
+def _claim_row(claim: Claimed) -> tuple[Any, ...]:
+    return (
+        claim.request, claim.state.value, claim.generation, claim.holder, claim.call, claim.tool,
+        _encode(claim.keys).decode(), _encode(claim.tokens).decode(), claim.expires_us, claim.intent, claim.record,
+        claim.name,
+    )  # fmt: skip
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode

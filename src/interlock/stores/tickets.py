@@ -1,0 +1,133 @@
+"""Tickets and halts: who may decide what when, the same for every store."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+import msgspec
+
+from interlock.standing import Halted, Ticket, TicketState
+from interlock.transitions import Ask, Decide, Escalate, Halt, Lift, Pass, Refused, Spend
+
+TicketTransition = Ask | Decide | Escalate | Spend
+HaltTransition = Halt | Lift | Pass
+
+
+class Tickets:
+    """Tickets, as far as they are loaded."""
+
+    def __init__(self) -> None:
+        self.tickets: dict[str, Ticket] = {}
+        self.changed: set[str] = set()
+
+    def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
+        """Why the transition is refused, or None."""
+        if isinstance(ask, Ask):
+            same = [t for t in self.tickets.values() if t.binding == ask.ticket.binding and is_open(t, now_us)]
+            return Refused("asked", same[0].id, "the same question is open already") if same else None
+        ticket = self.tickets.get(ask.ticket)
+        if ticket is None:
+            return Refused("ticket", ask.ticket, f"there is no ticket {ask.ticket!r}")
+        match ask:
+            case Decide(state=TicketState.EXPIRED):
+                due = ticket.state is TicketState.OPEN and ticket.expires_us <= now_us
+                return None if due else Refused("ticket", ticket.id, "the ticket is not due")
+            case Decide():
+                if is_open(ticket, now_us):
+                    return None
+                return Refused("ticket", ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open")
+            case Escalate():
+                due = is_open(ticket, now_us) and not ticket.escalated and ticket.escalate_us <= now_us
+                return None if due else Refused("ticket", ticket.id, "the ticket is not due")
+            case Spend():
+                return self._unspendable(ticket, ask, now_us)
+            case _:
+                assert_never(ask)
+
+    def apply(self, ask: TicketTransition, now_us: int) -> None:
+        """Make a transition that was checked."""
+        match ask:
+            case Ask():
+                ticket = ask.ticket
+                for old in [t for t in self.tickets.values() if t.binding == ticket.binding and t.state == "open"]:
+                    self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
+                    self.changed.add(old.id)
+            case Decide():
+                ticket = msgspec.structs.replace(
+                    self.tickets[ask.ticket],
+                    state=ask.state,
+                    decided_by=ask.by,
+                    decided_us=now_us,
+                    reason=ask.reason,
+                )
+            case Escalate():
+                ticket = msgspec.structs.replace(self.tickets[ask.ticket], escalated=True)
+            case Spend():
+                ticket = msgspec.structs.replace(self.tickets[ask.ticket], state=TicketState.SPENT)
+            case _:
+                assert_never(ask)
+        self.tickets[ticket.id] = ticket
+        self.changed.add(ticket.id)
+
+    @staticmethod
+    def _unspendable(ticket: Ticket, ask: Spend, now_us: int) -> Refused | None:
+        state = state_of(ticket, now_us)
+        if state is not TicketState.APPROVED:
+            return Refused("ticket", ticket.id, f"the ticket is {state.value}, not approved")
+        if ticket.binding != ask.binding:
+            return Refused("ticket", ticket.id, "the ticket was approved for another plan")
+        return None
+
+
+class Halts:
+    """What is halted, all of it."""
+
+    def __init__(self) -> None:
+        self.halts: dict[str, Halted] = {}
+        self.changed: set[str] = set()
+
+    def check(self, ask: HaltTransition) -> Refused | None:
+        """Why the transition is refused, or None."""
+        match ask:
+            case Halt():
+                return None
+            case Lift():
+                return None if ask.scope in self.halts else Refused("halt", ask.scope, f"{ask.scope!r} is not halted")
+            case Pass():
+                for scope in ask.scopes:
+                    if scope in self.halts:
+                        return Refused("halted", scope, stopped(self.halts[scope]))
+                return None
+            case _:
+                assert_never(ask)
+
+    def apply(self, ask: HaltTransition, now_us: int) -> None:
+        """Make a transition that was checked."""
+        match ask:
+            case Halt():
+                self.halts[ask.scope] = Halted(ask.scope, ask.by, ask.reason, now_us)
+                self.changed.add(ask.scope)
+            case Lift():
+                del self.halts[ask.scope]
+                self.changed.add(ask.scope)
+            case Pass():
+                return
+            case _:
+                assert_never(ask)
+
+
+def stopped(halt: Halted) -> str:
+    """The sentence for whoever is stopped."""
+    what = "everything" if halt.scope == "all" else halt.scope.replace(":", " ", 1)
+    return f"{what} was halted by {halt.by}: {halt.reason or 'no reason given'}"
+
+
+def state_of(ticket: Ticket, now_us: int) -> TicketState:
+    """The state of a ticket now: what is open or approved expires by itself."""
+    waits = ticket.state in (TicketState.OPEN, TicketState.APPROVED)
+    return TicketState.EXPIRED if waits and ticket.expires_us <= now_us else ticket.state
+
+
+def is_open(ticket: Ticket, now_us: int) -> bool:
+    """Whether the ticket can still be decided."""
+    return state_of(ticket, now_us) is TicketState.OPEN

@@ -1,0 +1,194 @@
+"""The only ways in which a store changes: a closed set of transitions, landed together as a batch or not at all."""
+
+from __future__ import annotations
+
+from interlock.standing import ClaimState, Ticket, TicketState
+from interlock.values import Budget, Checkpoint, Record, Value
+
+
+class Append(Value, frozen=True):
+    """Add a record to the ledger, with its full payload where the record holds less."""
+
+    record: Record
+    payload: bytes | None = None
+
+
+class Reserve(Value, frozen=True):
+    """Set something aside in one budget; refused if it does not fit."""
+
+    call: str
+    scope: str
+    budget: Budget
+    expires_us: int
+    calls: int = 1
+    cost_micros: int = 0
+    ms: int = 0
+
+
+class Settle(Value, frozen=True):
+    """Replace a reservation by what was really spent (nothing, if it is released)."""
+
+    call: str
+    scope: str
+    calls: int = 0
+    cost_micros: int = 0
+    ms: int = 0
+
+
+class Take(Value, frozen=True):
+    """Take one token from a bucket; refused if it is empty."""
+
+    bucket: str
+    rate: str
+    per_s: float
+    burst: int
+
+
+class Seal(Value, frozen=True):
+    """Add a signed checkpoint; refused if another one was added meanwhile."""
+
+    checkpoint: Checkpoint
+
+
+class Claim(Value, frozen=True):
+    """Claim a change and lease its keys; refused if it is made, being made or in doubt, or a key is held.
+
+    The batch's first record is its intent.
+    """
+
+    name: str
+    request: str
+    generation: int
+    holder: str
+    call: str
+    tool: str
+    keys: tuple[str, ...]
+    expires_us: int
+
+
+class Renew(Value, frozen=True):
+    """Hold the keys of an open claim longer; refused if it is not ours any more."""
+
+    name: str
+    holder: str
+    expires_us: int
+
+
+class Close(Value, frozen=True):
+    """Say how a claimed change ended; refused if it is not ours any more. The batch's first record is its outcome.
+
+    Its keys are given back, unless nobody knows whether it landed.
+    """
+
+    name: str
+    holder: str
+    state: ClaimState
+
+
+class Resolve(Value, frozen=True):
+    """Settle a claim that its holder left in doubt; refused while the holder may still be alive."""
+
+    name: str
+    state: ClaimState
+
+
+class Undo(Value, frozen=True):
+    """A change that was made has been taken back; refused unless it stands."""
+
+    name: str
+    generation: int
+
+
+class Ask(Value, frozen=True):
+    """Open a ticket; refused if one is open for the same plan, whose id is then the `limit` of the refusal."""
+
+    ticket: Ticket
+
+
+class Decide(Value, frozen=True):
+    """Close an open ticket by a decision (approved, denied, expired); refused if it is not open."""
+
+    ticket: str
+    state: TicketState
+    by: str
+    reason: str
+
+
+class Escalate(Value, frozen=True):
+    """A ticket has waited too long; refused if it is not open, or was escalated already."""
+
+    ticket: str
+
+
+class Spend(Value, frozen=True):
+    """Use an approval; refused unless it is approved, in time, for this plan and unspent."""
+
+    ticket: str
+    binding: str
+
+
+class Halt(Value, frozen=True):
+    """Stop a scope."""
+
+    scope: str
+    by: str
+    reason: str
+
+
+class Lift(Value, frozen=True):
+    """Let a scope run again."""
+
+    scope: str
+
+
+class Pass(Value, frozen=True):
+    """Change nothing; refused if any of the scopes is halted."""
+
+    scopes: tuple[str, ...]
+
+
+Transition = (
+    Append
+    | Reserve
+    | Settle
+    | Take
+    | Seal
+    | Claim
+    | Renew
+    | Close
+    | Resolve
+    | Undo
+    | Ask
+    | Decide
+    | Escalate
+    | Spend
+    | Halt
+    | Lift
+    | Pass
+)
+
+
+class Batch(Value, frozen=True):
+    """Transitions that land together, at one time."""
+
+    now_us: int
+    transitions: tuple[Transition, ...]
+
+
+class Committed(Value, frozen=True):
+    """The batch is durable; the ids of its records, in order, and the tokens of the keys it leased."""
+
+    ids: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+
+
+class Refused(Value, frozen=True):
+    """The batch was refused whole, and why."""
+
+    kind: str
+    limit: str
+    message: str
+    retry_after_s: float | None = None
+
+
+Receipt = Committed | Refused
