@@ -174,7 +174,7 @@ def test_what_cannot_be_a_contract_is_refused_at_registration(function: Any, sen
         ({"effect": "read", "timeout_s": 0}, "timeout_s must be above 0"),
         ({"effect": "read", "retry": RetryRule(max_attempts=0)}, "at least 1"),
         ({"effect": "read", "capabilities": "trails"}, "is a set of names"),
-        ({"effect": "write"}, "a write tool names what it changes"),
+        ({"effect": "write"}, "a write tool names the resource it changes"),
     ],
 )
 def test_options_that_make_no_sense_are_refused_at_registration(options: dict[str, Any], sentence: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from interlock.schema import Tool
 from interlock.transitions import Reserve, Settle, Take
-from interlock.values import EVERYONE, Budget, Call, Rate
+from interlock.values import EVERYONE, Budget, Call, Effect, Rate
+
+_NEVER_US = 2**62
 
 
 def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int, name: str) -> tuple[Reserve, ...]:
@@ -12,7 +14,8 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
 
     The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
     """
-    expires_us = now_us + tool.deadline_us
+    # What a change has set aside counts as spent until it is known how it ended.
+    expires_us = now_us + tool.deadline_us if tool.effect is Effect.READ else _NEVER_US
     held: tuple[Reserve, ...] = ()
     for budget in budgets:
         scope = _scope(budget, call, now_us)

@@ -13,6 +13,7 @@ import msgspec
 
 from interlock.errors import ConfigError
 from interlock.schema import nearest
+from interlock.values import Mode
 
 FILE = "interlock.toml"
 PREFIX = "INTERLOCK_"
@@ -32,6 +33,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     audit_key: str = ""
     anchors: str = "anchors.jsonl"
     otel: bool = False
+    mode: str = ""
+    lease_s: float = 30.0
+    review_expires_s: float = 86_400.0
+    review_escalate_s: float = 14_400.0
+    self_approval: bool = False
 
 
 HELP = {
@@ -45,6 +51,11 @@ HELP = {
     "record_bytes": "results larger than this are kept beside the record, not in it",
     "audit_key": "file of the Ed25519 key that signs checkpoints (made on first use, mode 0600)",
     "anchors": "file that `audit anchor` adds to and `audit verify` checks against",
+    "mode": "how far writes and sends go unless a call says: dry_run, apply or shadow (default: what the policy says)",
+    "lease_s": "seconds after which the holder of a claim that gives no sign of life is taken for dead",
+    "review_expires_s": "seconds a ticket stays open, and an approval good",
+    "review_escalate_s": "seconds after which an undecided ticket is escalated",
+    "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
     "otel": "emit an OpenTelemetry span for each record (needs the extra 'otel')",
 }
 
@@ -149,6 +160,10 @@ def _checked(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         raise ConfigError(f"{origins.get(key, 'settings')}: {error}") from None
     if settings.repeats not in ("answer", "stop", "allow"):
         raise ConfigError(f"{origins['repeats']}: repeats is answer, stop or allow, not {settings.repeats!r}")
+    if settings.mode not in ("", *Mode):
+        raise ConfigError(f"{origins['mode']}: mode is {', '.join(Mode)} or empty, not {settings.mode!r}")
+    if settings.lease_s < 1 or settings.review_expires_s <= 0 or settings.review_escalate_s <= 0:
+        raise ConfigError("lease_s must be at least 1; review_expires_s and review_escalate_s must be above 0")
     if settings.threads < 1 or settings.record_bytes < 0 or settings.busy_s < 0:
         raise ConfigError("threads must be at least 1; record_bytes and busy_s must not be negative")
     if settings.store.startswith("memory:"):

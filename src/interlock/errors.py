@@ -4,6 +4,7 @@
     ├── ConfigError        the operator: interlock.toml, environment, command line
     ├── ContractError      the tool's author: a contract that cannot be registered
     ├── PolicyError        the policy's author: a rule file that cannot be used
+    ├── NotAllowed         whoever decides: a ticket, halt or undo that cannot be decided so
     ├── StoreError         the operator: the store cannot be read or written
     │   ├── StoreBusy          somebody else holds it; try again
     │   ├── StoreFull          no room, or not writable
@@ -14,6 +15,7 @@
         │   ├── RateLimited        the other side asks to wait (retry_after_s)
         │   ├── Unavailable        the other side is down or unreachable
         │   └── TimedOut           no answer in time (for write and send: it may have landed)
+        ├── InDoubt            for write and send: it may have landed, and nobody knows; never retried
         └── Permanent          trying again will not help: never retried
             ├── InvalidInput       the other side refuses these arguments
             ├── NotFound           there is no such thing: recorded as no_data
@@ -45,6 +47,15 @@ class PolicyError(InterlockError):
     def __init__(self, problems: list[str]) -> None:
         self.problems = tuple(problems)
         super().__init__("\n".join(problems))
+
+
+class NotAllowed(InterlockError):
+    """A decision that may not be taken, or not by this person; the message says why."""
+
+    def __init__(self, message: str, *, instead: str = "") -> None:
+        super().__init__(message)
+        self.instead = instead
+        """What stands in its place: the ticket that is open already."""
 
 
 class StoreError(InterlockError):
@@ -105,6 +116,12 @@ class TimedOut(Transient):
     error_class = "timeout"
 
 
+class InDoubt(ToolError):
+    """The effect may have landed, and nobody knows."""
+
+    error_class = "in_doubt"
+
+
 class Permanent(ToolError):
     """Trying again will not help."""
 
@@ -163,14 +180,19 @@ def from_http_status(status: int, message: str, *, retry_after_s: float | None =
     return _BY_STATUS.get(status, InvalidInput)(message)
 
 
-def from_exception(error: BaseException) -> ToolError:
-    """The error class for an exception that a tool let through: classes of the standard library only."""
+def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
+    """The error class for an exception that a tool let through: classes of the standard library only.
+
+    What a tool that changes the world lets through says nothing about whether it landed, unless it was never sent.
+    """
     if isinstance(error, ToolError):
         return error
     try:
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     except Exception:  # noqa: BLE001 - an exception that cannot even be printed
         message = type(error).__name__
+    if not reads and not isinstance(error, ConnectionRefusedError):
+        return InDoubt(message)
     if isinstance(error, TimeoutError):
         return TimedOut(message)
     if isinstance(error, ConnectionError):

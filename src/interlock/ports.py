@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState
-from interlock.transitions import Batch, Receipt
-from interlock.values import Checkpoint, Head, Stored, Value
+from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState, Which
+from interlock.transitions import Batch, Receipt, Settle
+from interlock.values import Checkpoint, Head, Json, Stored, Value
 
 
 class Clock(Protocol):
@@ -168,6 +168,10 @@ class Accounts(Protocol):
         """The state of one budget scope."""
         ...
 
+    async def held(self, call: str) -> tuple[Settle, ...]:
+        """What a call has set aside, as settlements that spend it."""
+        ...
+
     async def scopes(self) -> tuple[str, ...]:
         """Every budget scope that was ever used, in order of names."""
         ...
@@ -177,11 +181,32 @@ class Accounts(Protocol):
         ...
 
 
+class Resource(Protocol):
+    """Keyed state that tools change: how to read it, and how to put it back."""
+
+    @property
+    def name(self) -> str:
+        """What its keys are qualified with."""
+        ...
+
+    async def read_state(self, key: str) -> Json:
+        """The state of a key (or a `Versioned` state), None if it does not exist."""
+        ...
+
+    async def restore(self, key: str, state: Json) -> None:
+        """Put a state back; None: remove the key. A second parameter `context` is given the fencing tokens."""
+        ...
+
+
 class Claims(Protocol):
     """What was claimed, and which keys are held."""
 
     async def claim(self, name: str) -> Claimed | None:
         """One claim."""
+        ...
+
+    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+        """Claims, in the order of their intents."""
         ...
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
@@ -229,6 +254,13 @@ def noted_receipt(interrupt: asyncio.CancelledError) -> object:
 def keyed_digest(key: bytes) -> Any:
     """The starting point of every digest of one ledger: copy it, update it, take its hexdigest."""
     return hashlib.blake2b(key=key, digest_size=16)
+
+
+def digest_of(keyed: Any, text: bytes) -> str:
+    """The keyed digest of a text: equal texts can be seen to be equal, short ones cannot be guessed."""
+    digest = keyed.copy()
+    digest.update(text)
+    return str(digest.hexdigest())
 
 
 def genesis(ledger: str, lane: int) -> str:

@@ -3,33 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
+from interlock.changes import Planner
 from interlock.config import Settings, default_principal
-from interlock.engine import Desk, Engine, Gate, Journal, NoJournal, Observer, ReadJournal, World
+from interlock.engine import Desk, Engine, Gate, Halts, Observer, World
 from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
+from interlock.operations import Desk as People
+from interlock.operations import (
+    Recovered,
+    Step,
+    decide_ticket,
+    halt,
+    lift,
+    recover,
+    replay_all,
+    replay_steps,
+    resume,
+    sweep,
+    undo_all,
+    undo_steps,
+    with_undo,
+)
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
-from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, keyed_digest
+from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
+from interlock.review import Terms
 from interlock.schema import Tool
+from interlock.standing import TicketState, Which
 from interlock.stores import open_store
 from interlock.values import Call, Effect, Json, Mode, Outcome
 
-JOURNALS: Mapping[Effect, Journal] = {
-    Effect.READ: ReadJournal(),
-    Effect.WRITE: NoJournal(),
-    Effect.SEND: NoJournal(),
-}
+Done = tuple[Step, Outcome | None]
+"""A step of an undo or replay, and how its call ended; None where there was no call to make."""
 _LONGEST_NAME = 200
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
-_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "call_id")
+_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id")
 
 
 class CallDetails(TypedDict, total=False):
@@ -40,10 +57,11 @@ class CallDetails(TypedDict, total=False):
     turn: str | None
     run: str | None
     parent: str | None
-    mode: Mode | str
+    mode: Mode | str | None
     evidence: tuple[str, ...]
     confidence: float | None
     ticket: str | None
+    plan: str | None
     call_id: str
 
 
@@ -63,6 +81,7 @@ class Runtime:
     def __init__(self, world: World, principal: str) -> None:
         self._world = world
         self._engine = Engine(world)
+        self._people = People(world.store, world.clock, world.ids, world.faults)
         self._principal = principal
         self._known_actors: set[str] = set()
 
@@ -78,19 +97,21 @@ class Runtime:
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         settings = settings or Settings()
-        registry = Registry(tools).freeze()
+        registry = Registry(with_undo(tools)).freeze()
         written = policy if isinstance(policy, Policy) else load_policy(policy)
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
         opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
+        clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
+        mode = Mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
         world = World(
             registry=registry,
             ruleset=ruleset,
             store=opened,
-            desks={tool.name: _desk(tool, ruleset) for tool in registry},
+            desks={tool.name: _desk(tool, ruleset, mode, keyed, faults) for tool in registry},
             budgets=ruleset.budgets,
-            clock=parts.get("clock") or SystemClock(),
+            clock=clock,
             ids=parts.get("ids") or SystemIds(),
             faults=faults,
             deadlines=Deadlines(),
@@ -99,7 +120,12 @@ class Runtime:
             repeats=settings.repeats,
             record_bytes=settings.record_bytes,
             redacted=frozenset().union(*(tool.redact for tool in registry)),
-            keyed=keyed_digest(opened.identity.digest_key),
+            keyed=keyed,
+            halts=Halts(opened, clock, faults),
+            lease_us=round(settings.lease_s * 1e6),
+            review=Terms(
+                round(settings.review_expires_s * 1e6), round(settings.review_escalate_s * 1e6), settings.self_approval
+            ),
         )
         return cls(world, settings.principal or default_principal())
 
@@ -112,15 +138,21 @@ class Runtime:
             _refuse_odd_names(actor, given)
             if len(self._known_actors) < _MOST_NAMES:
                 self._known_actors.add(actor)
-            if "mode" in given:
+            if given.get("mode") is not None:
                 given["mode"] = Mode(given["mode"])
+            else:
+                given.pop("mode", None)
         if tool not in self._world.desks and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
         if given:
             call_id = given.pop("call_id", None) or self._world.ids.new()
+            desk = self._world.desks.get(tool)
+            given.setdefault("mode", Mode.APPLY if desk is None else desk.mode)
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         else:
-            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, True)
+            desk = self._world.desks.get(tool)
+            mode = Mode.APPLY if desk is None else desk.mode
+            call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, True, mode)
         return self._engine.run(call)
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
@@ -133,6 +165,49 @@ class Runtime:
         """Where everything is remembered."""
         return self._world.store
 
+    async def resume(self, ticket: str) -> Outcome:
+        """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
+        return await resume(self._engine.run, self._world, ticket)
+
+    async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
+        """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
+        state = TicketState.APPROVED if approve else TicketState.DENIED
+        by = by or self._principal
+        return await decide_ticket(self._people, self._world.review, ticket, state, by=by, reason=reason)
+
+    async def undo_plan(self, which: Which, *, force: bool = False) -> Sequence[Step]:
+        """How those changes would be taken back, last change first; nothing is done."""
+        return await undo_steps(self._world, which, force=force)
+
+    async def undo(self, which: Which, *, force: bool = False, by: str | None = None) -> Sequence[Done]:
+        """Take those changes back, each as a call on the path; None where there is no way back."""
+        steps, name = await self.undo_plan(which, force=force), f"undo-{self._world.ids.new()}"
+        done = await undo_all(self._engine.run, self._world, steps, by=by or self._principal, name=name)
+        return tuple(zip(steps, done, strict=True))
+
+    async def replay(self, run: str) -> Sequence[Done]:
+        """Make what failed in a run again with its own keys, and what was undone as the next generation."""
+        steps = await replay_steps(self._world, run)
+        done = await replay_all(self._engine.run, self._world, steps, principal=self._principal)
+        return tuple(zip(steps, done, strict=True))
+
+    async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
+        """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
+        await sweep(self._people, by or self._principal)
+        return await recover(self._world, by=by or self._principal)
+
+    async def halt(self, scope: str, *, reason: str = "", by: str | None = None) -> int:
+        """Stop a scope (all, tool:NAME, actor:NAME, run:NAME) in every process within a second."""
+        number = await halt(self._people, scope, by=by or self._principal, reason=reason)
+        await self._world.halts.refresh()
+        return number
+
+    async def lift(self, scope: str, *, by: str | None = None) -> int:
+        """Let a halted scope run again."""
+        number = await lift(self._people, scope, by=by or self._principal)
+        await self._world.halts.refresh()
+        return number
+
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""
         self._engine.closed = True
@@ -142,6 +217,8 @@ class Runtime:
         self._world.threads.shutdown(wait=False, cancel_futures=True)
 
     async def __aenter__(self) -> Runtime:
+        if any(desk.planner is not None for desk in self._world.desks.values()):
+            await self.recover()
         return self
 
     async def __aexit__(
@@ -150,15 +227,15 @@ class Runtime:
         await self.close()
 
 
-def _desk(tool: Tool, ruleset: Ruleset) -> Desk:
-    journal = JOURNALS[tool.effect]
+def _desk(tool: Tool, ruleset: Ruleset, mode: Mode, keyed: Any, faults: Faults | None) -> Desk:
+    changes = tool.effect is not Effect.READ
     return Desk(
         tool=tool,
         rules=ruleset.rules(tool.name),
         rates=ruleset.rates(tool.name),
-        journal=journal,
         gate=Gate(tool),
-        impossible=journal.refusal(tool),
+        mode=mode if changes else Mode.APPLY,
+        planner=Planner(tool, partial(digest_of, keyed), faults) if changes else None,
     )
 
 

@@ -42,6 +42,19 @@ class Claimed(Value, frozen=True):
     expires_us: int = 0
     intent: int | None = None
     record: int | None = None
+    turn: str | None = None
+    run: str | None = None
+    at_us: int = 0
+
+
+class Which(Value, frozen=True):
+    """Which claims: of a turn, of a run, that touched a key, begun since a time, whose outcome is a record."""
+
+    turn: str | None = None
+    run: str | None = None
+    key: str | None = None
+    since_us: int | None = None
+    record: int | None = None
 
 
 class Lease(Value, frozen=True):
@@ -97,3 +110,9 @@ def halt_scopes(tool: str, actor: str, run: str | None) -> tuple[str, ...]:
     """The scopes whose halt stops a call."""
     scopes = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
     return scopes if run is None else (*scopes, f"run:{run}")
+
+
+def stopped(halt: Halted) -> str:
+    """The sentence for whoever is stopped."""
+    what = "everything" if halt.scope == "all" else halt.scope.replace(":", " ", 1)
+    return f"{what} was halted by {halt.by}: {halt.reason or 'no reason given'}"

@@ -64,14 +64,20 @@ class Claim(Value, frozen=True):
     tool: str
     keys: tuple[str, ...]
     expires_us: int
+    turn: str | None = None
+    run: str | None = None
 
 
 class Renew(Value, frozen=True):
-    """Hold the keys of an open claim longer; refused if it is not ours any more."""
+    """Hold the keys of an open claim longer; refused if it is not ours any more.
+
+    `restated`: the batch's first record is its intent from now on.
+    """
 
     name: str
     holder: str
     expires_us: int
+    restated: bool = False
 
 
 class Close(Value, frozen=True):

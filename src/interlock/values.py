@@ -86,14 +86,20 @@ class Call(Value, frozen=True):
     principal: str
     id_is_ours: bool = False
     """The call id was made for this call alone; one that a caller gives may repeat."""
+    mode: Mode = Mode.APPLY
     on_behalf_of: str | None = None
     turn: str | None = None
     run: str | None = None
     parent: str | None = None
-    mode: Mode = Mode.APPLY
     evidence: tuple[str, ...] = ()
     confidence: float | None = None
     ticket: str | None = None
+    plan: str | None = None
+    """The digest of the plan that was looked at: this plan is performed, or none."""
+    undoes: str | None = None
+    """The idempotency key of the change that this one takes back."""
+    replays: bool = False
+    """An operator has this call made again: what was undone or failed is tried, not answered from the record."""
 
 
 class Rewrite(Value, frozen=True):
@@ -115,16 +121,35 @@ class Verdict(Value, frozen=True):
     rewrites: tuple[Rewrite, ...] = ()
 
 
+class Versioned(Value, frozen=True):
+    """A state with the version its resource gives it; without one, the digest of the state is its version."""
+
+    value: Json
+    version: str
+
+
 class Plan(Value, frozen=True):
-    """What a call will do: for a read only its digest; a write adds keys, images and a diff."""
+    """What a call will do: for a read only its digest; a write adds keys, images and a diff.
+
+    `before` and `after` are lists in the order of `keys`; None stands for a key that does not exist. `after` is None as
+    a whole where nothing can say what it will be. The digest has three parts: what is asked, by which policy, on which
+    versions.
+    """
 
     digest: str
     keys: tuple[str, ...] = ()
     before: Json = None
     after: Json = None
     diff: str | None = None
-    idempotency_key: str | None = None
     risk: str | None = None
+    versions: tuple[str, ...] = ()
+    claim: str = ""
+    generation: int = 0
+
+    @property
+    def idempotency_key(self) -> str | None:
+        """What is handed downstream: the same for the same change, another one after an undo."""
+        return f"{self.claim}.{self.generation}" if self.claim else None
 
 
 class Problem(Value, frozen=True):
@@ -197,6 +222,8 @@ class Context(Value, frozen=True):
     attempt: int
     turn: str | None = None
     idempotency_key: str | None = None
+    tokens: dict[str, int] = {}
+    """The fencing token of each leased key: a resource that can refuses a write with a lower one."""
 
 
 class Content(Value, frozen=True):
@@ -232,6 +259,13 @@ class Content(Value, frozen=True):
     repeats: int | None = None
     payload: bool = False
     asked_digest: str | None = None
+    claim: str | None = None
+    generation: int = 0
+    intent: int | None = None
+    tokens: tuple[int, ...] = ()
+    versions: tuple[str, ...] = ()
+    """Of the keys: before the effect in an intent, after it in an outcome."""
+    risk: str | None = None
 
     @property
     def summary(self) -> str:

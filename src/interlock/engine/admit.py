@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.engine.stages import Admitted, Ended, Repeated, Started, World, refused
+from interlock.engine.stages import Accepted, Admitted, Desk, Ended, Repeated, Started, World, refused
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamped, missing_grant, unsayable
-from interlock.schema import WHATEVER, Refusal, Tool, canonical
-from interlock.values import Call, Content, Decision, Json, Status, Stored, Trust, TurnView, Verdict
+from interlock.schema import WHATEVER, Parsed, Refusal, Tool, canonical
+from interlock.standing import Halted, stopped
+from interlock.values import Call, Content, Decision, Effect, Json, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
 _NO_TURN = TurnView()
 
 
-def admit(
+def accept(
     world: World, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
-) -> Admitted | Repeated | Ended:
-    """The call as it may be prepared, or how it ended here; `turn` is what the call's turn has recorded so far."""
+) -> Accepted | Repeated | Ended:
+    """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
     desk = world.desks.get(call.tool)
     if desk is None:
         return _no_such_tool(world, call, started)
@@ -29,6 +30,9 @@ def admit(
         return _bad_arguments(call, started, tool, rules, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
         return _bad_arguments(call, started, tool, rules, Refusal(f"its validator failed ({type(error).__name__})"))
+    halt = world.halts.stops(call)
+    if halt is not None:
+        return _halted(call, started, desk, parsed, halt)
     grant = world.ruleset.grant(call.actor)
     facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
@@ -38,21 +42,27 @@ def admit(
         found = _seen_before(world, facts, started, tool, turn)
         if found is not None:
             return found
-    asked = None
+    return Accepted(facts, started, desk, parsed)
+
+
+def admit(world: World, accepted: Accepted) -> Admitted | Ended:
+    """The call after the clamps, if no rule that needs no plan denies it."""
+    facts, started, desk, parsed = accepted.facts, accepted.started, accepted.desk, accepted.parsed
+    tool, rules, asked = desk.tool, desk.rules, None
     if rules.clamps:
         before = facts.arguments
         try:
             parsed, facts = clamped(rules, tool, parsed, facts)
         except ConditionError as error:
             return denied(facts, started, tool, unsayable(rules, error.rule, error))
-        asked = world.digest(canonical(before, WHATEVER)) if facts.arguments != before else None
+        asked = before if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return denied(facts, started, tool, verdict)
-    return Admitted(facts, started, desk, parsed, verdict, asked)
+    return Admitted(facts, started, desk, parsed, verdict, asked, accepted.claim)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:
@@ -78,6 +88,18 @@ def denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: 
         arguments=facts.arguments,
         verdict=verdict,
         reading=refused(Status.DENIED, error, verdict.reason),
+    )
+
+
+def _halted(call: Call, started: Started, desk: Desk, parsed: Parsed, halt: Halted) -> Ended:
+    verdict = no(f"halt:{halt.scope}", stopped(halt), desk.rules.version)
+    return Ended(
+        call=call,
+        started=started,
+        tool=desk.tool,
+        arguments=parsed.arguments,
+        verdict=verdict,
+        reading=refused(Status.DENIED, "halted", verdict.reason),
     )
 
 
@@ -132,7 +154,8 @@ def _seen_before(
         if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
             continue
         same_id = record.call == call.call_id
-        if not same_id and (world.repeats == "allow" or record.tool != tool.name):
+        reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
+        if not same_id and (world.repeats == "allow" or record.tool != tool.name or not reads):
             continue
         same = record.tool == tool.name and _same_call(world, record.content(), call, arguments)
         if same_id and not same:
@@ -140,6 +163,8 @@ def _seen_before(
             return denied(facts, started, tool, no("call_id", reason), "call_id_reused")
         if not same:
             continue
+        if not reads:
+            return None  # its claim has the answer, unless it was undone
         if world.repeats == "stop" and not same_id:
             reason = f"the same call was made in this turn already (record {record.id}); use its result"
             return denied(facts, started, tool, no("repeats", reason), "repeated_call")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from interlock.engine.admit import admit
+from interlock.engine.admit import accept, admit
+from interlock.engine.effect import change
 from interlock.engine.perform import perform
-from interlock.engine.prepare import prepare
-from interlock.engine.recall import answer, recall
+from interlock.engine.prepare import NOTHING_CHANGES, plan, prepare, ticket_of
+from interlock.engine.recall import answer, look_up, recall
 from interlock.engine.record import record
-from interlock.engine.stages import Admitted, Ended, Prepared, Repeated, Started, World
+from interlock.engine.stages import Accepted, Admitted, Ended, Prepared, Repeated, Started, World
 from interlock.errors import StoreError
 from interlock.values import Call, Outcome
 
@@ -30,17 +31,24 @@ class Engine:
         try:
             world = self._world
             started = Started(world.clock.now_us(), world.clock.monotonic())
+            step: Accepted | Admitted | Repeated | Prepared | Ended
+            if started.clock >= world.halts.until:
+                await world.halts.refresh()
             turn = None if call.turn is None else await recall(world, call, started)
-            step: Admitted | Repeated | Prepared | Ended
-            step = turn if type(turn) is Ended else admit(world, call, started, turn)  # type: ignore[arg-type]
+            step = turn if type(turn) is Ended else accept(world, call, started, turn)  # type: ignore[arg-type]
+            if type(step) is Accepted and step.desk.planner is not None:
+                step = await look_up(world, step, turn)  # type: ignore[arg-type]
             if type(step) is Repeated:
-                step = await answer(world, step) or admit(world, call, started, turn, look_up=False)  # type: ignore[arg-type]
+                step = await answer(world, step) or accept(world, call, started, turn, look_up=False)  # type: ignore[arg-type]
+            if type(step) is Accepted:
+                step = admit(world, step)
             if type(step) is Admitted:
-                journal = step.desk.journal
-                plan = journal.constant or await journal.plan(call, step.desk.tool, step.facts.arguments)
-                step = prepare(world, step, plan)
+                planned = NOTHING_CHANGES if step.desk.planner is None else await plan(world, step)
+                ticket = None if call.ticket is None else await ticket_of(world, step)
+                halfway = planned if type(planned) is Ended else ticket
+                step = halfway if type(halfway) is Ended else prepare(world, step, planned, ticket)  # type: ignore[arg-type]
             if type(step) is Prepared:
-                step = await perform(world, step)
+                step = await (perform(world, step) if step.admitted.desk.planner is None else change(world, step))
             assert isinstance(step, Ended)
             outcome = await record(world, step)
             if step.interrupt is not None:

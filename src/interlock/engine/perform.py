@@ -12,21 +12,21 @@ from interlock.engine.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
 from interlock.resilience import Expired, next_wait
 from interlock.schema import Reading, Tool, clean, read_result
-from interlock.transitions import Batch, Refused, Reserve, Transition
-from interlock.values import Attempt, Context, Status
+from interlock.standing import stopped
+from interlock.transitions import Batch, Refused, Reserve, Spend, Transition
+from interlock.values import Attempt, Context, Effect, Status
 
-_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited"}
+_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited", "ticket": "not_approved", "reused": "call_id_reused"}
 
 
 async def perform(world: World, prepared: Prepared) -> Ended:
-    """Make the effect happen, as often as its class allows, within the call's deadline."""
+    """Read the world, as often as the retry rule allows, within the call's deadline."""
     gate = prepared.admitted.desk.gate
-    work, breaker, probes = _Work(world, prepared), gate.breaker, False
+    work, breaker, probes = Work(world, prepared), gate.breaker, False
     if breaker.troubled:
-        wait_s = breaker.wait_s(world.clock)
-        if wait_s is not None:
-            message = f"{work.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-            return work.end(refused(Status.FAILED, "circuit_open", message, wait_s=wait_s))
+        closed = work.closed()
+        if closed is not None:
+            return work.end(closed)
         probes = breaker.state == "half-open"  # only the probe itself may give its turn back
     try:
         refusal = None if gate.places is None else await work.take_place(gate.places.take())
@@ -46,7 +46,7 @@ async def perform(world: World, prepared: Prepared) -> Ended:
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         if probes:
             breaker.abandoned()
-        return work.end(_interrupted(interrupt), interrupt)
+        return work.end(interrupted(interrupt), interrupt)
     finally:
         if work.give_place_back is not None:
             work.leave()
@@ -55,7 +55,7 @@ async def perform(world: World, prepared: Prepared) -> Ended:
     return work.end(refusal)
 
 
-class _Work:
+class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
     _held: tuple[Reserve, ...] = ()
@@ -63,17 +63,18 @@ class _Work:
     _calls = 0
     _threads: Threads | None = None
     give_place_back: Callable[[], None] | None = None
+    tokens: dict[str, int] = {}
 
     def __init__(self, world: World, prepared: Prepared) -> None:
         self._world = world
         self._prepared = prepared
         self._desk = prepared.admitted.desk
         self.tool = self._desk.tool
-        self._end = prepared.admitted.started.clock + self.tool.deadline_s
+        self.end_s = prepared.admitted.started.clock + self.tool.deadline_s
 
     async def take_place(self, taking: Any) -> Reading | None:
         """Wait in line, no longer than the call may last; the refusal if that was not enough."""
-        left_s = self._end - self._world.clock.monotonic()
+        left_s = self.end_s - self._world.clock.monotonic()
         try:
             self.give_place_back = await self._world.deadlines.within(left_s, taking)
         except Expired:
@@ -88,17 +89,27 @@ class _Work:
         else:
             self._threads.when_idle(self.give_place_back)
 
-    def opening(self) -> Batch | None:
-        """The begin commit: what the journal adds, reservations, tokens; None if there is nothing to commit."""
+    def closed(self) -> Reading | None:
+        """The refusal of a tool that has been failing; None if the call may pass."""
+        wait_s = self._desk.gate.breaker.wait_s(self._world.clock)
+        if wait_s is None:
+            return None
+        message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
+        return refused(Status.FAILED, "circuit_open", message, wait_s=wait_s)
+
+    def opening(self, *first: Transition, name: str | None = None) -> Batch | None:
+        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
         world, prepared, desk = self._world, self._prepared, self._desk
-        call = prepared.admitted.facts.call
-        transitions: tuple[Transition, ...] = desk.journal.begin(call, prepared.plan, prepared.verdict)
+        call, transitions = prepared.admitted.facts.call, first
         # A call that had to wait for its place begins later than it came in.
-        now_us = prepared.admitted.started.at_us if desk.gate.places is None else world.clock.now_us()
+        at_once = desk.gate.places is None and desk.planner is None
+        now_us = prepared.admitted.started.at_us if at_once else world.clock.now_us()
         if world.budgets:
-            name = call.call_id if call.id_is_ours else world.ids.new()
+            name = name or (call.call_id if call.id_is_ours else world.ids.new())
             self._held = reservations(world.budgets, call, self.tool, now_us, name)
             transitions += self._held
+        if prepared.ticket is not None:
+            transitions += (Spend(prepared.ticket.id, prepared.ticket.binding),)
         if desk.rates:
             transitions += tokens(desk.rates, call)
         return Batch(now_us, transitions) if transitions else None
@@ -112,7 +123,7 @@ class _Work:
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        world, tool, breaker, end = self._world, self.tool, self._desk.gate.breaker, self._end
+        world, tool, breaker, end = self._world, self.tool, self._desk.gate.breaker, self.end_s
         monotonic, waited_us = world.clock.monotonic, 0
         now = monotonic()
         self._calls = 1
@@ -143,16 +154,27 @@ class _Work:
                 breaker.succeeded()
             if not failed:
                 return found  # type: ignore[no-any-return]
-            wait_s = next_wait(tool.retry, tool.effect, len(self._attempts), found, end - now, world.ids.uniform)
+            wait_s = next_wait(tool, len(self._attempts), found, end - now, world.ids.uniform)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await world.clock.sleep(wait_s)
+            halted = await self._halted()
+            if halted is not None:
+                return halted
             now = monotonic()
+
+    async def _halted(self) -> Reading | None:
+        """A halt is looked for before every further attempt."""
+        halts = self._world.halts
+        if self._world.clock.monotonic() >= halts.until:
+            await halts.refresh()
+        halt = halts.stops(self._prepared.admitted.facts.call)
+        return None if halt is None else refused(Status.FAILED, "halted", stopped(halt))
 
     def _started(self, tool: Tool) -> Any:
         """One try as a coroutine that has not taken its first step."""
-        context = self._context() if tool.wants_context else None
+        context = self.context() if tool.wants_context else None
         if tool.is_async:
             return tool.body(self._prepared.admitted.parsed, context)
         return self._in_thread(tool, context)
@@ -165,15 +187,17 @@ class _Work:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 return None
-            return from_exception(RuntimeError(f"{self.tool.name!r} cancelled itself"))
-        return None if isinstance(error, KeyboardInterrupt) else from_exception(error)
+            error = RuntimeError(f"{self.tool.name!r} cancelled itself")
+        reads = self.tool.effect is Effect.READ
+        return None if isinstance(error, KeyboardInterrupt) else from_exception(error, reads=reads)
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:
             self._threads = Threads(self._world.threads)
         return await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
 
-    def _context(self) -> Context:
+    def context(self) -> Context:
+        """What the tool may know about its call."""
         call = self._prepared.admitted.facts.call
         return Context(
             call_id=call.call_id,
@@ -181,6 +205,7 @@ class _Work:
             attempt=len(self._attempts) + 1,
             turn=call.turn,
             idempotency_key=self._prepared.plan.idempotency_key,
+            tokens=self.tokens,
         )
 
     def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
@@ -221,7 +246,8 @@ def _failure(error: ToolError, tool: Tool) -> Reading:
     return refused(Status.FAILED, error.error_class, message, hints=hints, wait_s=wait_s)
 
 
-def _interrupted(interrupt: BaseException) -> Reading:
+def interrupted(interrupt: BaseException) -> Reading:
+    """The reading of a call that its caller gave up."""
     if isinstance(interrupt, KeyboardInterrupt):
         return refused(Status.FAILED, "interrupted", "interrupted from the keyboard")
     return refused(Status.FAILED, "cancelled", "the caller cancelled the call")

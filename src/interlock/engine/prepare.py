@@ -1,57 +1,120 @@
-"""PREPARE: the plan, then all rules; only here can a call park."""
+"""PREPARE: the plan, then all rules; only here can a call park, and here a dry run ends."""
 
 from __future__ import annotations
 
 import msgspec
 
+from interlock.changes import Unreadable, moved, plan_digest
 from interlock.engine.admit import denied, no
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
+from interlock.errors import StoreError
 from interlock.policy import decide
-from interlock.schema import WHATEVER, canonical
-from interlock.values import Decision, Plan, Status, Verdict
+from interlock.review import open_ticket, why_not
+from interlock.schema import Reading, Refusal
+from interlock.standing import Ticket
+from interlock.values import Decision, Mode, Plan, Status, Verdict
+
+NOTHING_CHANGES = Plan(digest="")
 
 
-def prepare(world: World, admitted: Admitted, plan: Plan) -> Prepared | Ended:
+async def plan(world: World, admitted: Admitted) -> Plan | Ended:
+    """What the call will do: for what changes the world, by reading the resource."""
+    planner, claim, desk = admitted.desk.planner, admitted.claim, admitted.desk
+    assert planner is not None
+    assert claim is not None
+    try:
+        return await planner.plan(admitted.facts.arguments, desk.rules.version, claim)
+    except Unreadable as error:
+        return _unplanned(admitted, refused(Status.FAILED, "unreadable", str(error)))
+    except Refusal as refusal:
+        return denied(admitted.facts, admitted.started, desk.tool, no("contract", str(refusal), desk.rules.version))
+
+
+async def ticket_of(world: World, admitted: Admitted) -> Ticket | Ended | None:
+    """The ticket that the call carries."""
+    name = admitted.facts.call.ticket
+    if name is None:
+        return None
+    if world.faults is not None:
+        world.faults.at("prepare.ticket")
+    try:
+        return await world.store.ticket(name)
+    except StoreError as error:
+        return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
+
+
+def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
     """The call with its plan, finally allowed, or how it ended here."""
-    facts, desk = admitted.facts, admitted.desk
-    tool, rules = desk.tool, desk.rules
-    if desk.impossible is not None:
-        verdict = no("journal", desk.impossible, rules.version)
-        return denied(facts, admitted.started, tool, verdict, "effect_not_supported")
+    facts, desk, call = admitted.facts, admitted.desk, admitted.facts.call
     final = admitted.verdict
     if final is None:
-        final = decide(rules, msgspec.structs.replace(facts, plan=plan), final=True)
+        final = decide(desk.rules, msgspec.structs.replace(facts, plan=plan), final=True)
         assert final is not None
         if admitted.parsed.rewrites:
             final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
-    if final.decision is Decision.ALLOW:
-        return Prepared(admitted, plan, final)
     if final.decision is Decision.DENY:
-        return Ended(
-            call=facts.call,
-            started=admitted.started,
-            tool=tool,
-            arguments=facts.arguments,
-            verdict=final,
-            plan=plan,
-            reading=refused(Status.DENIED, "denied", final.reason),
-        )
-    return _parked(world, admitted, plan, final)
+        return _ended(admitted, plan, final, refused(Status.DENIED, "denied", final.reason))
+    asks = final.decision is Decision.REVIEW
+    if desk.planner is None:
+        if not asks and call.ticket is None:
+            return Prepared(admitted, plan, final)
+        what = (call.tool, (), facts.arguments)
+        plan = msgspec.structs.replace(plan, digest=plan_digest(world.digest, what, desk.rules.version, ()))
+    else:
+        stops = _stops_here(admitted, plan, final)
+        if stops is not None:
+            return stops
+    if call.ticket is not None:
+        reason = why_not(ticket, call, plan, world.clock.now_us())
+        if reason is not None:
+            return _ended(admitted, plan, final, refused(Status.DENIED, "not_approved", reason))
+        return Prepared(admitted, plan, final, ticket)
+    return _parked(world, admitted, plan, final) if asks else Prepared(admitted, plan, final)
+
+
+def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
+    """A change that is only planned, or whose plan is not the one that was looked at."""
+    call = admitted.facts.call
+    if call.plan is not None:
+        differs = moved(call.plan, plan.digest)
+        if differs is not None:
+            return _ended(admitted, plan, final, refused(Status.DENIED, "plan_moved", f"{differs}; look again"))
+    if call.mode is not Mode.APPLY:
+        said = f"planned, not performed ({call.mode.value})"
+        return _ended(admitted, plan, final, Reading(status=Status.PLANNED, said=said))
+    return None
 
 
 def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
-    """The call waits for a person; the ticket is bound to the plan, and so to arguments and policy."""
-    facts = admitted.facts
-    bound = world.digest(
-        canonical([facts.call.tool, facts.arguments, plan.digest, admitted.desk.rules.version], WHATEVER)
-    )
+    """The call waits for a person; the ticket is bound to the plan, and so to arguments, policy and resource."""
+    call = admitted.facts.call
+    ticket = open_ticket(world.review, call, plan, verdict.reason, world.ids.new(), world.clock.now_us())
+    message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
+    return _ended(admitted, plan, verdict, refused(Status.PARKED, "needs_review", message), ticket)
+
+
+def _ended(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, asks: Ticket | None = None) -> Ended:
     return Ended(
-        call=facts.call,
+        call=admitted.facts.call,
         started=admitted.started,
         tool=admitted.desk.tool,
-        arguments=facts.arguments,
+        arguments=admitted.facts.arguments,
         verdict=verdict,
-        plan=msgspec.structs.replace(plan, digest=bound),
-        ticket=world.ids.new(),
-        reading=refused(Status.PARKED, "needs_review", f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"),
+        plan=plan,
+        reading=reading,
+        asked=admitted.asked,
+        asks=asks,
+        ticket=None if asks is None else asks.id,
+    )
+
+
+def _unplanned(admitted: Admitted, reading: Reading) -> Ended:
+    return Ended(
+        call=admitted.facts.call,
+        started=admitted.started,
+        tool=admitted.desk.tool,
+        arguments=admitted.facts.arguments,
+        verdict=admitted.verdict,
+        reading=reading,
+        asked=admitted.asked,
     )

@@ -4,23 +4,144 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.engine.stages import Ended, Repeated, Started, World, refused
+from interlock.changes import Expected, claim_name, keys_of
+from interlock.engine.stages import Accepted, Ended, Prepared, Repeated, Started, World, refused
 from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.schema import WHATEVER, Reading, Refusal, canonical
-from interlock.values import Call, Status, Stored
+from interlock.standing import Claimed, ClaimState
+from interlock.values import Call, Effect, Mode, Status, Stored
+
+_FIRST_LOOK_S = 0.01
+_LAST_LOOK_S = 0.25
 
 
 async def recall(world: World, call: Call, started: Started) -> list[Stored] | Ended | None:
     """The turn's records where anything depends on them, None where nothing does."""
     desk = world.desks.get(call.tool)
-    if desk is None or (world.repeats == "allow" and not desk.rules.needs_turn):
+    if desk is None or (world.repeats == "allow" and not desk.rules.needs_turn and desk.planner is None):
         return None
     try:
+        if world.faults is not None:
+            world.faults.at("turn.read")
         return [record async for record in world.store.records(Query(turn=call.turn))]
     except StoreError as error:
         reading = refused(Status.FAILED, "store_unavailable", str(error))
         return Ended(call=call, started=started, tool=desk.tool, reading=reading)
+
+
+async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -> Accepted | Repeated | Ended:
+    """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
+    facts, tool = accepted.facts, accepted.desk.tool
+    try:
+        name = claim_name(world.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
+    except Refusal as refusal:
+        return _ended(accepted, refused(Status.DENIED, "invalid_arguments", str(refusal)))
+    applies = facts.call.mode is Mode.APPLY
+    delivered = _delivered(turn, facts.call, name.name) if applies and not facts.call.replays else None
+    if delivered is not None:
+        return _repeated(accepted, delivered)
+    end = accepted.started.clock + tool.deadline_s
+    try:
+        claim = await settled_claim(world, name.name, end if applies else 0.0)
+        if claim is None:
+            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
+        if claim.request != name.request:
+            reason = f"call id {facts.call.call_id!r} was used in this turn for another call; use a new one"
+            return _ended(accepted, refused(Status.DENIED, "call_id_reused", reason))
+        again = claim.state is ClaimState.UNDONE or await _changed_since(world, claim)
+        generation = claim.generation + 1 if again else claim.generation
+        if not applies or again or claim.state is ClaimState.FAILED:
+            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, generation))
+        if claim.state is not ClaimState.DONE or claim.record is None:
+            return _ended(accepted, in_doubt(claim))
+        record = await _record(world, claim.record)
+    except StoreError as error:
+        return _ended(accepted, refused(Status.FAILED, "store_unavailable", str(error)))
+    return _repeated(accepted, record)
+
+
+def _delivered(turn: list[Stored] | None, call: Call, claim: str) -> Stored | None:
+    """The outcome of this very call, if it was delivered before: a redelivery is the same call, always."""
+    for record in reversed(turn or ()):
+        same = record.kind == "call" and record.call == call.call_id and record.status in (Status.OK, Status.NO_DATA)
+        if same and record.content().claim == claim:
+            return record
+    return None
+
+
+def _repeated(accepted: Accepted, record: Stored) -> Repeated:
+    facts = accepted.facts
+    return Repeated(
+        call=facts.call, started=accepted.started, tool=accepted.desk.tool, arguments=facts.arguments, record=record
+    )
+
+
+async def settled_claim(world: World, name: str, until: float) -> Claimed | None:
+    """A claim as soon as nobody is making it any more, or as it is when time is up."""
+    wait_s = _FIRST_LOOK_S
+    while True:
+        if world.faults is not None:
+            world.faults.at("claim.read")
+        claim = await world.store.claim(name)
+        left_s = until - world.clock.monotonic()
+        alive = claim is not None and claim.expires_us > world.clock.now_us()
+        if claim is None or claim.state is not ClaimState.OPEN or not alive or left_s <= 0:
+            return claim
+        await world.clock.sleep(min(wait_s, left_s))
+        wait_s = min(wait_s * 2, _LAST_LOOK_S)
+
+
+def in_doubt(claim: Claimed) -> Reading:
+    """The reading of a call whose change was begun by another one that nobody has heard the end of."""
+    if claim.state is ClaimState.OPEN:
+        message = f"call {claim.call!r} is still making this very change; ask again later"
+        return refused(Status.FAILED, "in_progress", message)
+    message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
+    return refused(Status.UNKNOWN, "in_doubt", message, hints=("interlock recover", "interlock review list"))
+
+
+async def answered(world: World, prepared: Prepared, claim: Claimed) -> Ended:
+    """The outcome of whoever made this change while the call was being prepared."""
+    admitted = prepared.admitted
+    call, tool, arguments = admitted.facts.call, admitted.desk.tool, admitted.facts.arguments
+    if claim.state is not ClaimState.DONE or claim.record is None:
+        return Ended(call, admitted.started, in_doubt(claim), tool, arguments, prepared.verdict, prepared.plan)
+    record = await _record(world, claim.record)
+    repeated = Repeated(call=call, started=admitted.started, tool=tool, arguments=arguments, record=record)
+    return await answer(world, repeated) or _forgotten(repeated)
+
+
+async def _changed_since(world: World, claim: Claimed) -> bool:
+    """Whether another recorded effect changed one of its keys after this one did."""
+    if claim.state is not ClaimState.DONE or not claim.keys:
+        return False
+    if world.faults is not None:
+        world.faults.at("claim.leases")
+    leases = await world.store.leases(claim.keys)
+    return any(lease.changed > token for lease, token in zip(leases, claim.tokens, strict=True))
+
+
+async def _record(world: World, number: int) -> Stored:
+    if world.faults is not None:
+        world.faults.at("claim.record")
+    found = [record async for record in world.store.records(Query(after=number - 1, until=number))]
+    if not found:
+        raise StoreError(f"record {number}, which a claim names, is not in the ledger; run audit verify")
+    return found[0]
+
+
+def _ended(accepted: Accepted, reading: Reading) -> Ended:
+    return Ended(accepted.facts.call, accepted.started, reading, accepted.desk.tool, accepted.facts.arguments)
+
+
+def _forgotten(repeated: Repeated) -> Ended:
+    """The change was made, and its answer has been deleted since."""
+    said = f"made before (record {repeated.record.id}); its answer has been deleted"
+    reading = Reading(status=Status(repeated.record.status), said=said)
+    return Ended(
+        repeated.call, repeated.started, reading, repeated.tool, repeated.arguments, repeats=repeated.record.id
+    )
 
 
 async def answer(world: World, repeated: Repeated) -> Ended | None:
@@ -29,11 +150,13 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
     value = content.value
     if content.payload:
         try:
+            if world.faults is not None:
+                world.faults.at("answer.payload")
             payload = await world.store.payload(record.id)
         except StoreError as error:
             return _failed(repeated, f"the recorded answer cannot be read: {error}")
         if payload is None:
-            return None
+            return None if repeated.tool.effect is Effect.READ else _forgotten(repeated)
         try:
             value = msgspec.json.decode(payload)["value"]
             genuine = world.digest(canonical(value, WHATEVER)) == content.value_digest
@@ -46,6 +169,7 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
         value=value,
         text=canonical(value, WHATEVER),
         said=content.said,
+        problem=content.problem,
         snippets=content.snippets,
         metadata=content.metadata,
         confidence=content.result_confidence,

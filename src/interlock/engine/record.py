@@ -7,12 +7,12 @@ import logging
 
 import msgspec
 
-from interlock.engine.stages import Ended, World
+from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
-from interlock.schema import MARK, WHATEVER, Redactor, canonical
-from interlock.transitions import Append, Batch, Committed, Transition
-from interlock.values import Content, Outcome, Problem, Record, Rewrite, Status, Trust, Verdict
+from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical
+from interlock.transitions import Append, Ask, Batch, Close, Committed, Refused, Transition, Undo
+from interlock.values import Content, Json, Outcome, Plan, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
 
@@ -22,8 +22,8 @@ async def record(world: World, ended: Ended) -> Outcome:
     duration_us = int((world.clock.monotonic() - ended.started.clock) * 1e6)
     entry, payload = _entry(world, ended, duration_us)
     transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
-    if ended.plan is not None:
-        transitions += world.desks[ended.call.tool].journal.end(ended.call, ended.plan)
+    if ended.asks is not None:
+        transitions += (Ask(ended.asks),)
     if world.faults is not None:
         world.faults.at("record.end")
     try:
@@ -38,9 +38,46 @@ async def record(world: World, ended: Ended) -> Outcome:
         return _unrecorded(ended, duration_us, error)
     if world.faults is not None:
         world.faults.at("record.ended")
-    assert isinstance(receipt, Committed), receipt
-    _tell(world, entry, receipt.ids[0])
-    return _outcome(ended, duration_us, receipt.ids[0])
+    if type(receipt) is Refused:
+        return await record(world, _without(ended, receipt))
+    _tell(world, entry, receipt.ids[0])  # type: ignore[union-attr]
+    return _outcome(ended, duration_us, receipt.ids[0])  # type: ignore[union-attr]
+
+
+def _without(ended: Ended, receipt: Refused) -> Ended:
+    """The end of a call whose end commit was refused, without the part that was at fault.
+
+    Its question is open already: then it waits for that ticket. Or its claim was settled by somebody else meanwhile:
+    then what was settled stands, and nobody knows what this call did after that.
+    """
+    if ended.asks is not None and receipt.kind == "asked":
+        return msgspec.structs.replace(ended, asks=None, ticket=receipt.limit)
+    if (
+        receipt.kind == "undone"
+    ):  # somebody undid the same change meanwhile; this one has put the state back all the same
+        return msgspec.structs.replace(ended, settle=tuple(item for item in ended.settle if type(item) is not Undo))
+    reading = refused(Status.UNKNOWN, "lease_lost", f"{receipt.message}; it is not known what this call did after that")
+    settle = tuple(item for item in ended.settle if type(item) not in (Close, Undo))
+    return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None)
+
+
+def intent(world: World, prepared: Prepared, now_us: int) -> Append:
+    """The record that stands before a change: what will be done to what, and everything that is needed to undo it."""
+    admitted, plan = prepared.admitted, prepared.plan
+    call, tool = admitted.facts.call, admitted.desk.tool
+    ended = Ended(
+        call=call,
+        started=admitted.started,
+        reading=Reading(status=Status.PLANNED),
+        tool=tool,
+        arguments=admitted.facts.arguments,
+        verdict=prepared.verdict,
+        plan=plan,
+        ticket=None if prepared.ticket is None else prepared.ticket.id,
+        asked=admitted.asked,
+    )
+    entry, payload = _entry(world, ended, max(0, now_us - admitted.started.at_us))
+    return Append(msgspec.structs.replace(entry, kind="intent", status="intent"), payload)
 
 
 def _tell(world: World, entry: Record, number: int) -> None:
@@ -86,10 +123,10 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         ended.cost_micros,
         ended.repeats,
         False,
-        ended.asked,
+        None if ended.asked is None else world.digest(canonical(ended.asked, WHATEVER)),
     )
     payload = None
-    if tool is None or tool.redact or len(reading.text) > world.record_bytes:
+    if tool is None or tool.redact or len(reading.text) > world.record_bytes or ended.asks or (plan and plan.claim):
         content, payload = _less(world, ended, content)
     at_us = ended.started.at_us + duration_us
     return Record(
@@ -127,7 +164,34 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     )
     if tool is None:
         return less, None
-    return less, canonical({"arguments": ended.arguments, "value": reading.value}, max_bytes=WHATEVER)
+    whole_of = {"arguments": ended.arguments, "value": reading.value}
+    if ended.asked is not None:
+        whole_of["asked"] = ended.asked
+    plan = ended.plan
+    if plan is not None and plan.claim:
+        less = _with_change(less, ended, plan)
+        whole_of |= _images(ended, plan)
+    return less, canonical(whole_of, max_bytes=WHATEVER)
+
+
+def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
+    performed = ended.intent is not None
+    return msgspec.structs.replace(
+        content,
+        claim=plan.claim,
+        generation=plan.generation,
+        intent=ended.intent,
+        tokens=ended.tokens,
+        versions=tuple(image.version for image in ended.after) if performed else plan.versions,
+        risk=plan.risk,
+    )
+
+
+def _images(ended: Ended, plan: Plan) -> dict[str, Json]:
+    """What lies beside the record: the plan with its images, or after the effect what the keys have become."""
+    if ended.intent is not None:
+        return {"after": [image.state for image in ended.after]}
+    return {"before": plan.before, "planned": plan.after, "diff": plan.diff}
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

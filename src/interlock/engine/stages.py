@@ -9,16 +9,19 @@ from typing import Any
 
 import msgspec
 
+from interlock.changes import Expected, Image, Planner
 from interlock.engine.gates import Gate
-from interlock.engine.journal import Journal
+from interlock.engine.halts import Halts
 from interlock.policy import Facts, Ruleset, ToolRules
-from interlock.ports import Clock, Faults, Ids, Store
+from interlock.ports import Clock, Faults, Ids, Store, digest_of
 from interlock.registry import Registry
 from interlock.resilience import Deadlines
+from interlock.review import Terms
 from interlock.schema import Reading, Tool
 from interlock.schema.inputs import Parsed
+from interlock.standing import Ticket
 from interlock.transitions import Transition
-from interlock.values import Attempt, Budget, Call, Json, Plan, Problem, Rate, Record, Status, Stored, Verdict
+from interlock.values import Attempt, Budget, Call, Json, Mode, Plan, Problem, Rate, Record, Status, Stored, Verdict
 
 Observer = Callable[[Record, int], None]
 """Reads a record after it is durable; the number is its id."""
@@ -30,9 +33,11 @@ class Desk(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     rules: ToolRules
     rates: tuple[Rate, ...]
-    journal: Journal
     gate: Gate
-    impossible: str | None
+    mode: Mode = Mode.APPLY
+    """The mode of calls that name none."""
+    planner: Planner | None = None
+    """Makes the plans of a tool that changes the world; a read needs none."""
 
 
 class World(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,12 +58,13 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     record_bytes: int
     redacted: frozenset[str]
     keyed: Any
+    halts: Halts
+    lease_us: int
+    review: Terms
 
     def digest(self, text: bytes) -> str:
-        """The keyed digest of a text: equal texts can be seen to be equal, short ones cannot be guessed."""
-        digest = self.keyed.copy()
-        digest.update(text)
-        return str(digest.hexdigest())
+        """The keyed digest of a text."""
+        return digest_of(self.keyed, text)
 
 
 class Started(msgspec.Struct, frozen=True, gc=False):
@@ -66,6 +72,16 @@ class Started(msgspec.Struct, frozen=True, gc=False):
 
     at_us: int
     clock: float
+
+
+class Accepted(msgspec.Struct, frozen=True, gc=False):
+    """The call fits its contract and its actor's grant."""
+
+    facts: Facts
+    started: Started
+    desk: Desk
+    parsed: Parsed
+    claim: Expected | None = None
 
 
 class Admitted(msgspec.Struct, frozen=True, gc=False):
@@ -76,8 +92,9 @@ class Admitted(msgspec.Struct, frozen=True, gc=False):
     desk: Desk
     parsed: Parsed
     verdict: Verdict | None
-    asked: str | None = None
-    """The digest of the arguments before they were clamped, where they were."""
+    asked: dict[str, Json] | None = None
+    """The arguments before they were clamped, where they were."""
+    claim: Expected | None = None
 
 
 class Prepared(msgspec.Struct, frozen=True, gc=False):
@@ -86,6 +103,8 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     admitted: Admitted
     plan: Plan
     verdict: Verdict
+    ticket: Ticket | None = None
+    """The approval that the call spends."""
 
 
 class Repeated(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,8 +132,14 @@ class Ended(msgspec.Struct, frozen=True):
     cost_micros: int = 0
     ticket: str | None = None
     repeats: int | None = None
-    asked: str | None = None
+    asked: dict[str, Json] | None = None
     interrupt: BaseException | None = None
+    intent: int | None = None
+    tokens: tuple[int, ...] = ()
+    after: tuple[Image, ...] = ()
+    """The images of the keys after an effect."""
+    asks: Ticket | None = None
+    """The ticket that a parked call opens."""
 
 
 def refused(

@@ -14,7 +14,7 @@ from interlock.policy.packs import expand
 from interlock.policy.sections import Finding, Section
 from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate
 
-_TABLES = ("version", "rule", "use", "rate", "budget", "actor", "limits", "lists")
+_TABLES = ("version", "mode", "rule", "use", "rate", "budget", "actor", "limits", "lists")
 _PER = {
     "s": 1.0,
     "second": 1.0,
@@ -54,6 +54,8 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
     top.refuse_unknown(_TABLES, findings)
     if raw.get("version") != 1 or isinstance(raw.get("version"), bool):
         findings.append(Finding(f"{file}:1", "write version = 1 at the top (the only version there is)"))
+    if raw.get("mode") not in (None, *Mode):
+        findings.append(Finding(f"{file}:1", f"mode is one of {', '.join(Mode)}, not {raw['mode']!r}"))
     sections = {name: _tables(raw, name, file, lines, findings) for name in ("rule", "use", "rate", "budget")}
     rules = [rule for part in sections["rule"] if (rule := _rule(part, findings)) is not None]
     for part in sections["use"]:
@@ -66,6 +68,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         grants=_grants(raw, file, lines, findings),
         limits=_limits(raw, file, findings),
         lists=_lists(raw, file, lines, findings),
+        mode=Mode(raw["mode"]) if raw.get("mode") in tuple(Mode) else None,
         places={part.text("id"): part.place for parts in sections.values() for part in parts if "id" in part.raw},
     )
     for kind, ids in (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.values import Budget, Decision, Grant, Json, Rate, Value
+from interlock.values import Budget, Decision, Grant, Json, Mode, Rate, Value
 
 
 class Place(Value, frozen=True):
@@ -53,3 +53,5 @@ class Policy(Value, frozen=True):
     limits: dict[str, Json] = {}
     lists: dict[str, ListSpec] = {}
     places: dict[str, Place] = {}
+    mode: Mode | None = None
+    """How far writes and sends go unless a call or a setting says otherwise."""

@@ -13,7 +13,7 @@ from interlock.errors import PolicyError
 from interlock.policy.conditions import Condition, ConditionError, Vocabulary
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
-from interlock.policy.model import Policy, Rule
+from interlock.policy.model import Place, Policy, Rule
 from interlock.policy.sections import Finding
 from interlock.policy.variables import variables_of
 from interlock.schema import Tool, canonical, nearest
@@ -59,6 +59,9 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
     by_tool, rates = {}, {}
     for tool in known.values():
         mine = [rule for rule in policy.rules if matches(rule.tools, tool.name)]
+        if tool.ask_when is not None:
+            place, reason = Place(f"contract of {tool.name}", 1), "its contract leaves this to a person"
+            mine.append(Rule(f"{tool.name}:ask", (tool.name,), place, Decision.REVIEW, tool.ask_when, reason))
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
         vocabulary = Vocabulary(variables_of(tool, policy.limits), held.listed, held.names) if mine else None
         version = _version(mine, rates[tool.name], policy.limits)

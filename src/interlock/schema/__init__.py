@@ -2,6 +2,7 @@
 
 from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
+from interlock.schema.effects import Compensation
 from interlock.schema.inputs import Parsed
 from interlock.schema.redaction import MARK, Redactor
 from interlock.schema.results import Reading, clean, read_result
@@ -9,6 +10,7 @@ from interlock.schema.results import Reading, clean, read_result
 __all__ = [
     "MARK",
     "WHATEVER",
+    "Compensation",
     "Limits",
     "Parsed",
     "Reading",

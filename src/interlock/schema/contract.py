@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, get_type_hints
 
 import msgspec
@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from interlock.errors import ContractError
+from interlock.ports import Resource
+from interlock.schema.effects import Compensation, KeyOf, Probe, Simulate, key_of, refuse_bad_effect, simulate_of
 from interlock.schema.inputs import Input, ModelInput, Parsed, SchemaInput
 from interlock.schema.results import Output
 from interlock.values import Context, Effect, Json, Trust
@@ -20,7 +22,6 @@ from interlock.values import Context, Effect, Json, Trust
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 Body = Callable[[Parsed, Context | None], Any]
-KeyOf = Callable[[Mapping[str, Json]], str | tuple[str, ...]]
 
 
 class RetryRule(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +66,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     redact: frozenset[str] = frozenset()
     limits: Limits = Limits()
     egress: object | None = None
+    resource: Resource | None = None
+    simulate: Simulate | None = None
+    probe: Probe | None = None
+    compensate: Compensation | None = None
+    ask_when: str | None = None
+    """A condition under which a person decides, whatever the policy allows."""
+    once_per: str = "turn"
+    repeatable: bool = False
+    idempotent: bool = False
+    """The other side honours the idempotency key, so that even a lost answer may be tried again."""
 
     def manifest(self) -> dict[str, Json]:
         """What a model is shown: name, description, parameters."""
@@ -126,7 +137,8 @@ class _Bound(msgspec.Struct, frozen=True):
 def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`.
 
-    Options: key, timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress (see `Tool`).
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress; for what changes the world also
+    key, resource, simulate, probe, compensate, ask_when, once_per, repeatable, idempotent (see `Tool`).
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
@@ -160,7 +172,8 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
             raise ContractError(f"{name}: {option} is a set of names; write {{{given!r}}}")
         options[option] = frozenset(given)
     try:
-        given = {"timeout_s": 30.0, "retry": RetryRule(), **options}
+        given = {"timeout_s": 30.0, "retry": RetryRule(), **options, "key": key_of(options.get("key"))}
+        given["simulate"] = simulate_of(options.get("simulate"))
         given["deadline_s"] = options.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
         made = Tool(
             name=name,
@@ -182,8 +195,7 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
         raise ContractError(f"{name}: timeout_s must be above 0 and retry.max_attempts at least 1")
     if made.egress is not None and not callable(getattr(made.egress, "check", None)):
         raise ContractError(f"{name}: egress is an interlock.egress.Egress, not {type(made.egress).__name__}")
-    if made.effect is Effect.WRITE and made.key is None:
-        raise ContractError(f"{name}: a write tool names what it changes: key=lambda args: f\"item:{{args['id']}}\"")
+    refuse_bad_effect(made)
     return made
 
 

@@ -10,7 +10,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import Claimed, ClaimState, Lease
+from interlock.standing import Claimed, ClaimState, Lease, Which
 from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo
 
 ClaimTransition = Claim | Renew | Close | Resolve | Undo
@@ -56,15 +56,17 @@ class Claims:
             case _:
                 assert_never(ask)
 
-    def apply(self, ask: ClaimTransition) -> None:
+    def apply(self, ask: ClaimTransition, now_us: int) -> None:
         """Make a transition that was checked."""
         self.changed.add(ask.name)
         match ask:
             case Claim():
-                self._claim(ask)
+                self._claim(ask, now_us)
             case Renew():
                 row = self.claims[ask.name]
                 self.claims[ask.name] = msgspec.structs.replace(row, expires_us=ask.expires_us)
+                if ask.restated:
+                    self.unnumbered.append((ask.name, "intent"))
                 for key in row.keys:
                     self._lease(msgspec.structs.replace(self.leases[key], expires_us=ask.expires_us))
             case Close() | Resolve():
@@ -82,12 +84,6 @@ class Claims:
         """Tell claims the id of their intent or outcome, now that it has one."""
         for name, field in wanting:
             self.claims[name] = msgspec.structs.replace(self.claims[name], **{field: record})
-
-    def drain(self) -> tuple[list[tuple[str, str]], tuple[int, ...]]:
-        """Claims that want the id of a record of the batch that just landed, and the tokens it was granted."""
-        wanting, granted = self.unnumbered, self.granted
-        self.unnumbered, self.granted = [], ()
-        return wanting, granted
 
     def _made_before(self, row: Claimed, ask: Claim) -> Refused | None:
         if row.request != ask.request:
@@ -125,7 +121,7 @@ class Claims:
     def _of(self, everything: str) -> list[str]:
         return [key for key in self.leases if key.startswith(everything[:-1])]
 
-    def _claim(self, ask: Claim) -> None:
+    def _claim(self, ask: Claim, now_us: int) -> None:
         tokens = []
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
@@ -143,6 +139,9 @@ class Claims:
             keys=ask.keys,
             tokens=self.granted,
             expires_us=ask.expires_us,
+            turn=ask.turn,
+            run=ask.run,
+            at_us=now_us,
         )
         self.unnumbered.append((ask.name, "intent"))
 
@@ -154,3 +153,14 @@ class Claims:
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease
         self.changed_keys.add(lease.key)
+
+
+def wanted(claim: Claimed, which: Which) -> bool:
+    """Whether a claim is one of those."""
+    return (
+        (which.turn is None or claim.turn == which.turn)
+        and (which.run is None or claim.run == which.run)
+        and (which.key is None or which.key in claim.keys or wildcard(which.key) in claim.keys)
+        and (which.since_us is None or claim.at_us >= which.since_us)
+        and (which.record is None or which.record in (claim.record, claim.intent))
+    )

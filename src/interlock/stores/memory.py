@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
 from interlock.ports import Identity, Query, Spent, genesis
-from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket, TicketState
+from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket, TicketState, Which
+from interlock.stores.claims import wanted
 from interlock.stores.state import Chain, Row, State
-from interlock.transitions import Append, Batch, Committed, Receipt, Refused
+from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
 from interlock.values import Checkpoint, Head, Stored
 
 SCHEMA = 0
@@ -38,14 +39,14 @@ class MemoryStore:
         if isinstance(added, Refused):
             return added
         if not added:
-            self._state.claims.drain()
+            self._state.drain()
             return _NO_RECORDS
         ids: tuple[int, ...] = ()
         for append in added:
             ids += (self._append(append),)
-        wanting, tokens = self._state.claims.drain()
-        self._state.claims.number(wanting, ids[0])
-        if wanting:
+        wanting, tokens = self._state.drain()
+        if any(wanting):
+            self._state.number(wanting, ids[0])
             self._state.forget_changes()
         return Committed(ids, tokens)
 
@@ -86,6 +87,11 @@ class MemoryStore:
         """The state of one budget scope."""
         return self._state.spent(scope, now_us)
 
+    async def held(self, call: str) -> tuple[Settle, ...]:
+        """What a call has set aside, as settlements that spend it."""
+        held = [account.held[call] for account in self._state.accounts.values() if call in account.held]
+        return tuple(Settle(item.call, item.scope, item.calls, item.cost_micros) for item in held)
+
     async def scopes(self) -> tuple[str, ...]:
         """Every budget scope that was ever used."""
         return tuple(sorted(self._state.accounts))
@@ -97,6 +103,11 @@ class MemoryStore:
     async def claim(self, name: str) -> Claimed | None:
         """One claim."""
         return self._state.claims.claims.get(name)
+
+    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+        """Claims, in the order of their intents."""
+        found = [claim for claim in self._state.claims.claims.values() if wanted(claim, which)]
+        return tuple(sorted(found, key=lambda claim: claim.intent or 0))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""

@@ -151,10 +151,10 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
 
 def claimed(row: Sequence[Any]) -> Claimed:
     """A claim from its row."""
-    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record = row
+    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, *rest = row
     return Claimed(
         name, request, ClaimState(state), generation, holder, call, tool,
-        tuple(_decode(keys)), tuple(_decode(tokens)), expires_us, intent, record,
+        tuple(_decode(keys)), tuple(_decode(tokens)), expires_us, *rest,
     )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _claim_row(claim: Claimed) -> tuple[Any, ...]:
     return (
         claim.request, claim.state.value, claim.generation, claim.holder, claim.call, claim.tool,
         _encode(claim.keys).decode(), _encode(claim.tokens).decode(), claim.expires_us, claim.intent, claim.record,
-        claim.name,
+        claim.turn, claim.run, claim.at_us, claim.name,
     )  # fmt: skip
 
 

@@ -11,13 +11,14 @@ from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
 from interlock.ports import Faults, Identity, Query, Spent, genesis
-from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState
+from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState, Which
 from interlock.stores import rows
 from interlock.stores import statements as sql
+from interlock.stores.claims import wanted
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
-from interlock.stores.state import Chain, Changes, State
-from interlock.transitions import Append, Batch, Committed, Receipt, Refused
+from interlock.stores.state import Chain, Changes, State, Wanting
+from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
 from interlock.values import Checkpoint, Head, Stored
 
 T = TypeVar("T")
@@ -95,6 +96,10 @@ class SqlStore:
         """The state of one budget scope."""
         return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
 
+    async def held(self, call: str) -> tuple[Settle, ...]:
+        """What a call has set aside, as settlements that spend it."""
+        return tuple(Settle(*row) for row in await self._on_reader(lambda c: c.rows(sql.HELD_BY, (call,))))
+
     async def scopes(self) -> tuple[str, ...]:
         """Every budget scope that was ever used."""
         rows = await self._on_reader(lambda c: c.rows(sql.SCOPES))
@@ -109,6 +114,13 @@ class SqlStore:
         """One claim."""
         row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)))
         return None if row is None else rows.claimed(row)
+
+    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+        """Claims, in the order of their intents."""
+        wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
+        parameters = (*wanted_by, which.record, which.record, which.record)
+        found = map(rows.claimed, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
+        return tuple(claim for claim in found if wanted(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
@@ -219,7 +231,7 @@ class SqlStore:
         state = rows.load(connection, State(changes), batches)
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
-        numbered: list[tuple[list[tuple[str, str]], int]] = []  # claims, and which append is their record
+        numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
         granted: dict[int, tuple[int, ...]] = {}
         for batch in batches:
             transitions = batch.transitions
@@ -231,15 +243,15 @@ class SqlStore:
             if isinstance(added, Refused):
                 landed.append(added)
                 continue
-            wanting, tokens = state.claims.drain()
-            if wanting:
+            wanting, tokens = state.drain()
+            if any(wanting):
                 numbered.append((wanting, len(appends)))
             granted[len(landed)] = tokens
             appends += added
             landed.append(len(added))
         numbers = self._chain(connection, appends) if appends else []
         for wanting, first in numbered:
-            state.claims.number(wanting, numbers[first])
+            state.number(wanting, numbers[first])
         rows.save(connection, state, changes)
         ids = iter(numbers)
         self._at("store.commit")

@@ -108,6 +108,10 @@ class Chain(msgspec.Struct):
         return number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode()
 
 
+Wanting = tuple[list[tuple[str, str]], list[str]]
+"""Claims (and which of their fields) and tickets."""
+
+
 class Changes:
     """What a state has that its store must write back."""
 
@@ -189,7 +193,7 @@ class State:
     def _change(self, transition: Any, now_us: int) -> None:
         match transition:
             case Claim() | Renew() | Close() | Resolve() | Undo():
-                self.claims.apply(transition)
+                self.claims.apply(transition, now_us)
             case Ask() | Decide() | Escalate() | Spend():
                 self.tickets.apply(transition, now_us)
             case Halt() | Lift() | Pass():
@@ -204,6 +208,19 @@ class State:
             case _:
                 self.last_checkpoint = transition.checkpoint.n
                 self.sealed.append(transition.checkpoint)
+
+    def drain(self) -> tuple[Wanting, tuple[int, ...]]:
+        """What wants the id of a record of the batch that just landed, and the tokens it was granted."""
+        wanting = (self.claims.unnumbered, self.tickets.unnumbered)
+        granted = self.claims.granted
+        self.claims.unnumbered, self.tickets.unnumbered, self.claims.granted = [], [], ()
+        return wanting, granted
+
+    def number(self, wanting: Wanting, record: int) -> None:
+        """Tell claims and tickets the id of the batch's first record, now that it has one."""
+        claims, tickets = wanting
+        self.claims.number(claims, record)
+        self.tickets.number(tickets, record)
 
     def forget_changes(self) -> None:
         """For a store that has nothing to write back."""

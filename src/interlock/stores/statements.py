@@ -28,7 +28,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE claims (name TEXT PRIMARY KEY, request TEXT NOT NULL DEFAULT '', state TEXT NOT NULL DEFAULT '',"
         " generation INTEGER NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', call TEXT NOT NULL DEFAULT '',"
         " tool TEXT NOT NULL DEFAULT '', keys TEXT NOT NULL DEFAULT '[]', tokens TEXT NOT NULL DEFAULT '[]',"
-        " expires_us BIGINT NOT NULL DEFAULT 0, intent BIGINT, record BIGINT)",
+        " expires_us BIGINT NOT NULL DEFAULT 0, intent BIGINT, record BIGINT, turn TEXT, run TEXT,"
+        " at_us BIGINT NOT NULL DEFAULT 0)",
+        "CREATE INDEX claims_by_turn ON claims (turn) WHERE turn IS NOT NULL",
+        "CREATE INDEX claims_by_run ON claims (run) WHERE run IS NOT NULL",
         "CREATE INDEX claims_in_doubt ON claims (state) WHERE state IN ('open', 'unknown')",
         "CREATE TABLE leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL DEFAULT '', token BIGINT NOT NULL DEFAULT 0,"
         " changed BIGINT NOT NULL DEFAULT 0, expires_us BIGINT NOT NULL DEFAULT 0)",
@@ -93,15 +96,22 @@ ADD_CHECKPOINT = "INSERT INTO checkpoints (n, body, signature, public_key) VALUE
 CHECKPOINTS = "SELECT n, body, signature, public_key FROM checkpoints ORDER BY n"
 
 _CLAIM = (
-    "SELECT name, request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record FROM claims"
+    "SELECT name, request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record, turn, run,"
+    " at_us FROM claims"
 )
 OPEN_CLAIM = "INSERT INTO claims (name) VALUES (?) ON CONFLICT (name) DO NOTHING"
 READ_CLAIM = _CLAIM + " WHERE name = ? AND state <> ''"
 LOCK_CLAIM = _CLAIM + " WHERE name = ? {for_update}"
+CLAIMS = (
+    _CLAIM + " WHERE state <> '' AND (CAST(? AS TEXT) IS NULL OR turn = ?) AND (CAST(? AS TEXT) IS NULL OR run = ?)"
+    " AND (CAST(? AS BIGINT) IS NULL OR at_us >= ?) AND (CAST(? AS BIGINT) IS NULL OR record = ? OR intent = ?)"
+    " ORDER BY intent"
+)
+HELD_BY = "SELECT call, scope, calls, cost_micros FROM reservations WHERE call = ?"
 UNSETTLED = _CLAIM + " WHERE state = 'unknown' OR (state = 'open' AND expires_us <= ?) ORDER BY intent"
 WRITE_CLAIM = (
     "UPDATE claims SET request = ?, state = ?, generation = ?, holder = ?, call = ?, tool = ?, keys = ?, tokens = ?,"
-    " expires_us = ?, intent = ?, record = ? WHERE name = ?"
+    " expires_us = ?, intent = ?, record = ?, turn = ?, run = ?, at_us = ? WHERE name = ?"
 )
 _LEASE = "SELECT key, holder, token, changed, expires_us FROM leases"
 OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"

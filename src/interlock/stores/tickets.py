@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import Halted, Ticket, TicketState
+from interlock.standing import Halted, Ticket, TicketState, stopped
 from interlock.transitions import Ask, Decide, Escalate, Halt, Lift, Pass, Refused, Spend
 
 TicketTransition = Ask | Decide | Escalate | Spend
@@ -19,6 +19,7 @@ class Tickets:
     def __init__(self) -> None:
         self.tickets: dict[str, Ticket] = {}
         self.changed: set[str] = set()
+        self.unnumbered: list[str] = []
 
     def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
@@ -49,6 +50,8 @@ class Tickets:
         match ask:
             case Ask():
                 ticket = ask.ticket
+                if ticket.record is None:
+                    self.unnumbered.append(ticket.id)
                 for old in [t for t in self.tickets.values() if t.binding == ticket.binding and t.state == "open"]:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
@@ -68,6 +71,11 @@ class Tickets:
                 assert_never(ask)
         self.tickets[ticket.id] = ticket
         self.changed.add(ticket.id)
+
+    def number(self, wanting: list[str], record: int) -> None:
+        """Tell tickets the id of the record of the call that waits for them."""
+        for name in wanting:
+            self.tickets[name] = msgspec.structs.replace(self.tickets[name], record=record)
 
     @staticmethod
     def _unspendable(ticket: Ticket, ask: Spend, now_us: int) -> Refused | None:
@@ -114,12 +122,6 @@ class Halts:
                 return
             case _:
                 assert_never(ask)
-
-
-def stopped(halt: Halted) -> str:
-    """The sentence for whoever is stopped."""
-    what = "everything" if halt.scope == "all" else halt.scope.replace(":", " ", 1)
-    return f"{what} was halted by {halt.by}: {halt.reason or 'no reason given'}"
 
 
 def state_of(ticket: Ticket, now_us: int) -> TicketState:

@@ -1,0 +1,115 @@
+"""Images of a resource before and after: reading, comparing, showing, and how risky the difference is."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+
+import msgspec
+
+from interlock.changes.names import Digest, local
+from interlock.errors import ToolError
+from interlock.ports import Faults
+from interlock.schema import WHATEVER, Redactor, Refusal, Tool, canonical
+from interlock.values import Effect, Json, Versioned
+
+ABSENT = "absent"
+_DIFF_LINES = 400
+
+
+class Unreadable(Exception):
+    """A resource that cannot be read: nothing is planned or done on it."""
+
+
+class Image(msgspec.Struct, frozen=True):
+    """The state of one key, and the version it has."""
+
+    state: Json
+    version: str
+
+
+async def look(tool: Tool, keys: tuple[str, ...], digest: Digest, faults: Faults | None) -> tuple[Image, ...]:
+    """The states of the keys now, in their order."""
+    resource = tool.resource
+    if resource is None:
+        return ()
+    found = []
+    for key in keys:
+        if faults is not None:
+            faults.at("change.look")
+        try:
+            if key.endswith("/*"):
+                state = await resource.snapshot()  # type: ignore[attr-defined]
+            else:
+                state = await resource.read_state(local(key))
+            found.append(_image(state, digest))
+        except Refusal as refusal:
+            raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
+        except ToolError as error:
+            raise Unreadable(f"{key!r} cannot be read: {error}") from None
+        except Exception as error:  # noqa: BLE001 - a resource is somebody else's code
+            raise Unreadable(f"{key!r} cannot be read: {type(error).__name__}: {error}") from None
+    return tuple(found)
+
+
+def _image(state: Json, digest: Digest) -> Image:
+    if isinstance(state, Versioned):
+        canonical(state.value, WHATEVER)
+        return Image(state.value, state.version)
+    return Image(state, ABSENT if state is None else digest(canonical(state, WHATEVER)))
+
+
+def simulated(
+    tool: Tool, keys: tuple[str, ...], images: tuple[Image, ...], arguments: dict[str, Json]
+) -> list[Json] | None:
+    """The states after the call, where the tool can say; `Unreadable` if it fails to."""
+    if tool.simulate is None:
+        return None
+    try:
+        pairs = zip(keys, images, strict=True)
+        after = [tool.simulate(copy.deepcopy(image.state), arguments, local(key)) for key, image in pairs]
+        canonical(after, WHATEVER)
+    except Exception as error:  # noqa: BLE001 - the tool's own function
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {type(error).__name__}: {error}") from None
+    return after
+
+
+def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[Json] | None) -> str | None:
+    """A readable difference, with the tool's redacted fields taken out; None where nothing can be said."""
+    if after is None:
+        return None
+    if keys and keys[0].endswith("/*"):
+        owner = keys[0][:-1]
+        was, becomes = before[0] or {}, after[0] or {}
+        names = sorted(name for name in {*was, *becomes} if was.get(name) != becomes.get(name))
+        keys = tuple(owner + name for name in names)
+        before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
+    redactor = Redactor(tool.redact, before, after)
+    lines: list[str] = []
+    for key, old, new in zip(keys, before, after, strict=True):
+        lines += difflib.unified_diff(
+            _lines(redactor.value(old)), _lines(redactor.value(new)), f"{key} before", f"{key} after", lineterm="", n=1
+        )
+    if len(lines) > _DIFF_LINES:
+        lines = [*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES} more lines"]
+    return "\n".join(lines)
+
+
+def _lines(state: Json) -> list[str]:
+    if state is None:
+        return []
+    return msgspec.json.format(canonical(state, WHATEVER), indent=2).decode().splitlines()
+
+
+def risk_of(effect: Effect, before: list[Json], after: list[Json] | None) -> str:
+    """From the difference alone: a send cannot be taken back, a removal loses most, a creation loses nothing."""
+    if effect is Effect.SEND:
+        return "high"
+    if after is None:
+        return "medium"
+    pairs = list(zip(before, after, strict=True))
+    if any(old is not None and new is None for old, new in pairs):
+        return "high"
+    if any(old is not None and old != new for old, new in pairs):
+        return "medium"
+    return "low" if any(old != new for old, new in pairs) else "none"

@@ -1,0 +1,51 @@
+"""The heartbeat of a claim: while its effect runs, others must see that its holder is alive."""
+
+from __future__ import annotations
+
+import asyncio
+
+from interlock.engine.stages import World
+from interlock.errors import StoreError
+from interlock.transitions import Batch, Refused, Renew
+
+
+class Heartbeat:
+    """Renews a claim every third of its term; if it was settled by somebody else, the effect is given up."""
+
+    def __init__(self, world: World, claim: str, holder: str) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self.lost = False
+        self._world = world
+        self._claim = claim
+        self._holder = holder
+        self._task = task
+        self._beating: asyncio.Task[None] | None = None
+        self._every_s = world.lease_us / 3e6
+        self._next = task.get_loop().call_later(self._every_s, self._beat)
+
+    def stop(self) -> None:
+        """The effect is over."""
+        self._next.cancel()
+        if self.lost:
+            self._task.uncancel()
+
+    def _beat(self) -> None:
+        self._beating = self._task.get_loop().create_task(self._renew())
+
+    async def _renew(self) -> None:
+        world = self._world
+        now_us = world.clock.now_us()
+        if world.faults is not None:
+            world.faults.at("heartbeat.renew")
+        try:
+            receipt = await world.store.commit(
+                Batch(now_us, (Renew(self._claim, self._holder, now_us + world.lease_us),))
+            )
+        except StoreError:
+            receipt = None  # the store is away: the claim stays ours until somebody settles it
+        if isinstance(receipt, Refused):
+            self.lost = True
+            self._task.cancel()
+        elif not self._next.cancelled():
+            self._next = self._task.get_loop().call_later(self._every_s, self._beat)

@@ -1,0 +1,23 @@
+"""Operations: what turns records into calls again (resume, undo, replay, recover), and what people decide."""
+
+from interlock.operations.carry import replay_all, resume, undo_all
+from interlock.operations.decisions import Desk, decide_ticket, halt, lift, sweep
+from interlock.operations.recover import Recovered, recover
+from interlock.operations.undo import Step, replay_steps, undo_steps, with_undo
+
+__all__ = [
+    "Desk",
+    "Recovered",
+    "Step",
+    "decide_ticket",
+    "halt",
+    "lift",
+    "recover",
+    "replay_all",
+    "replay_steps",
+    "resume",
+    "sweep",
+    "undo_all",
+    "undo_steps",
+    "with_undo",
+]

@@ -1,0 +1,156 @@
+"""Settling what a dead process left behind: ask the tool's probe, compare the resource, or ask a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from interlock.changes import Unreadable, landed_by_images, local, look
+from interlock.engine import World, probe
+from interlock.errors import NotAllowed
+from interlock.operations.decisions import PEOPLE, Desk
+from interlock.ports import Query
+from interlock.standing import Claimed, ClaimState, Ticket, TicketState
+from interlock.transitions import Ask, Resolve, Transition
+from interlock.values import Context, Json, Plan, Stored
+
+
+class Recovered(msgspec.Struct, frozen=True):
+    """One claim that was in doubt, and what became of it."""
+
+    claim: str
+    tool: str
+    call: str
+    keys: tuple[str, ...]
+    state: str
+    """done, failed, or asked (a person has to say)."""
+    how: str
+    ticket: str | None = None
+
+
+async def recover(world: World, *, by: str) -> tuple[Recovered, ...]:
+    """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
+    desk = Desk(world.store, world.clock, world.ids, world.faults)
+    if world.faults is not None:
+        world.faults.at("recover.read")
+    found = []
+    for claim in await world.store.unsettled(world.clock.now_us()):
+        one = await _settle(world, desk, claim, by)
+        if one is not None:
+            found.append(one)
+    return tuple(found)
+
+
+async def _settle(world: World, desk: Desk, claim: Claimed, by: str) -> Recovered | None:
+    record, payload = await intent_of(world, claim)
+    landed, how = await _look(world, claim, record, payload)
+    if landed is None:
+        return await _ask(world, desk, claim, record, by, how)
+    state = ClaimState.DONE if landed else ClaimState.FAILED
+    what = {"claim": claim.name, "state": state.value, "tool": claim.tool, "call": claim.call, "how": how}
+    turn = None if record is None else record.turn
+    try:
+        await desk.commit(
+            "settle", by, what, Resolve(claim.name, state), *await _released(world, claim, landed), turn=turn
+        )
+    except NotAllowed:
+        return None  # its holder lives, or somebody else settled it meanwhile
+    return Recovered(claim.name, claim.tool, claim.call, claim.keys, state.value, how)
+
+
+async def _released(world: World, claim: Claimed, landed: bool) -> tuple[Transition, ...]:
+    """What the dead call had set aside: spent if it landed, given back if not."""
+    if world.faults is not None:
+        world.faults.at("recover.held")
+    held = await world.store.held(claim.holder)
+    return tuple(
+        msgspec.structs.replace(item, calls=item.calls if landed else 0, cost_micros=item.cost_micros if landed else 0)
+        for item in held
+    )
+
+
+async def intent_of(world: World, claim: Claimed) -> tuple[Stored | None, Mapping[str, Json]]:
+    """The intent of a claim, and what lies beside it."""
+    return (None, {}) if claim.intent is None else await beside(world, claim.intent)
+
+
+async def beside(world: World, number: int) -> tuple[Stored | None, Mapping[str, Json]]:
+    """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
+    if world.faults is not None:
+        world.faults.at("operations.record")
+    found = [record async for record in world.store.records(Query(after=number - 1, until=number))]
+    payload = await world.store.payload(number)
+    try:
+        whole: Any = {} if payload is None else msgspec.json.decode(payload)
+    except msgspec.DecodeError:
+        whole = {}
+    return (found[0] if found else None), whole if isinstance(whole, dict) else {}
+
+
+async def _look(
+    world: World, claim: Claimed, record: Stored | None, beside: Mapping[str, Json]
+) -> tuple[bool | None, str]:
+    desk = world.desks.get(claim.tool)
+    if desk is None or record is None or "arguments" not in beside:
+        return None, "there is no such tool any more, or its intent is gone"
+    tool, said = desk.tool, None
+    if tool.probe is not None:
+        context = Context(
+            call_id=claim.call,
+            actor=record.actor,
+            attempt=1,
+            turn=record.turn,
+            idempotency_key=f"{claim.name}.{claim.generation}",
+            tokens={local(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
+        )
+        said = await probe(world, tool.probe(beside["arguments"], context), tool.timeout_s)
+        if said is not None:
+            return said, "its probe says so"
+    try:
+        images = await look(tool, claim.keys, world.digest, world.faults)
+    except Unreadable as error:
+        return None, str(error)
+    content = record.content()
+    plan = Plan(
+        digest=content.plan or "",
+        keys=claim.keys,
+        before=beside.get("before"),
+        after=beside.get("planned"),
+        versions=content.versions,
+    )
+    said = landed_by_images(plan, images)
+    return said, "the resource shows it" if said is not None else "neither a probe nor the resource can say"
+
+
+async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, by: str, how: str) -> Recovered | None:
+    now_us, terms = world.clock.now_us(), world.review
+    ticket = Ticket(
+        id=world.ids.new(),
+        kind="settle",
+        state=TicketState.OPEN,
+        binding=f"settle|{claim.name}|{claim.generation}",
+        tool=claim.tool,
+        actor=PEOPLE if record is None else record.actor,
+        asked_by=PEOPLE,
+        call=claim.call,
+        turn=None if record is None else record.turn,
+        why=f"did call {claim.call!r} land? {how}: approve if it did, deny if it did not",
+        created_us=now_us,
+        expires_us=now_us + _A_LONG_TIME_US,
+        escalate_us=now_us + terms.escalate_us,
+        record=claim.intent,
+        claim=claim.name,
+    )
+    what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
+    try:
+        await desk.commit("settle", by, what, Ask(ticket), turn=ticket.turn)
+    except NotAllowed as error:
+        if not error.instead:
+            return None
+        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, error.instead)
+    return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, ticket.id)
+
+
+_A_LONG_TIME_US = 10 * 365 * 86_400 * 1_000_000

@@ -1,0 +1,168 @@
+"""Taking changes back: from before-images, in reverse order, as calls on the one path."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from interlock.changes import Unreadable, diff_of, local, look
+from interlock.engine import World
+from interlock.errors import Conflict, InDoubt
+from interlock.operations.recover import beside, intent_of
+from interlock.ports import Resource
+from interlock.schema import Tool, tool
+from interlock.standing import Claimed, ClaimState, Which
+from interlock.values import Context, Effect, Json, Versioned
+
+UNDO = "undo."
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One change and how it can be taken back: by a call, or not at all and why not."""
+
+    claim: Claimed
+    record: int
+    tool: str
+    """The tool of the call that takes it back; empty if there is none."""
+    arguments: dict[str, Json]
+    keys: tuple[str, ...]
+    diff: str | None = None
+    why_not: str = ""
+
+
+def with_undo(tools: Iterable[Tool]) -> list[Tool]:
+    """The tools, and one more for each resource that they change: it puts states back."""
+    given = list(tools)
+    names = {item.name for item in given}
+    resources = {item.resource.name: item.resource for item in given if item.resource is not None}
+    return [*given, *(_undo_tool(resources[name]) for name in resources if f"{UNDO}{name}" not in names)]
+
+
+def _undo_tool(resource: Resource) -> Tool:
+    takes_context = len(inspect.signature(resource.restore).parameters) > 2
+
+    @tool(
+        effect=Effect.WRITE,
+        name=f"{UNDO}{resource.name}",
+        key=lambda arguments: tuple(arguments["states"]),
+        resource=resource,
+        simulate=lambda _state, arguments, key: arguments["states"][key],
+        redact={"states", "expected"},
+        ask_when="args.force",
+    )
+    async def restore(
+        record: int, states: dict[str, Any], expected: dict[str, Any], force: bool, context: Context
+    ) -> dict[str, Any]:
+        """Put back what the keys were before a change, if they are still what it made them, and read them back."""
+        for key, state in sorted(states.items()):
+            if not force and _plain(await resource.read_state(key)) != expected.get(key):
+                raise Conflict(f"{key!r} has changed since; undo what came after, or use --force")
+            more = (context,) if takes_context else ()
+            await resource.restore(key, state, *more)
+            if _plain(await resource.read_state(key)) != state:
+                raise InDoubt(f"{key!r} was put back, but does not read back the same")
+        return {"record": record, "restored": sorted(states)}
+
+    return restore
+
+
+def _plain(state: Any) -> Json:
+    return state.value if isinstance(state, Versioned) else state
+
+
+async def undo_steps(world: World, which: Which, *, force: bool = False) -> list[Step]:
+    """How each of those changes can be taken back, last change first."""
+    if world.faults is not None:
+        world.faults.at("undo.read")
+    made = [claim for claim in await world.store.claims(which) if claim.state is ClaimState.DONE]
+    made.sort(key=lambda claim: claim.record or 0, reverse=True)
+    becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
+    return [await _step(world, claim, force, becomes) for claim in made]
+
+
+async def _step(world: World, claim: Claimed, force: bool, becomes: dict[str, Json]) -> Step:
+    desk = world.desks.get(claim.tool)
+    if desk is None or claim.record is None:
+        return _impossible(claim, f"the tool {claim.tool!r} is not registered any more")
+    tool = desk.tool
+    _record, before = await intent_of(world, claim)
+    outcome, after = await beside(world, claim.record)
+    if tool.resource is not None:
+        return await _restoring(world, claim, tool, (before, after), force, becomes)
+    if tool.compensate is None:
+        return _impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
+    if "arguments" not in before or outcome is None:
+        return _impossible(claim, "its arguments have been deleted, so its compensation cannot be made")
+    arguments = tool.compensate.arguments(before["arguments"], after.get("value"))
+    return Step(
+        claim, claim.record, tool.compensate.tool, arguments, claim.keys, f"compensated by {tool.compensate.tool}"
+    )
+
+
+async def _restoring(
+    world: World,
+    claim: Claimed,
+    tool: Tool,
+    beside: tuple[Mapping[str, Json], Mapping[str, Json]],
+    force: bool,
+    becomes: dict[str, Json],
+) -> Step:
+    before, after = beside
+    assert tool.resource is not None
+    assert claim.record is not None
+    try:
+        was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, after["after"])
+    except (KeyError, TypeError, ValueError):
+        return _impossible(claim, "its images have been deleted or cannot be read, so there is nothing to put back")
+    changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
+    if not changed:
+        return _impossible(claim, "it changed nothing")
+    keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
+    try:
+        images = await look(tool, tuple(key for key in keys if key not in becomes), world.digest, world.faults)
+    except Unreadable as error:
+        return _impossible(claim, str(error))
+    now = iter(images)
+    current = {key: becomes[key] if key in becomes else next(now).state for key in keys}
+    moved = [key for key in keys if current[key] != became.get(local(key))]
+    if moved and not force:
+        return _impossible(claim, f"{', '.join(moved)} has changed since; undo what came after, or use --force")
+    becomes |= {key: was.get(local(key)) for key in keys}
+    arguments = {
+        "record": claim.record,
+        "states": {key: was.get(key) for key in changed},
+        "expected": {key: became.get(key) for key in changed},
+        "force": bool(moved),
+    }
+    diff = diff_of(tool, keys, list(current.values()), [was.get(key) for key in changed])
+    return Step(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff)
+
+
+def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
+    """The states of a record's images by key; a snapshot is that already."""
+    if keys and keys[0].endswith("/*"):
+        return dict(states[0])
+    return {local(key): state for key, state in zip(keys, states, strict=True)}
+
+
+def _impossible(claim: Claimed, why: str) -> Step:
+    return Step(claim, claim.record or 0, "", {}, claim.keys, None, why)
+
+
+async def replay_steps(world: World, run: str) -> list[Step]:
+    """What of a run failed or was undone, in the order in which it was tried, with its own arguments."""
+    if world.faults is not None:
+        world.faults.at("replay.read")
+    steps = []
+    for claim in await world.store.claims(Which(run=run)):
+        if claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
+            continue
+        _record, before = await intent_of(world, claim)
+        if "arguments" in before:
+            steps.append(Step(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
+        else:
+            steps.append(_impossible(claim, "its arguments have been deleted"))
+    return steps

@@ -1,0 +1,62 @@
+"""Tickets: bound to one plan, one turn and one actor; decided by somebody else; spent once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.changes import moved
+from interlock.standing import Ticket, TicketState
+from interlock.values import Call, Plan
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How long a question stays open, when it is put to more people, and whether one may answer one's own."""
+
+    expires_us: int
+    escalate_us: int
+    self_approval: bool
+
+
+def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_us: int) -> Ticket:
+    """The ticket for a call that waits for a person."""
+    return Ticket(
+        id=name,
+        kind="change",
+        state=TicketState.OPEN,
+        binding=f"{plan.digest}|{call.actor}|{call.turn or ''}",
+        tool=call.tool,
+        actor=call.actor,
+        asked_by=call.principal,
+        call=call.call_id,
+        turn=call.turn,
+        why=why,
+        created_us=now_us,
+        expires_us=now_us + terms.expires_us,
+        escalate_us=now_us + terms.escalate_us,
+    )
+
+
+def why_not(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str | None:
+    """Why an approval is not good for this call; None if it is."""
+    if ticket is None:
+        return f"there is no ticket {call.ticket!r}"
+    if ticket.tool != call.tool or ticket.kind != "change":
+        return f"ticket {ticket.id!r} is for {ticket.tool!r}, not for {call.tool!r}"
+    if ticket.turn != call.turn:
+        return f"ticket {ticket.id!r} belongs to another turn"
+    if ticket.actor != call.actor:
+        return f"ticket {ticket.id!r} was asked for by {ticket.actor!r}, not by {call.actor!r}"
+    if ticket.state in (TicketState.OPEN, TicketState.APPROVED) and ticket.expires_us <= now_us:
+        return f"ticket {ticket.id!r} has expired; ask again"
+    match ticket.state:
+        case TicketState.APPROVED:
+            differs = moved(ticket.binding.partition("|")[0], plan.digest)
+            return None if differs is None else f"{differs.replace('looked at', 'approved')}; ask again"
+        case TicketState.OPEN:
+            return f"ticket {ticket.id!r} has not been decided yet"
+        case TicketState.DENIED:
+            return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
+        case TicketState.EXPIRED:
+            return f"ticket {ticket.id!r} has expired; ask again"
+        case TicketState.SPENT:
+            return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
