@@ -26,6 +26,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "metrics",
             "stores",
             "config",
+            "resources",
         }
     ),
     frozenset({"changes", "review"}),
@@ -49,6 +50,8 @@ SIDEWAYS = {
     ("resilience", "schema"),
     ("config", "schema"),
     ("audit", "schema"),
+    ("resources", "schema"),
+    ("resources", "stores"),
     ("cli", "__init__"),
     ("__main__", "cli"),
 }

@@ -38,6 +38,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     review_expires_s: float = 86_400.0
     review_escalate_s: float = 14_400.0
     self_approval: bool = False
+    review_keys: tuple[str, ...] = ()
 
 
 HELP = {
@@ -56,6 +57,7 @@ HELP = {
     "review_expires_s": "seconds a ticket stays open, and an approval good",
     "review_escalate_s": "seconds after which an undecided ticket is escalated",
     "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
+    "review_keys": "files of public keys that may sign tokens for review (default: the audit key)",
     "otel": "emit an OpenTelemetry span for each record (needs the extra 'otel')",
 }
 
@@ -131,7 +133,7 @@ def _known(key: str, shown: str, prefix: str = "", *, upper: bool = False) -> st
 
 def _spelled(key: str, text: str) -> Any:
     """A variable's text as the setting's type."""
-    if key == "tools":
+    if key in ("tools", "review_keys"):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     kind = type(Settings.__struct_defaults__[Settings.__struct_fields__.index(key)])
     try:

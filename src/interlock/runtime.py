@@ -81,7 +81,6 @@ class Runtime:
     def __init__(self, world: World, principal: str) -> None:
         self._world = world
         self._engine = Engine(world)
-        self._people = People(world.store, world.clock, world.ids, world.faults)
         self._principal = principal
         self._known_actors: set[str] = set()
 
@@ -172,8 +171,7 @@ class Runtime:
     async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
         """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
         state = TicketState.APPROVED if approve else TicketState.DENIED
-        by = by or self._principal
-        return await decide_ticket(self._people, self._world.review, ticket, state, by=by, reason=reason)
+        return await decide_ticket(self._people(by), self._world.review, ticket, state, reason)
 
     async def undo_plan(self, which: Which, *, force: bool = False) -> Sequence[Step]:
         """How those changes would be taken back, last change first; nothing is done."""
@@ -185,28 +183,37 @@ class Runtime:
         done = await undo_all(self._engine.run, self._world, steps, by=by or self._principal, name=name)
         return tuple(zip(steps, done, strict=True))
 
+    async def replay_plan(self, run: str) -> Sequence[Step]:
+        """What of a run would be made again; nothing is done."""
+        return await replay_steps(self._world, run)
+
     async def replay(self, run: str) -> Sequence[Done]:
         """Make what failed in a run again with its own keys, and what was undone as the next generation."""
-        steps = await replay_steps(self._world, run)
+        steps = await self.replay_plan(run)
         done = await replay_all(self._engine.run, self._world, steps, principal=self._principal)
         return tuple(zip(steps, done, strict=True))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
         """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
-        await sweep(self._people, by or self._principal)
-        return await recover(self._world, by=by or self._principal)
+        people = self._people(by)
+        await sweep(people)
+        return await recover(self._world, people)
 
     async def halt(self, scope: str, *, reason: str = "", by: str | None = None) -> int:
         """Stop a scope (all, tool:NAME, actor:NAME, run:NAME) in every process within a second."""
-        number = await halt(self._people, scope, by=by or self._principal, reason=reason)
+        number = await halt(self._people(by), scope, reason)
         await self._world.halts.refresh()
         return number
 
     async def lift(self, scope: str, *, by: str | None = None) -> int:
         """Let a halted scope run again."""
-        number = await lift(self._people, scope, by=by or self._principal)
+        number = await lift(self._people(by), scope)
         await self._world.halts.refresh()
         return number
+
+    def _people(self, by: str | None) -> People:
+        world = self._world
+        return People(by or self._principal, world.store, world.clock, world.ids, world.faults)
 
     async def close(self) -> None:
         """Take no more calls, wait for those that are running (each has its deadline), then let go."""

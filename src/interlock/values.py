@@ -266,6 +266,7 @@ class Content(Value, frozen=True):
     versions: tuple[str, ...] = ()
     """Of the keys: before the effect in an intent, after it in an outcome."""
     risk: str | None = None
+    undoes: str | None = None
 
     @property
     def summary(self) -> str:

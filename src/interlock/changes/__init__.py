@@ -2,7 +2,7 @@
 
 from interlock.changes.images import Image, Unreadable, diff_of, look
 from interlock.changes.landing import landed, landed_by_images
-from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, plan_digest
+from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, plan_digest, undone
 from interlock.changes.plan import Expected, Planner
 
 __all__ = [
@@ -20,4 +20,5 @@ __all__ = [
     "look",
     "moved",
     "plan_digest",
+    "undone",
 ]

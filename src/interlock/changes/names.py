@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.schema import WHATEVER, Refusal, Tool, canonical
+from interlock.transitions import Undo
 from interlock.values import Call, Json
 
 Digest = Callable[[bytes], str]
@@ -67,6 +68,12 @@ def plan_digest(
     """The digest of a plan in three parts, so that it can be said which of them moved."""
     what = digest(canonical([*asked], WHATEVER))
     return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+
+
+def undone(idempotency_key: str) -> Undo:
+    """The transition that closes the claim of a change that was taken back."""
+    name, _, generation = idempotency_key.rpartition(".")
+    return Undo(name, int(generation))
 
 
 def moved(wanted: str, found: str) -> str | None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import re
 import sys
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +23,20 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
-from interlock.cli.setting import coloured, console, key_file, notes, opened_store, print_json, settings_of, shown
+from interlock.cli.setting import (
+    coloured,
+    console,
+    key_file,
+    moment,
+    notes,
+    opened_store,
+    print_json,
+    settings_of,
+    shown,
+)
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
 from interlock.values import Status, Stored
-
-_AGO = re.compile(r"(\d+)([smhd])")
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def register(commands: Any, common: Any) -> None:
@@ -74,24 +79,10 @@ def _query(given: argparse.Namespace, newest: int | None = None) -> Query:
         status=given.outcome,
         turn=given.turn,
         call=given.call,
-        since_us=_time(given.since),
-        before_us=_time(given.before),
+        since_us=moment(given.since),
+        before_us=moment(given.before),
         newest=newest,
     )
-
-
-def _time(text: str | None) -> int | None:
-    if text is None:
-        return None
-    ago = _AGO.fullmatch(text)
-    try:
-        if ago is not None:
-            moment = datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
-        else:
-            moment = datetime.fromisoformat(text)
-    except (ValueError, OverflowError):
-        raise ConfigError(f"{text!r} is not a time; write 2026-01-31, 2026-01-31T12:00:00Z or 2h") from None
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1e6)
 
 
 async def _show(given: argparse.Namespace) -> int:

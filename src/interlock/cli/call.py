@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import coloured, console, load_tools, print_json, settings_of, shown
+from interlock.cli.setting import coloured, console, opened_runtime, print_diff, print_json, shown
 from interlock.errors import ConfigError
-from interlock.runtime import Runtime
 from interlock.values import Json, Mode, Outcome, Status
 
 _ONE_LINE = 100
@@ -30,7 +29,10 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("--actor", default="cli", help="who calls (default: cli)")
     parser.add_argument("--turn", help="the turn it belongs to")
     parser.add_argument("--run", dest="run_id", help="the run it belongs to")
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.APPLY.value)
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far it goes (default: the setting)")
+    parser.add_argument("--plan", dest="digest", metavar="DIGEST", help="perform exactly the plan with this digest")
+    parser.add_argument("--ticket", help="the approval it carries")
+    parser.add_argument("--call-id", help="its id: the same id in the same turn is the same call")
     common(parser)
     parser.set_defaults(run=run)
 
@@ -46,12 +48,18 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
-    loaded = settings_of(given)
-    settings = loaded.settings
-    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
-    async with runtime:
+    async with opened_runtime(given) as runtime:
+        more: dict[str, Any] = {"call_id": given.call_id} if given.call_id else {}
         return await runtime.call(
-            given.tool, arguments, actor=given.actor, turn=given.turn, run=given.run_id, mode=given.mode
+            given.tool,
+            arguments,
+            actor=given.actor,
+            turn=given.turn,
+            run=given.run_id,
+            mode=given.mode,
+            plan=given.digest,
+            ticket=given.ticket,
+            **more,
         )
 
 
@@ -77,8 +85,19 @@ def show(outcome: Outcome) -> None:
             out.print(f"  [blue]{shown(item.field)}[/]: {before} → {after} [dim](rule {shown(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
         out.print(f"  {shown(outcome.problem.error)}: {shown(outcome.problem.message)}")
+    if outcome.plan is not None and outcome.plan.claim:
+        _show_plan(outcome)
     if outcome.value is not None:
         text = msgspec.json.encode(outcome.value)
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
         out.print(f"  {shown(text.decode())}")
+
+
+def _show_plan(outcome: Outcome) -> None:
+    plan, out = outcome.plan, console()
+    assert plan is not None
+    out.print(f"  [dim]plan {plan.digest}, risk {plan.risk}[/]")
+    print_diff(plan.diff)
+    if outcome.ticket is not None:
+        out.print(f"  [dim]ticket {outcome.ticket}: interlock review show {outcome.ticket}[/]")

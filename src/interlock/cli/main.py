@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from interlock import __version__
-from interlock.cli import audit, call, config, metrics, policy, tools
+from interlock.cli import audit, call, changes, config, halt, metrics, policy, review, tools
 from interlock.cli.setting import add_common
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"interlock {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (call, tools, policy, audit, metrics, config):
+    for module in (call, tools, policy, review, changes, halt, audit, metrics, config):
         module.register(commands, add_common)
     return top
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,16 @@ from rich.table import Table
 
 from interlock.config import Loaded, Settings, default_key_file, load_settings
 from interlock.errors import ConfigError
+from interlock.operations import with_undo
 from interlock.policy import Ruleset, compile_policy, load_policy
 from interlock.ports import Store
 from interlock.registry import Registry
+from interlock.runtime import Runtime
 from interlock.schema import Tool
 from interlock.stores import open_store
 
+_AGO = re.compile(r"(\d+)([smhd])")
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 COLOURS = {
     "ok": "green",
     "no_data": "cyan",
@@ -34,6 +40,12 @@ COLOURS = {
     "allow": "green",
     "deny": "yellow",
     "review": "magenta",
+    "intent": "blue",
+    "open": "magenta",
+    "approved": "green",
+    "done": "green",
+    "asked": "magenta",
+    "expired": "yellow",
 }
 
 
@@ -73,7 +85,7 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
         if not isinstance(several, list | tuple):
             raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
         found.extend(several)
-    return tuple(Registry(found))
+    return tuple(Registry(with_undo(found)))
 
 
 def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
@@ -96,6 +108,40 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
         yield store
     finally:
         await store.close()
+
+
+@asynccontextmanager
+async def opened_runtime(given: argparse.Namespace, *, enter: bool = True) -> AsyncIterator[Runtime]:
+    """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
+    loaded = settings_of(given)
+    settings = loaded.settings
+    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
+    try:
+        yield await runtime.__aenter__() if enter else runtime
+    finally:
+        await runtime.close()
+
+
+def moment(text: str | None) -> int | None:
+    """A time that somebody wrote, in microseconds: a date, a date and time, or so long ago."""
+    if text is None:
+        return None
+    try:
+        if _AGO.fullmatch(text):
+            found = datetime.now(UTC) - timedelta(seconds=seconds(text))
+        else:
+            found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise ConfigError(f"{text!r} is not a time; write 2026-01-31, 2026-01-31T12:00:00Z or 2h") from None
+    return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+def seconds(text: str) -> float:
+    """A stretch of time that somebody wrote: 30s, 15m, 12h, 7d."""
+    found = _AGO.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{text!r} is not a stretch of time; write 30s, 15m, 12h or 7d")
+    return float(int(found[1]) * _UNITS[found[2]])
 
 
 def key_file(settings: Settings, given: str | None) -> Path:
@@ -132,6 +178,14 @@ def coloured(text: str) -> str:
     """A status or decision in its colour."""
     colour = COLOURS.get(text)
     return f"[{colour}]{text}[/]" if colour else text
+
+
+def print_diff(diff: str | None) -> None:
+    """A difference in its colours."""
+    out = console()
+    for line in (diff or "").splitlines():
+        colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
+        out.print(f"  [{colour}]{shown(line)}[/]")
 
 
 def print_json(value: Any) -> None:

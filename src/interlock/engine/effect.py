@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Image, Unreadable, landed, landed_by_images, local, look, moved
+from interlock.changes import Image, Unreadable, landed, landed_by_images, local, look, moved, undone
 from interlock.engine.heartbeat import Heartbeat
 from interlock.engine.perform import Work, interrupted
 from interlock.engine.prepare import prepare
@@ -19,7 +19,7 @@ from interlock.ports import noted_receipt
 from interlock.resilience import Expired
 from interlock.schema import Reading
 from interlock.standing import ClaimState, halt_scopes
-from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition, Undo
+from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition
 from interlock.values import Plan, Status
 
 _WAIT_S = 0.02
@@ -242,8 +242,7 @@ def _ended(begun: Begun, plan: Plan, reading: Reading, *, landed: bool | None, a
     ending: tuple[Transition, ...] = (Close(plan.claim, begun.holder, _STATES[landed]),)
     undoes = begun.prepared.admitted.facts.call.undoes
     if landed and undoes is not None:
-        name, _, generation = undoes.rpartition(".")
-        ending += (Undo(name, int(generation)),)
+        ending += (undone(undoes),)
     return msgspec.structs.replace(
         ended,
         plan=plan,

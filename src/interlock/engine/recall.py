@@ -54,7 +54,7 @@ async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -
         if not applies or again or claim.state is ClaimState.FAILED:
             return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, generation))
         if claim.state is not ClaimState.DONE or claim.record is None:
-            return _ended(accepted, in_doubt(claim))
+            return _ended(accepted, in_doubt(claim, world.clock.now_us()))
         record = await _record(world, claim.record)
     except StoreError as error:
         return _ended(accepted, refused(Status.FAILED, "store_unavailable", str(error)))
@@ -92,9 +92,9 @@ async def settled_claim(world: World, name: str, until: float) -> Claimed | None
         wait_s = min(wait_s * 2, _LAST_LOOK_S)
 
 
-def in_doubt(claim: Claimed) -> Reading:
+def in_doubt(claim: Claimed, now_us: int) -> Reading:
     """The reading of a call whose change was begun by another one that nobody has heard the end of."""
-    if claim.state is ClaimState.OPEN:
+    if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
         message = f"call {claim.call!r} is still making this very change; ask again later"
         return refused(Status.FAILED, "in_progress", message)
     message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
@@ -106,7 +106,8 @@ async def answered(world: World, prepared: Prepared, claim: Claimed) -> Ended:
     admitted = prepared.admitted
     call, tool, arguments = admitted.facts.call, admitted.desk.tool, admitted.facts.arguments
     if claim.state is not ClaimState.DONE or claim.record is None:
-        return Ended(call, admitted.started, in_doubt(claim), tool, arguments, prepared.verdict, prepared.plan)
+        reading = in_doubt(claim, world.clock.now_us())
+        return Ended(call, admitted.started, reading, tool, arguments, prepared.verdict, prepared.plan)
     record = await _record(world, claim.record)
     repeated = Repeated(call=call, started=admitted.started, tool=tool, arguments=arguments, record=record)
     return await answer(world, repeated) or _forgotten(repeated)
@@ -136,9 +137,12 @@ def _ended(accepted: Accepted, reading: Reading) -> Ended:
 
 
 def _forgotten(repeated: Repeated) -> Ended:
-    """The change was made, and its answer has been deleted since."""
-    said = f"made before (record {repeated.record.id}); its answer has been deleted"
-    reading = Reading(status=Status(repeated.record.status), said=said)
+    return _made(repeated, f"made before (record {repeated.record.id}); its answer has been deleted")
+
+
+def _made(repeated: Repeated, said: str) -> Ended:
+    """The change was made, and there is no answer to give beside that."""
+    reading = Reading(status=Status.OK, said=said)
     return Ended(
         repeated.call, repeated.started, reading, repeated.tool, repeated.arguments, repeats=repeated.record.id
     )
@@ -147,6 +151,8 @@ def _forgotten(repeated: Repeated) -> Ended:
 async def answer(world: World, repeated: Repeated) -> Ended | None:
     """The recorded answer; None if its payload was deleted, so that a read is simply made again."""
     record, content = repeated.record, repeated.record.content()
+    if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
+        return _made(repeated, f"made before; it was settled that it landed (record {record.id})")
     value = content.value
     if content.payload:
         try:

@@ -184,6 +184,7 @@ def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
         tokens=ended.tokens,
         versions=tuple(image.version for image in ended.after) if performed else plan.versions,
         risk=plan.risk,
+        undoes=ended.call.undoes,
     )
 
 

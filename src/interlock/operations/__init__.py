@@ -1,7 +1,7 @@
 """Operations: what turns records into calls again (resume, undo, replay, recover), and what people decide."""
 
 from interlock.operations.carry import replay_all, resume, undo_all
-from interlock.operations.decisions import Desk, decide_ticket, halt, lift, sweep
+from interlock.operations.decisions import Desk, beside_of, decide_ticket, halt, lift, sweep
 from interlock.operations.recover import Recovered, recover
 from interlock.operations.undo import Step, replay_steps, undo_steps, with_undo
 
@@ -9,6 +9,7 @@ __all__ = [
     "Desk",
     "Recovered",
     "Step",
+    "beside_of",
     "decide_ticket",
     "halt",
     "lift",

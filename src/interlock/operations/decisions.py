@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
+
+from interlock.changes import undone
 from interlock.errors import ConfigError, NotAllowed
-from interlock.ports import Clock, Faults, Ids, Store
+from interlock.ports import Clock, Faults, Ids, Query, Store
 from interlock.review import Terms
-from interlock.standing import ClaimState, Ticket, TicketState
-from interlock.transitions import Append, Batch, Committed, Decide, Escalate, Halt, Lift, Refused, Resolve, Transition
-from interlock.values import Content, Json, Record
+from interlock.standing import Claimed, ClaimState, Ticket, TicketState
+from interlock.transitions import (
+    Append,
+    Batch,
+    Committed,
+    Decide,
+    Escalate,
+    Halt,
+    Lift,
+    Refused,
+    Resolve,
+    Settle,
+    Transition,
+)
+from interlock.values import Content, Json, Record, Stored
 
 PEOPLE = "interlock"
 
 
 class Desk:
-    """Where decisions are committed: the store, the time, and who is asking."""
+    """Where one person or service decides: who, on which store, and at what time."""
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
+    def __init__(self, by: str, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
+        self.by = by
         self.store = store
         self.clock = clock
         self.ids = ids
         self.faults = faults
 
-    async def commit(self, kind: str, by: str, what: Json, *transitions: Transition, turn: str | None = None) -> int:
+    async def commit(self, kind: str, what: Json, *transitions: Transition, turn: str | None = None) -> int:
         """One decision with its record; raises `NotAllowed` with the reason if the store refuses it."""
         now_us = self.clock.now_us()
         status = str(what.get("state", kind))
-        content = Content(principal=by, started_us=now_us, duration_us=0, arguments=what)
-        record = Record(now_us, kind, self.ids.new(), turn, by, PEOPLE, status, content)
+        content = Content(principal=self.by, started_us=now_us, duration_us=0, arguments=what)
+        record = Record(now_us, kind, self.ids.new(), turn, self.by, PEOPLE, status, content)
         if self.faults is not None:
             self.faults.at(f"decide.{kind}")
         receipt = await self.store.commit(Batch(now_us, (Append(record), *transitions)))
@@ -38,26 +56,67 @@ class Desk:
         return receipt.ids[0]
 
 
-async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState, *, by: str, reason: str) -> int:
+async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState, reason: str) -> int:
     """Approve or deny a ticket; the id of the decision's record."""
     if desk.faults is not None:
         desk.faults.at("decide.read")
     ticket = await desk.store.ticket(name)
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
+    by = desk.by
     if by == ticket.asked_by and not terms.self_approval and state is TicketState.APPROVED:
         raise NotAllowed(
             f"{by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
         )
     what = {"ticket": name, "state": state.value, "tool": ticket.tool, "binding": ticket.binding, "reason": reason}
-    transitions: list[Transition] = [Decide(name, state, by, reason)]
-    if ticket.kind == "settle":  # "did it land?": approved means yes, denied means no
-        landed = ClaimState.DONE if state is TicketState.APPROVED else ClaimState.FAILED
-        transitions.append(Resolve(ticket.claim, landed))
-    return await desk.commit("ticket", by, what, *transitions, turn=ticket.turn)
+    decision = Decide(name, state, by, reason)
+    if ticket.kind != "settle":
+        return await desk.commit("ticket", what, decision, turn=ticket.turn)
+    claim = await desk.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
+    record = None if ticket.record is None else (await beside_of(desk.store, ticket.record))[0]
+    if claim is None:
+        raise NotAllowed(f"the claim behind ticket {name!r} is gone; run audit verify")
+    landed = state is TicketState.APPROVED
+    return await settle(desk, claim, record, landed=landed, what=what, decision=decision)
 
 
-async def sweep(desk: Desk, by: str) -> tuple[Ticket, ...]:
+async def settle(
+    desk: Desk,
+    claim: Claimed,
+    intent: Stored | None,
+    *,
+    landed: bool,
+    what: dict[str, Json],
+    decision: Decide | None = None,
+) -> int:
+    """Close a claim in doubt, with what it had set aside and what it had taken back, in one commit."""
+    if desk.faults is not None:
+        desk.faults.at("settle.held")
+    held = [item if landed else Settle(item.call, item.scope) for item in await desk.store.held(claim.holder)]
+    state = ClaimState.DONE if landed else ClaimState.FAILED
+    closing: list[Transition] = [Resolve(claim.name, state), *held, *([] if decision is None else [decision])]
+    turn = None if intent is None else intent.turn
+    undoes = None if intent is None else intent.content().undoes
+    if landed and undoes is not None:
+        try:
+            return await desk.commit("settle", what, *closing, undone(undoes), turn=turn)
+        except NotAllowed:
+            pass  # what it took back had been taken back before: then only its own claim is to be settled
+    return await desk.commit("settle", what, *closing, turn=turn)
+
+
+async def beside_of(store: Store, number: int) -> tuple[Stored | None, dict[str, Json]]:
+    """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
+    found = [record async for record in store.records(Query(after=number - 1, until=number))]
+    payload = await store.payload(number)
+    try:
+        whole: Any = {} if payload is None else msgspec.json.decode(payload)
+    except msgspec.DecodeError:
+        whole = {}
+    return (found[0] if found else None), whole if isinstance(whole, dict) else {}
+
+
+async def sweep(desk: Desk) -> tuple[Ticket, ...]:
     """Expire and escalate what is due; the tickets that were touched."""
     touched = []
     now_us = desk.clock.now_us()
@@ -66,30 +125,32 @@ async def sweep(desk: Desk, by: str) -> tuple[Ticket, ...]:
     for ticket in await desk.store.tickets(TicketState.OPEN):
         change: Transition | None = None
         if ticket.expires_us <= now_us:
-            change, state = Decide(ticket.id, TicketState.EXPIRED, by, "nobody decided in time"), "expired"
+            change, state = Decide(ticket.id, TicketState.EXPIRED, desk.by, "nobody decided in time"), "expired"
         elif ticket.escalate_us <= now_us and not ticket.escalated:
             change, state = Escalate(ticket.id), "escalated"
         if change is None:
             continue
         try:
             what = {"ticket": ticket.id, "state": state, "tool": ticket.tool}
-            await desk.commit("ticket", by, what, change, turn=ticket.turn)
+            await desk.commit("ticket", what, change, turn=ticket.turn)
         except NotAllowed:
             continue  # somebody decided meanwhile
         touched.append(ticket)
     return tuple(touched)
 
 
-async def halt(desk: Desk, scope: str, *, by: str, reason: str) -> int:
+async def halt(desk: Desk, scope: str, reason: str) -> int:
     """Stop a tool, an actor, a run or everything, in every process within a second."""
     _refuse_odd_scope(scope)
-    return await desk.commit("halt", by, {"scope": scope, "state": "halted", "reason": reason}, Halt(scope, by, reason))
+    return await desk.commit(
+        "halt", {"scope": scope, "state": "halted", "reason": reason}, Halt(scope, desk.by, reason)
+    )
 
 
-async def lift(desk: Desk, scope: str, *, by: str) -> int:
+async def lift(desk: Desk, scope: str) -> int:
     """Let it run again."""
     _refuse_odd_scope(scope)
-    return await desk.commit("halt", by, {"scope": scope, "state": "lifted"}, Lift(scope))
+    return await desk.commit("halt", {"scope": scope, "state": "lifted"}, Lift(scope))
 
 
 def _refuse_odd_scope(scope: str) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from interlock.changes import Unreadable, landed_by_images, local, look
 from interlock.engine import World, probe
 from interlock.errors import NotAllowed
-from interlock.operations.decisions import PEOPLE, Desk
-from interlock.ports import Query
+from interlock.operations.decisions import PEOPLE, Desk, beside_of, settle
 from interlock.standing import Claimed, ClaimState, Ticket, TicketState
-from interlock.transitions import Ask, Resolve, Transition
+from interlock.transitions import Ask, Resolve
 from interlock.values import Context, Json, Plan, Stored
 
 
@@ -30,45 +28,30 @@ class Recovered(msgspec.Struct, frozen=True):
     ticket: str | None = None
 
 
-async def recover(world: World, *, by: str) -> tuple[Recovered, ...]:
+async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
     """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
-    desk = Desk(world.store, world.clock, world.ids, world.faults)
     if world.faults is not None:
         world.faults.at("recover.read")
     found = []
     for claim in await world.store.unsettled(world.clock.now_us()):
-        one = await _settle(world, desk, claim, by)
+        one = await _settle(world, desk, claim)
         if one is not None:
             found.append(one)
     return tuple(found)
 
 
-async def _settle(world: World, desk: Desk, claim: Claimed, by: str) -> Recovered | None:
+async def _settle(world: World, desk: Desk, claim: Claimed) -> Recovered | None:
     record, payload = await intent_of(world, claim)
     landed, how = await _look(world, claim, record, payload)
     if landed is None:
-        return await _ask(world, desk, claim, record, by, how)
-    state = ClaimState.DONE if landed else ClaimState.FAILED
-    what = {"claim": claim.name, "state": state.value, "tool": claim.tool, "call": claim.call, "how": how}
-    turn = None if record is None else record.turn
+        return await _ask(world, desk, claim, record, how)
+    state = (ClaimState.DONE if landed else ClaimState.FAILED).value
+    what = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     try:
-        await desk.commit(
-            "settle", by, what, Resolve(claim.name, state), *await _released(world, claim, landed), turn=turn
-        )
+        await settle(desk, claim, record, landed=landed, what=what)
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
-    return Recovered(claim.name, claim.tool, claim.call, claim.keys, state.value, how)
-
-
-async def _released(world: World, claim: Claimed, landed: bool) -> tuple[Transition, ...]:
-    """What the dead call had set aside: spent if it landed, given back if not."""
-    if world.faults is not None:
-        world.faults.at("recover.held")
-    held = await world.store.held(claim.holder)
-    return tuple(
-        msgspec.structs.replace(item, calls=item.calls if landed else 0, cost_micros=item.cost_micros if landed else 0)
-        for item in held
-    )
+    return Recovered(claim.name, claim.tool, claim.call, claim.keys, state, how)
 
 
 async def intent_of(world: World, claim: Claimed) -> tuple[Stored | None, Mapping[str, Json]]:
@@ -80,13 +63,7 @@ async def beside(world: World, number: int) -> tuple[Stored | None, Mapping[str,
     """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
     if world.faults is not None:
         world.faults.at("operations.record")
-    found = [record async for record in world.store.records(Query(after=number - 1, until=number))]
-    payload = await world.store.payload(number)
-    try:
-        whole: Any = {} if payload is None else msgspec.json.decode(payload)
-    except msgspec.DecodeError:
-        whole = {}
-    return (found[0] if found else None), whole if isinstance(whole, dict) else {}
+    return await beside_of(world.store, number)
 
 
 async def _look(
@@ -124,7 +101,7 @@ async def _look(
     return said, "the resource shows it" if said is not None else "neither a probe nor the resource can say"
 
 
-async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, by: str, how: str) -> Recovered | None:
+async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, how: str) -> Recovered | None:
     now_us, terms = world.clock.now_us(), world.review
     ticket = Ticket(
         id=world.ids.new(),
@@ -144,8 +121,9 @@ async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, 
         claim=claim.name,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
+    doubt = (Resolve(claim.name, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
     try:
-        await desk.commit("settle", by, what, Ask(ticket), turn=ticket.turn)
+        await desk.commit("settle", what, Ask(ticket), *doubt, turn=ticket.turn)
     except NotAllowed as error:
         if not error.instead:
             return None

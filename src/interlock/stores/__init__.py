@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from interlock.errors import ConfigError
 from interlock.ports import Faults, Store
+from interlock.stores.dialect import Dialect
 from interlock.stores.memory import MemoryStore
 
-__all__ = ["MemoryStore", "open_store"]
+__all__ = ["MemoryStore", "dialect_of", "open_store"]
 
 
 def open_store(url: str, *, busy_s: float = 10.0, faults: Faults | None = None) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…"""
     if url in ("memory://", "memory:"):
         return MemoryStore()
+    from interlock.stores.sql import SqlStore
+
+    return SqlStore(dialect_of(url, busy_s), faults)
+
+
+def dialect_of(url: str, busy_s: float) -> Dialect:
+    """The database behind a URL."""
     if url.startswith("sqlite:///"):
-        from interlock.stores.sql import SqlStore
         from interlock.stores.sqlite import SqliteDialect
 
-        return SqlStore(SqliteDialect(url, busy_s), faults)
+        return SqliteDialect(url, busy_s)
     if url.startswith(("postgresql://", "postgres://")):
         from interlock.stores.postgres import PostgresDialect
-        from interlock.stores.sql import SqlStore
 
-        return SqlStore(PostgresDialect(url, busy_s), faults)
+        return PostgresDialect(url, busy_s)
     raise ConfigError(f"store {url!r} is not one of memory://, sqlite:///FILE, postgresql://USER@HOST/NAME")

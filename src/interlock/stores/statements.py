@@ -134,3 +134,13 @@ WRITE_HALT = (
     " DO UPDATE SET by_whom = excluded.by_whom, reason = excluded.reason, at_us = excluded.at_us"
 )
 DROP_HALT = "DELETE FROM halts WHERE scope = ?"
+
+DOCUMENTS_TABLE = (
+    "CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0,"
+    " token BIGINT NOT NULL DEFAULT 0)"
+)
+READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT NULL"
+ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
+OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
+LOCK_DOCUMENT = "SELECT version, token FROM {table} WHERE key = ? {for_update}"
+WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ? WHERE key = ?"

@@ -1,0 +1,129 @@
+"""`interlock undo`, `replay` and `recover`: take changes back, make them again, settle what is in doubt."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.cli.setting import coloured, console, moment, notes, opened_runtime, print_diff, print_json, shown
+from interlock.errors import ConfigError
+from interlock.operations import Step
+from interlock.standing import Which
+from interlock.values import Outcome, Status
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the commands."""
+    undo = commands.add_parser(
+        "undo",
+        help="take changes back",
+        description="Show how changes would be taken back, last change first, and with --yes do it. Each is a call on"
+        " the one path: recorded, and undoable itself. What has changed since is left alone; --force asks a person.",
+    )
+    undo.add_argument("--record", type=int, metavar="ID", help="the change with this outcome (or intent)")
+    undo.add_argument("--turn", help="every change of a turn")
+    undo.add_argument("--run", dest="run_id", help="every change of a run")
+    undo.add_argument("--key", metavar="RESOURCE/KEY", help="every change of a key")
+    undo.add_argument("--since", metavar="TIME", help="every change since 2026-01-31T12:00:00Z, or since 2h ago ('2h')")
+    undo.add_argument("--force", action="store_true", help="also what has changed since; needs an approval")
+    undo.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
+    replay = commands.add_parser(
+        "replay",
+        help="make what failed in a run again",
+        description="Make failed changes of a run again with their own keys, and undone ones as the next generation.",
+    )
+    replay.add_argument("--run", dest="run_id", required=True)
+    replay.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
+    recover = commands.add_parser(
+        "recover",
+        help="settle what dead processes left behind",
+        description="Ask the probe of each effect that may have landed, compare its resource, or open a ticket for a"
+        " person; expire and escalate tickets that are due. Exit 1 if something still waits for a person.",
+    )
+    for parser, run in ((undo, _undo), (replay, _replay), (recover, _recover)):
+        common(parser)
+        parser.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+
+
+async def _undo(given: argparse.Namespace) -> int:
+    which = Which(turn=given.turn, run=given.run_id, key=given.key, since_us=moment(given.since), record=given.record)
+    if which == Which():
+        raise ConfigError("undo what? name --record, --turn, --run, --key or --since")
+    async with opened_runtime(given) as runtime:
+        if not given.yes:
+            return _show_steps(await runtime.undo_plan(which, force=given.force), given, "would be taken back")
+        with notes().status("undoing"):
+            done = await runtime.undo(which, force=given.force)
+    return _show_done(done, given)
+
+
+async def _replay(given: argparse.Namespace) -> int:
+    async with opened_runtime(given) as runtime:
+        if not given.yes:
+            return _show_steps(await runtime.replay_plan(given.run_id), given, "would be made again")
+        with notes().status("replaying"):
+            done = await runtime.replay(given.run_id)
+    return _show_done(done, given)
+
+
+async def _recover(given: argparse.Namespace) -> int:
+    async with opened_runtime(given, enter=False) as runtime:
+        with notes().status("recovering"):
+            found = await runtime.recover()
+    if given.json:
+        print_json(found)
+    else:
+        out = console()
+        out.print(f"[bold]{len(found)} effects were in doubt[/]")
+        for item in found:
+            asks = f" (ticket {item.ticket})" if item.ticket else ""
+            what = f"{shown(item.tool)}  {shown(', '.join(item.keys))}"
+            out.print(f"  {coloured(item.state)}  {what}  [dim]{shown(item.how)}{asks}[/]")
+    return 1 if any(item.state == "asked" for item in found) else 0
+
+
+def _show_steps(steps: Sequence[Step], given: argparse.Namespace, what: str) -> int:
+    if given.json:
+        print_json([_step(step, None) for step in steps])
+        return 0
+    out, able = console(), sum(bool(step.tool) for step in steps)
+    for step in steps:
+        _print_step(step)
+    out.print(f"[bold]{able} of {len(steps)} changes {what}[/]" + ("; do it with --yes" if able else ""))
+    return 0
+
+
+def _show_done(done: Sequence[tuple[Step, Outcome | None]], given: argparse.Namespace) -> int:
+    fine = sum(outcome is not None and outcome.status is Status.OK for _step, outcome in done)
+    if given.json:
+        print_json([_step(step, outcome) for step, outcome in done])
+    else:
+        out = console()
+        for step, outcome in done:
+            _print_step(step)
+            if outcome is not None:
+                asks = f", ticket {outcome.ticket}" if outcome.ticket else ""
+                why = f": {shown(outcome.problem.message)}" if outcome.problem is not None else ""
+                out.print(f"  → {coloured(outcome.status.value)} [dim](record {outcome.record}{asks})[/]{why}")
+        out.print(f"[bold]{fine} of {len(done)} done[/]")
+    return 0 if fine == len(done) else 1
+
+
+def _print_step(step: Step) -> None:
+    out = console()
+    out.print(f"[bold]{step.record}[/]  {shown(step.claim.tool)}  {shown(', '.join(step.keys))}")
+    if step.why_not:
+        out.print(f"  [yellow]no way back[/]: {shown(step.why_not)}")
+    print_diff(step.diff)
+
+
+def _step(step: Step, outcome: Outcome | None) -> dict[str, Any]:
+    shown_as = {"record": step.record, "of": step.claim.tool, "keys": step.keys, "tool": step.tool or None}
+    shown_as |= {"diff": step.diff, "why_not": step.why_not or None}
+    if outcome is not None:
+        shown_as["outcome"] = msgspec.to_builtins(outcome)
+    return shown_as

@@ -1,0 +1,158 @@
+"""`interlock review`: what waits for a person, and what a person says about it."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.audit import load_or_make_key, load_public_key
+from interlock.cli.call import show
+from interlock.cli.setting import (
+    coloured,
+    console,
+    key_file,
+    opened_runtime,
+    opened_store,
+    print_diff,
+    print_json,
+    seconds,
+    settings_of,
+    shown,
+)
+from interlock.config import Settings, default_principal
+from interlock.errors import ConfigError
+from interlock.operations import Desk, beside_of, decide_ticket
+from interlock.ports import Store, SystemClock, SystemIds
+from interlock.review import Terms
+from interlock.review.identity import Identity, authenticate, issue
+from interlock.standing import Ticket, TicketState
+from interlock.values import Status
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the commands."""
+    parser = commands.add_parser("review", help="tickets: list, show, approve, deny, resume")
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    tickets = actions.add_parser("list", help="tickets that wait, oldest first")
+    tickets.add_argument("--all", action="store_true", help="also those that are decided")
+    one = actions.add_parser("show", help="one ticket with its plan")
+    approve = actions.add_parser("approve", help="allow it, once, as it is now")
+    deny = actions.add_parser("deny", help="refuse it; the model sees the reason")
+    go_on = actions.add_parser("resume", help="make the call that waits for a ticket")
+    for action in (one, approve, deny, go_on):
+        action.add_argument("ticket")
+    for action in (approve, deny):
+        action.add_argument("--reason", default="", help="why")
+        action.add_argument("--token", metavar="FILE", help="decide as the service whose token this file holds")
+    approve.add_argument("--resume", action="store_true", help="and make the call at once")
+    token = actions.add_parser("token", help="make a token with which a service can decide tickets")
+    token.add_argument("name", help="the service")
+    token.add_argument("--for", dest="lasts", default="1d", metavar="TIME", help="how long it is good: 30m, 12h, 7d")
+    token.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: the audit key)")
+    runs = ((tickets, _list), (one, _show), (approve, _approve), (deny, _deny), (go_on, _resume), (token, _token))
+    for action, run in runs:
+        common(action)
+        action.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+
+
+async def _list(given: argparse.Namespace) -> int:
+    async with opened_store(settings_of(given).settings) as store:
+        found = await store.tickets(None if given.all else TicketState.OPEN)
+    if given.json:
+        print_json(found)
+        return 0
+    out = console()
+    out.print(f"[bold]{len(found)} tickets[/]")
+    for ticket in found:
+        state = f"{ticket.state.value}{', escalated' if ticket.escalated else ''}"
+        until = datetime.fromtimestamp(ticket.expires_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
+        what = f"{shown(ticket.tool)}  by {shown(ticket.actor)}"
+        out.print(f"[bold]{ticket.id}[/]  {coloured(state)}  {what}  [dim]until {until}[/]")
+        out.print(f"  [dim]{shown(ticket.why)}[/]")
+    return 0
+
+
+async def _show(given: argparse.Namespace) -> int:
+    async with opened_store(settings_of(given).settings) as store:
+        ticket = await _ticket(store, given.ticket)
+        whole = {} if ticket.record is None else (await beside_of(store, ticket.record))[1]
+    if given.json:
+        print_json({**msgspec.to_builtins(ticket), "plan": whole})
+        return 0
+    out = console()
+    for name, value in msgspec.to_builtins(ticket).items():
+        if name.endswith("_us"):
+            value = datetime.fromtimestamp(value / 1e6, UTC).isoformat(timespec="seconds") if value else ""
+        out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {shown(value)}")
+    if "arguments" in whole:
+        out.print(f"[bold]{'arguments':<12}[/] {shown(msgspec.json.encode(whole['arguments']).decode())}")
+    print_diff(whole.get("diff"))
+    return 0
+
+
+async def _approve(given: argparse.Namespace) -> int:
+    await _decide(given, TicketState.APPROVED)
+    return await _resume(given) if given.resume else 0
+
+
+async def _deny(given: argparse.Namespace) -> int:
+    return await _decide(given, TicketState.DENIED)
+
+
+async def _decide(given: argparse.Namespace, state: TicketState) -> int:
+    settings = settings_of(given).settings
+    async with opened_store(settings) as store:
+        by = _who(given, settings, store)
+        desk = Desk(by, store, SystemClock(), SystemIds())
+        terms = Terms(0, 0, settings.self_approval)
+        number = await decide_ticket(desk, terms, given.ticket, state, given.reason)
+    if given.json:
+        print_json({"ticket": given.ticket, "state": state.value, "by": by, "record": number})
+    else:
+        console().print(f"{coloured(state.value)} by {shown(by)} [dim](record {number})[/]")
+    return 0
+
+
+def _who(given: argparse.Namespace, settings: Settings, store: Store) -> str:
+    if given.token is None:
+        return settings.principal or default_principal()
+    trusted = tuple(load_public_key(Path(file)) for file in settings.review_keys)
+    if not trusted and key_file(settings, None).exists():
+        trusted = (load_public_key(key_file(settings, None)),)
+    if not trusted:
+        raise ConfigError("no key is trusted to sign tokens; name public keys in the setting review_keys")
+    text = Path(given.token).read_text(encoding="utf-8")
+    return authenticate(text, trusted=trusted, ledger=store.identity.ledger, now_us=time.time_ns() // 1000)
+
+
+async def _resume(given: argparse.Namespace) -> int:
+    async with opened_runtime(given) as runtime:
+        outcome = await runtime.resume(given.ticket)
+    if given.json:
+        print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
+    else:
+        show(outcome)
+    return 0 if outcome.status in (Status.OK, Status.NO_DATA) else 1
+
+
+async def _token(given: argparse.Namespace) -> int:
+    settings = settings_of(given).settings
+    async with opened_store(settings) as store:
+        ledger = store.identity.ledger
+    expires_us = time.time_ns() // 1000 + round(seconds(given.lasts) * 1e6)
+    made = issue(load_or_make_key(key_file(settings, given.key)), Identity(given.name, ledger, expires_us))
+    print(made)
+    return 0
+
+
+async def _ticket(store: Store, name: str) -> Ticket:
+    ticket = await store.ticket(name)
+    if ticket is None:
+        raise ConfigError(f"there is no ticket {name!r}; see interlock review list")
+    return ticket
