@@ -83,7 +83,7 @@ async def _recover(given: argparse.Namespace) -> int:
             asks = f" (ticket {item.ticket})" if item.ticket else ""
             what = f"{shown(item.tool)}  {shown(', '.join(item.keys))}"
             out.print(f"  {coloured(item.state)}  {what}  [dim]{shown(item.how)}{asks}[/]")
-    return 1 if any(item.state == "asked" for item in found) else 0
+    return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
 
 
 def _show_steps(steps: Sequence[Step], given: argparse.Namespace, what: str) -> int:

@@ -205,8 +205,8 @@ async def _landed(world: World, begun: Begun, plan: Plan, reading: Reading) -> t
     if found is None and tool.probe is not None:
         asking = tool.probe(begun.prepared.admitted.facts.arguments, begun.work.context())
         found = await probe(world, asking, tool.timeout_s)
-    if found is None:
-        found = landed_by_images(plan, after)
+    if found is None and landed_by_images(plan, after):
+        found = True  # that it is not there yet does not prove that it will not come
     return found, after
 
 

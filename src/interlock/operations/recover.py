@@ -14,6 +14,8 @@ from interlock.standing import Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import Ask, Resolve
 from interlock.values import Context, Json, Plan, Stored
 
+WAITING = "its resource looks untouched; if it still does when its lease has expired, it did not land"
+
 
 class Recovered(msgspec.Struct, frozen=True):
     """One claim that was in doubt, and what became of it."""
@@ -23,7 +25,7 @@ class Recovered(msgspec.Struct, frozen=True):
     call: str
     keys: tuple[str, ...]
     state: str
-    """done, failed, or asked (a person has to say)."""
+    """done, failed, asked (a person has to say), or waiting (too early to say)."""
     how: str
     ticket: str | None = None
 
@@ -43,6 +45,8 @@ async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
 async def _settle(world: World, desk: Desk, claim: Claimed) -> Recovered | None:
     record, payload = await intent_of(world, claim)
     landed, how = await _look(world, claim, record, payload)
+    if how is WAITING:
+        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "waiting", how)
     if landed is None:
         return await _ask(world, desk, claim, record, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
@@ -98,6 +102,8 @@ async def _look(
         versions=content.versions,
     )
     said = landed_by_images(plan, images)
+    if said is False and claim.expires_us > world.clock.now_us():
+        return None, WAITING
     return said, "the resource shows it" if said is not None else "neither a probe nor the resource can say"
 
 

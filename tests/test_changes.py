@@ -1,0 +1,609 @@
+"""Changes on the one path: planned, made once, told apart from repetitions, and honest about what nobody knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock import Context, ContractError, Outcome, Runtime, Status, Tool, tool
+from interlock.config import Settings
+from interlock.errors import Conflict, Forbidden, InDoubt, StoreError, Unavailable
+from interlock.policy import parse_policy
+from interlock.ports import Query
+from interlock.schema import Limits, RetryRule
+from interlock.standing import ClaimState
+from interlock.testing import ManualClock
+
+OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+
+
+class Shelf:
+    """A resource in a dict; `broken` makes it unreadable."""
+
+    name = "shelf"
+
+    def __init__(self, **items: Any) -> None:
+        self.items: dict[str, Any] = dict(items)
+        self.broken = False
+        self.restored: list[tuple[str, Any]] = []
+
+    async def read_state(self, key: str) -> Any:
+        if self.broken:
+            raise OSError("the shelf is locked")
+        return self.items.get(key)
+
+    async def restore(self, key: str, state: Any) -> None:
+        self.restored.append((key, state))
+        if state is None:
+            self.items.pop(key, None)
+        else:
+            self.items[key] = state
+
+
+class WholeShelf(Shelf):
+    """One that can be looked at as a whole."""
+
+    async def snapshot(self) -> dict[str, Any]:
+        return {key: dict(value) for key, value in self.items.items()}
+
+
+def retitle(shelf: Shelf, made: list[Any], **options: Any) -> Tool:
+    """A write tool: sets a title."""
+
+    @tool(
+        effect="write",
+        key="{id}",
+        resource=shelf,
+        simulate=lambda state, arguments: {**(state or {}), "title": arguments["title"]},
+        **options,
+    )
+    async def title(id: str, title: str, context: Context) -> str:
+        made.append((id, title, context))
+        shelf.items[id] = {**shelf.items.get(id, {}), "title": title}
+        return title
+
+    return title
+
+
+def mailing(made: list[Any], *errors: BaseException, **options: Any) -> Tool:
+    """A send tool that raises what it is given first."""
+    left = list(errors)
+
+    @tool(effect="send", **{"retry": RetryRule(max_attempts=3, base_s=0.001), **options})
+    async def mail(to: str) -> str:
+        made.append(to)
+        if left:
+            raise left.pop(0)
+        return "sent"
+
+    return mail
+
+
+@asynccontextmanager
+async def running(*tools: Tool, policy: str = OPEN, url: str = "memory://", **parts: Any) -> AsyncIterator[Runtime]:
+    runtime = Runtime.open(url, policy=parse_policy(policy), tools=tools, **parts)
+    async with runtime:
+        yield runtime
+
+
+async def kinds(runtime: Runtime) -> list[tuple[str, str]]:
+    return [(record.kind, record.status) async for record in runtime.store.records(Query())]
+
+
+def error(outcome: Outcome) -> str:
+    assert outcome.problem is not None, outcome
+    return outcome.problem.error
+
+
+# Plans and modes
+
+
+async def test_a_dry_run_is_the_default_and_shows_what_would_change() -> None:
+    shelf, made = Shelf(a={"title": "old", "pages": 9}), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made), policy=OPEN.replace('mode = "apply"\n', "")) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann")
+        assert await kinds(runtime) == [("call", "planned")]
+    assert (outcome.status, made, shelf.items["a"]["title"]) == (Status.PLANNED, [], "old")
+    plan = outcome.plan
+    assert plan is not None
+    assert (plan.keys, plan.risk) == (("shelf/a",), "medium")
+    assert (plan.before, plan.after) == ([{"title": "old", "pages": 9}], [{"title": "new", "pages": 9}])
+    assert plan.diff is not None
+    assert '-  "title": "old"' in plan.diff
+    assert '+  "title": "new"' in plan.diff
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "risk"),
+    [(None, {"x": 1}, "low"), ({"x": 1}, {"x": 2}, "medium"), ({"x": 1}, None, "high"), ({"x": 1}, {"x": 1}, "none")],
+)
+async def test_risk_comes_from_the_difference(before: Any, after: Any, risk: str) -> None:
+    shelf = Shelf(**({} if before is None else {"a": before}))
+
+    @tool(effect="write", key="a", resource=shelf, simulate=lambda _state, _arguments: after)
+    async def change() -> None: ...
+
+    async with running(change) as runtime:
+        outcome = await runtime.call("change", {}, actor="ann", mode="dry_run")
+    assert outcome.plan is not None
+    assert outcome.plan.risk == risk
+
+
+async def test_apply_can_demand_the_plan_that_was_looked_at() -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made)) as runtime:
+        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
+        assert look.plan is not None
+        digest = look.plan.digest
+        other = await runtime.call("title", {"id": "a", "title": "newer"}, actor="ann", plan=digest)
+        shelf.items["a"] = {"title": "somebody else's"}
+        late = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest)
+        odd = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan="nonsense")
+        del shelf.items["a"]
+        fine = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest)
+    assert (other.status, error(other)) == (Status.DENIED, "plan_moved")
+    assert "the arguments changed since" in other.summary
+    assert "the resource changed since" in late.summary
+    assert "there is no plan 'nonsense'" in odd.summary
+    assert fine.ok
+    assert len(made) == 1
+
+
+async def test_a_policy_that_moved_voids_a_plan() -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    change = retitle(shelf, made)
+    async with running(change) as runtime:
+        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
+        store = runtime.store
+        stricter = OPEN + '[[rule]]\nid = "no"\ntools = ["title"]\ndecision = "deny"\nwhen = "args.id == \'b\'"\n'
+        changed = Runtime.open(store, policy=parse_policy(stricter), tools=[change])
+        assert look.plan is not None
+        late = await changed.call("title", {"id": "a", "title": "new"}, actor="ann", plan=look.plan.digest)
+    assert "the policy changed since" in late.summary
+    assert made == []
+
+
+async def test_rules_see_the_plan() -> None:
+    shelf, made = Shelf(a={"title": "keep"}), []  # type: ignore[var-annotated]
+    rule = '[[rule]]\nid = "p"\ntools = ["title"]\ndecision = "deny"\nwhen = "plan.risk == \'medium\'"\n'
+    async with running(retitle(shelf, made), policy=OPEN + rule) as runtime:
+        denied = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann")
+        fine = await runtime.call("title", {"id": "b", "title": "new"}, actor="ann")
+    assert (denied.status, denied.verdict.rule, fine.ok) == (Status.DENIED, "p", True)  # type: ignore[union-attr]
+    assert [item[0] for item in made] == ["b"]
+
+
+async def test_redacted_fields_are_in_no_diff() -> None:
+    shelf = Shelf(a={"pin": "4711-secret", "title": "x"})
+    change = retitle(shelf, [], redact={"pin"})
+    async with running(change) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "4711-secret?"}, actor="ann", mode="dry_run")
+        texts = [record.body async for record in runtime.store.records(Query())]
+    assert outcome.plan is not None
+    assert outcome.plan.diff is not None
+    assert "4711-secret" not in outcome.plan.diff
+    assert all('"before"' not in text for text in texts)
+
+
+# Once
+
+
+async def test_a_change_leaves_an_intent_and_an_outcome_and_hands_the_tool_its_key_and_token() -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made)) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t")
+        assert await kinds(runtime) == [("intent", "intent"), ("call", "ok")]
+        claim = await runtime.store.claim(outcome.plan.claim)  # type: ignore[union-attr]
+        (lease,) = await runtime.store.leases(("shelf/a",))
+    context = made[0][2]
+    assert outcome.plan is not None
+    assert (context.idempotency_key, context.tokens) == (outcome.plan.idempotency_key, {"a": 1})
+    assert claim is not None
+    assert (claim.state, claim.intent, claim.record, claim.tokens) == (ClaimState.DONE, 1, 2, (1,))
+    assert (lease.holder, lease.token, lease.changed) == ("", 1, 1)
+
+
+async def test_the_same_content_in_a_turn_is_the_same_change(store_url: str) -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made), url=store_url) as runtime:
+        first = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t", call_id="1")
+        again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t", call_id="2")
+        other = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="u", call_id="1")
+    assert (first.value, again.value, other.value) == ("new", "new", "new")
+    assert len(made) == 2  # another turn is another scope
+    assert again.verdict == first.verdict
+
+
+async def test_a_repetition_after_another_change_of_the_key_is_a_new_change(store_url: str) -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made), url=store_url) as runtime:
+        for title in ("x", "y", "x", "x"):
+            assert (await runtime.call("title", {"id": "a", "title": title}, actor="ann", turn="t")).ok
+        redelivered = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", turn="t", call_id="c")
+        await runtime.call("title", {"id": "a", "title": "w"}, actor="ann", turn="t")
+        same = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", turn="t", call_id="c")
+    assert [item[1] for item in made] == ["x", "y", "x", "z", "w"]
+    assert made[2][2].idempotency_key.endswith(".2")
+    assert (redelivered.value, same.value) == ("z", "z")  # a redelivery is the same call, whatever came since
+
+
+async def test_once_per_sets_the_scope_and_repeatable_lifts_it() -> None:
+    made: list[str] = []
+    ever = mailing(made, once_per="ever")
+    async with running(ever) as runtime:
+        for turn in ("a", "b"):
+            assert (await runtime.call("mail", {"to": "x"}, actor="ann", turn=turn)).ok
+    assert made == ["x"]
+    again: list[str] = []
+    async with running(mailing(again, repeatable=True)) as runtime:
+        for call_id in ("1", "2", "2"):
+            assert (await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=call_id)).ok
+        reused = await runtime.call("mail", {"to": "y"}, actor="ann", turn="t", call_id="2")
+    assert again == ["x", "x"]
+    assert (reused.status, error(reused)) == (Status.DENIED, "call_id_reused")
+
+
+async def test_callers_at_the_same_time_get_one_effect_and_one_answer(store_url: str) -> None:
+    made: list[str] = []
+
+    @tool(effect="send")
+    async def slow(to: str) -> str:
+        made.append(to)
+        await asyncio.sleep(0.05)
+        return f"sent to {to}"
+
+    async with running(slow, url=store_url) as runtime:
+        calls = [runtime.call("slow", {"to": "x"}, actor="ann", turn="t") for _ in range(12)]
+        outcomes = await asyncio.gather(*calls)
+    assert {outcome.value for outcome in outcomes} == {"sent to x"}
+    assert made == ["x"]
+
+
+async def test_changes_of_one_key_take_turns_and_several_keys_do_not_deadlock() -> None:
+    shelf, inside, most = Shelf(), [], []  # type: ignore[var-annotated]
+
+    @tool(effect="write", key=lambda a: tuple(a["ids"]), resource=shelf, timeout_s=20)
+    async def swap(ids: list[str], n: int) -> int:
+        inside.append(ids)
+        most.append(sum(1 for other in inside if set(other) & set(ids)))
+        await asyncio.sleep(0.001)
+        inside.remove(ids)
+        return n
+
+    async with running(swap) as runtime:
+        pairs = (["a", "b"], ["b", "a"], ["b", "c"])
+        calls = [runtime.call("swap", {"ids": pairs[n % 3], "n": n}, actor="ann") for n in range(12)]
+        outcomes = await asyncio.gather(*calls)
+    assert all(outcome.ok for outcome in outcomes)
+    assert max(most) == 1
+
+
+# What failed, and what nobody knows
+
+
+@pytest.mark.parametrize("raised", [Unavailable("down"), Forbidden("no"), Conflict("moved")])
+async def test_failed_is_not_done_and_may_be_tried_again(raised: Exception) -> None:
+    made: list[str] = []
+    async with running(mailing(made, raised, retry=RetryRule(max_attempts=1))) as runtime:
+        failed = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert (failed.status, again.status, len(made)) == (Status.FAILED, Status.OK, 2)
+
+
+@pytest.mark.parametrize("raised", [InDoubt("lost"), RuntimeError("crash"), ConnectionResetError("reset"), KeyError(1)])
+async def test_what_may_have_landed_is_unknown_and_never_repeated(raised: Exception) -> None:
+    made: list[str] = []
+    async with running(mailing(made, raised)) as runtime:
+        first = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert (first.status, error(first)) == (Status.UNKNOWN, "in_doubt")
+    assert (again.status, error(again)) == (Status.UNKNOWN, "in_doubt")
+    assert made == ["x"]
+
+
+async def test_nothing_landed_is_retried_and_an_idempotent_tool_may_retry_what_was_lost() -> None:
+    made: list[str] = []
+    async with running(mailing(made, ConnectionRefusedError("down"))) as runtime:
+        assert (await runtime.call("mail", {"to": "x"}, actor="ann")).ok
+    lost: list[str] = []
+    async with running(mailing(lost, ConnectionResetError("reset"), idempotent=True)) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="ann")
+    assert outcome.ok
+    assert (len(made), len(lost), len(outcome.attempts)) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(("says", "status"), [(True, Status.OK), (False, Status.FAILED), (None, Status.UNKNOWN)])
+async def test_a_probe_settles_a_lost_answer(says: bool | None, status: Status) -> None:
+    made, asked = [], []  # type: ignore[var-annotated]
+
+    async def probe(arguments: Any, context: Context) -> bool | None:
+        asked.append((dict(arguments), context.idempotency_key))
+        return says
+
+    async with running(mailing(made, InDoubt("lost"), probe=probe)) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert outcome.status is status
+    assert outcome.plan is not None
+    assert asked == [({"to": "x"}, outcome.plan.idempotency_key)]
+
+
+async def test_a_resource_that_shows_the_change_settles_it_too() -> None:
+    shelf = Shelf()
+
+    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, a: {"v": a["v"]})
+    async def put(id: str, v: int, lands: bool) -> int:
+        if lands:
+            shelf.items[id] = {"v": v}
+        raise RuntimeError("the answer is lost")
+
+    async with running(put) as runtime:
+        landed = await runtime.call("put", {"id": "a", "v": 1, "lands": True}, actor="ann", turn="t")
+        not_landed = await runtime.call("put", {"id": "b", "v": 1, "lands": False}, actor="ann", turn="t")
+    assert landed.ok
+    assert "it landed, as the world shows" in landed.summary
+    assert not_landed.status is Status.UNKNOWN  # it may still come
+
+
+async def test_a_result_that_breaks_its_promise_has_landed_all_the_same() -> None:
+    made: list[int] = []
+
+    @tool(effect="send")
+    async def mail(n: int) -> int:
+        made.append(n)
+        return "sent"  # type: ignore[return-value]
+
+    async with running(mail) as runtime:
+        first = await runtime.call("mail", {"n": 1}, actor="ann", turn="t")
+        again = await runtime.call("mail", {"n": 1}, actor="ann", turn="t")
+    assert (first.status, error(first), error(again)) == (Status.FAILED, "bad_result", "bad_result")
+    assert made == [1]
+
+
+async def test_a_timed_out_effect_is_unknown_and_its_key_stays_blocked() -> None:
+    shelf = Shelf()
+
+    @tool(effect="write", key="{id}", resource=shelf, timeout_s=0.05, deadline_s=0.2)
+    async def put(id: str, n: int) -> int:
+        await asyncio.sleep(30)
+        return n
+
+    async with running(put) as runtime:
+        slow = await runtime.call("put", {"id": "a", "n": 1}, actor="ann", turn="t")
+        other = await runtime.call("put", {"id": "a", "n": 2}, actor="ann", turn="t")
+    assert slow.status is Status.UNKNOWN
+    assert (other.status, error(other)) == (Status.FAILED, "busy")
+
+
+async def test_a_cancelled_caller_waits_for_the_outcome_and_it_is_recorded() -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    entered = asyncio.Event()
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str) -> str:
+        entered.set()
+        await asyncio.sleep(0.05)
+        shelf.items[id] = {"v": 1}
+        made.append(id)
+        return id
+
+    async with running(put) as runtime:
+        task = asyncio.create_task(runtime.call("put", {"id": "a"}, actor="ann", turn="t"))
+        await entered.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert made == ["a"]
+        assert await kinds(runtime) == [("intent", "intent"), ("call", "ok")]
+        again = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
+    assert (again.ok, made) == (True, ["a"])
+
+
+async def test_a_resource_that_cannot_be_read_plans_nothing() -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf.broken = True
+    async with running(retitle(shelf, made)) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann")
+    assert (outcome.status, error(outcome), made) == (Status.FAILED, "unreadable", [])
+    assert "the shelf is locked" in outcome.summary
+
+
+class FailingStore:
+    """A store whose nth commit fails."""
+
+    def __init__(self, inner: Any, fails: int) -> None:
+        self._inner, self._fails, self.commits = inner, fails, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def commit(self, batch: Any) -> Any:
+        self.commits += 1
+        if self.commits == self._fails:
+            raise StoreError("the disk is full")
+        return await self._inner.commit(batch)
+
+
+@pytest.mark.parametrize(("fails", "status", "effects"), [(1, Status.FAILED, 0), (2, Status.UNKNOWN, 1)])
+async def test_a_store_that_fails_before_or_after_the_effect(fails: int, status: Status, effects: int) -> None:
+    from interlock.stores import MemoryStore
+
+    made: list[str] = []
+    store = FailingStore(MemoryStore(), fails)
+    runtime = Runtime.open(store, policy=parse_policy(OPEN), tools=[mailing(made, deadline_s=0.3)])  # type: ignore[arg-type]
+    outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert (outcome.status, error(outcome), len(made)) == (status, "store_unavailable", effects)
+    again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert len(made) == 1
+    assert again.status is (Status.OK if fails == 1 else Status.FAILED)
+
+
+# Under the lease
+
+
+async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
+    shelf, made = Shelf(a={"title": "old"}), []  # type: ignore[var-annotated]
+    moves = [{"title": "moved", "pages": 3}]
+
+    class Moving(Shelf):
+        async def read_state(self, key: str) -> Any:
+            found = shelf.items.get(key)
+            if moves:
+                shelf.items["a"] = moves.pop()
+            return found
+
+    change = retitle(shelf, made)
+    moving = msgspec.structs.replace(change, resource=Moving())
+    async with running(moving) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t")
+        records = [record async for record in runtime.store.records(Query())]
+        claim = await runtime.store.claim(outcome.plan.claim)  # type: ignore[union-attr]
+    assert outcome.ok
+    assert outcome.plan is not None
+    assert outcome.plan.before == [{"title": "moved", "pages": 3}]
+    assert [record.kind for record in records] == ["intent", "intent", "call"]
+    assert claim is not None
+    assert claim.intent == 2
+
+
+async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect_up() -> None:
+    from interlock.transitions import Batch, Renew, Resolve
+
+    shelf, renewed = Shelf(), []  # type: ignore[var-annotated]
+    settings = Settings(lease_s=1.0)
+    gone = asyncio.Event()
+
+    @tool(effect="write", key="{id}", resource=shelf, timeout_s=20)
+    async def put(id: str) -> str:
+        await gone.wait()
+        return id
+
+    async with running(put, settings=settings) as runtime:
+        commit = runtime.store.commit
+
+        async def watching(batch: Batch) -> Any:
+            renewed.extend(item for item in batch.transitions if isinstance(item, Renew))
+            if len(renewed) == 2:
+                name = renewed[0].name
+                far = batch.now_us + 10_000_000
+                await commit(Batch(far, (Resolve(name, ClaimState.FAILED),)))
+            return await commit(batch)
+
+        runtime.store.commit = watching  # type: ignore[method-assign]
+        outcome = await asyncio.wait_for(runtime.call("put", {"id": "a"}, actor="ann", turn="t"), 10)
+        gone.set()
+    assert len(renewed) >= 2
+    assert (outcome.status, error(outcome)) == (Status.UNKNOWN, "lease_lost")
+
+
+async def test_a_tool_that_touches_what_it_finds_is_told_by_comparison() -> None:
+    shelf = WholeShelf(a={"n": 1}, b={"n": 2})
+
+    @tool(effect="write", resource=shelf)
+    async def bump(above: int) -> int:
+        touched = [key for key, item in shelf.items.items() if item["n"] > above]
+        for key in touched:
+            shelf.items[key] = {"n": shelf.items[key]["n"] + 10}
+        return len(touched)
+
+    async with running(bump) as runtime:
+        outcome = await runtime.call("bump", {"above": 1}, actor="ann", run="r")
+        assert outcome.plan is not None
+        assert outcome.plan.keys == ("shelf/*",)
+        from interlock.standing import Which
+
+        ((step, undone),) = await runtime.undo(Which(run="r"))
+    assert step.keys == ("shelf/b",)
+    assert undone is not None
+    assert undone.ok
+    assert shelf.items == {"a": {"n": 1}, "b": {"n": 2}}
+
+
+# Halts
+
+
+async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_process_too(store_url: str) -> None:
+    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    async with running(mailing(made, repeatable=True), url=store_url, clock=clock) as runtime:
+        other = Runtime.open(
+            runtime.store, policy=parse_policy(OPEN), tools=[mailing(made, repeatable=True)], clock=clock
+        )
+        for scope in ("all", "tool:mail", "actor:ann", "run:r"):
+            assert (await other.call("mail", {"to": "x"}, actor="ann", run="r")).ok
+            await runtime.halt(scope, reason="look first", by="os:boss")
+            clock.advance(0.6)
+            denied = await other.call("mail", {"to": "x"}, actor="ann", run="r")
+            assert (denied.status, error(denied)) == (Status.DENIED, "halted")
+            assert "halted by os:boss: look first" in denied.summary
+            await runtime.lift(scope)
+            clock.advance(0.6)
+    assert len(made) == 4
+
+
+async def test_a_halt_that_came_a_moment_ago_stops_a_change_at_its_begin() -> None:
+    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    async with running(mailing(made), clock=clock) as runtime:
+        other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[mailing(made)], clock=clock)
+        assert (await other.call("mail", {"to": "x"}, actor="ann")).ok  # it has looked at the halts just now
+        await runtime.halt("tool:mail", reason="now")
+        denied = await other.call("mail", {"to": "y"}, actor="ann")
+    assert (denied.status, error(denied), made) == (Status.DENIED, "halted", ["x"])
+
+
+async def test_a_halt_is_seen_before_every_further_attempt() -> None:
+    made: list[str] = []
+    clock = ManualClock()
+
+    @tool(effect="read", retry=RetryRule(max_attempts=5, base_s=1.0))
+    async def shaky() -> str:
+        made.append("x")
+        await runtime.halt("tool:shaky", reason="enough")
+        raise Unavailable("down")
+
+    async with running(shaky, clock=clock) as runtime:
+        outcome = await runtime.call("shaky", {}, actor="ann")
+    assert (outcome.status, error(outcome), len(made)) == (Status.FAILED, "halted", 1)
+
+
+# Contracts
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"effect": "write", "resource": Shelf()}, "names its key, or its resource 'shelf' has snapshot"),
+        ({"effect": "write", "key": "{id}", "resource": object()}, "a resource has a name"),
+        ({"effect": "send", "resource": Shelf()}, "a send has no state to put back"),
+        ({"effect": "send", "once_per": "week"}, "once_per is one of turn, run, actor, ever"),
+        ({"effect": "read", "resource": Shelf()}, "a read changes nothing"),
+        ({"effect": "read", "repeatable": True}, "a read changes nothing"),
+    ],
+)
+def test_an_effect_that_cannot_be_planned_is_refused_at_registration(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ContractError, match=sentence):
+
+        @tool(**options)
+        async def body(id: str) -> str:
+            return id
+
+
+@pytest.mark.parametrize("key", ["", "*", "a\nb", "x" * 600])
+async def test_a_key_that_is_none_is_refused(key: str) -> None:
+    made: list[Any] = []
+    async with running(retitle(Shelf(), made)) as runtime:
+        outcome = await runtime.call("title", {"id": key, "title": "x"}, actor="ann")
+    assert (outcome.status, made) == (Status.DENIED, [])
+    assert "a key is printable text" in outcome.summary
+
+
+async def test_a_concurrency_limit_gives_its_places_back() -> None:
+    made: list[Any] = []
+    change = retitle(Shelf(), made, limits=Limits(concurrency=1))
+    async with running(change) as runtime:
+        calls = [runtime.call("title", {"id": f"k{n}", "title": "x"}, actor="ann") for n in range(5)]
+        assert all(outcome.ok for outcome in await asyncio.gather(*calls))
+    assert len(made) == 5
