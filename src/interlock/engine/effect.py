@@ -71,7 +71,7 @@ async def begin(world: World, prepared: Prepared) -> Begun | Ended:
                 work.not_begun(receipt)
                 claim = await settled_claim(world, prepared.plan.claim, work.end_s)
                 if claim is not None and claim.state is not ClaimState.FAILED:
-                    return await answered(world, prepared, claim)
+                    return await answered(world, prepared.admitted, claim)
             elif receipt.kind != "leased" or world.clock.monotonic() + _WAIT_S > work.end_s:
                 refusal = _refusal(work, receipt)
             else:

@@ -6,12 +6,13 @@ import msgspec
 
 from interlock.changes import Unreadable, moved, plan_digest
 from interlock.engine.admit import denied, no
+from interlock.engine.recall import answered, settled_claim
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.review import open_ticket, why_not
 from interlock.schema import Reading, Refusal
-from interlock.standing import Ticket
+from interlock.standing import ClaimState, Ticket, TicketState
 from interlock.values import Decision, Mode, Plan, Status, Verdict
 
 NOTHING_CHANGES = Plan(digest="")
@@ -38,7 +39,14 @@ async def ticket_of(world: World, admitted: Admitted) -> Ticket | Ended | None:
     if world.faults is not None:
         world.faults.at("prepare.ticket")
     try:
-        return await world.store.ticket(name)
+        ticket = await world.store.ticket(name)
+        if ticket is None or ticket.state is not TicketState.SPENT or admitted.claim is None:
+            return ticket
+        # Spent meanwhile, perhaps by this very call, delivered twice at once: then the first one has the answer.
+        end = admitted.started.clock + admitted.desk.tool.deadline_s
+        claim = await settled_claim(world, admitted.claim.name, end)
+        made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
+        return await answered(world, admitted, claim) if made and claim is not None else ticket
     except StoreError as error:
         return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.changes import Expected, claim_name, keys_of
-from interlock.engine.stages import Accepted, Ended, Prepared, Repeated, Started, World, refused
+from interlock.engine.stages import Accepted, Admitted, Ended, Repeated, Started, World, refused
 from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.schema import WHATEVER, Reading, Refusal, canonical
@@ -101,13 +101,11 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
     return refused(Status.UNKNOWN, "in_doubt", message, hints=("interlock recover", "interlock review list"))
 
 
-async def answered(world: World, prepared: Prepared, claim: Claimed) -> Ended:
-    """The outcome of whoever made this change while the call was being prepared."""
-    admitted = prepared.admitted
+async def answered(world: World, admitted: Admitted, claim: Claimed) -> Ended:
+    """The outcome of whoever made this change while the call was on its way."""
     call, tool, arguments = admitted.facts.call, admitted.desk.tool, admitted.facts.arguments
     if claim.state is not ClaimState.DONE or claim.record is None:
-        reading = in_doubt(claim, world.clock.now_us())
-        return Ended(call, admitted.started, reading, tool, arguments, prepared.verdict, prepared.plan)
+        return Ended(call, admitted.started, in_doubt(claim, world.clock.now_us()), tool, arguments, admitted.verdict)
     record = await _record(world, claim.record)
     repeated = Repeated(call=call, started=admitted.started, tool=tool, arguments=arguments, record=record)
     return await answer(world, repeated) or _forgotten(repeated)

@@ -1,0 +1,266 @@
+"""Review: bound to a plan, decided by somebody else, spent once; and every way around it refused."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from interlock import Outcome, Runtime, Status, Tool
+from interlock.audit import SigningKey, load_or_make_key
+from interlock.config import Settings
+from interlock.errors import NotAllowed
+from interlock.policy import parse_policy
+from interlock.ports import Query
+from interlock.review.identity import Identity, authenticate, issue
+from interlock.standing import TicketState
+from interlock.testing import ManualClock
+from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
+
+ASK = OPEN + '[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "somebody should look"\n'
+
+
+async def parked(runtime: Runtime, title: str = "new", **details: Any) -> Outcome:
+    given = {"turn": "t", "call_id": "c1", **details}
+    outcome = await runtime.call("title", {"id": "a", "title": title}, actor="ann", **given)
+    assert outcome.status is Status.PARKED, outcome
+    return outcome
+
+
+async def test_an_approved_call_is_made_once_and_the_ticket_is_spent(store_url: str) -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    async with running(retitle(shelf, made), policy=ASK, url=store_url) as runtime:
+        waiting = await parked(runtime)
+        assert made == []
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss", reason="looks right")
+        outcomes = await asyncio.gather(*(runtime.resume(waiting.ticket) for _ in range(5)))
+        ticket = await runtime.store.ticket(waiting.ticket)
+        kinds = [(record.kind, record.status) async for record in runtime.store.records(Query())]
+    assert [outcome.value for outcome in outcomes] == ["new"] * 5
+    assert len(made) == 1
+    assert ticket is not None
+    assert (ticket.state, ticket.decided_by, ticket.reason) == (TicketState.SPENT, "os:boss", "looks right")
+    assert (ticket.asked_by, ticket.why, ticket.record) == (runtime._principal, "somebody should look", 1)
+    assert kinds[:3] == [("call", "parked"), ("ticket", "approved"), ("intent", "intent")]
+
+
+async def test_a_denial_is_an_outcome_with_its_reason() -> None:
+    made: list[Any] = []
+    async with running(retitle(Shelf(), made), policy=ASK) as runtime:
+        waiting = await parked(runtime)
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=False, by="os:boss", reason="not that one")
+        denied = await runtime.resume(waiting.ticket)
+    assert (denied.status, error(denied), made) == (Status.DENIED, "not_approved", [])
+    assert "os:boss denied ticket" in denied.summary
+    assert "not that one" in denied.summary
+
+
+async def test_the_same_question_is_asked_once() -> None:
+    async with running(retitle(Shelf(), []), policy=ASK) as runtime:
+        first, again = await parked(runtime), await parked(runtime, call_id="c2")
+        other = await parked(runtime, title="newer", call_id="c3")
+        tickets = await runtime.store.tickets(TicketState.OPEN)
+    assert first.ticket == again.ticket != other.ticket
+    assert len(tickets) == 2
+
+
+async def test_tickets_expire_and_escalate_and_leave_records(store_url: str) -> None:
+    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    settings = Settings(review_expires_s=100, review_escalate_s=10)
+    async with running(retitle(Shelf(), made), policy=ASK, url=store_url, clock=clock, settings=settings) as runtime:
+        waiting = await parked(runtime)
+        clock.advance(11)
+        await runtime.recover()
+        await runtime.recover()
+        assert waiting.ticket is not None
+        escalated = await runtime.store.ticket(waiting.ticket)
+        clock.advance(100)
+        with pytest.raises(NotAllowed, match="is expired, not open"):
+            await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        late = await runtime.resume(waiting.ticket)
+        await runtime.recover()
+        expired = await runtime.store.ticket(waiting.ticket)
+        again = await parked(runtime, call_id="c2")
+        states = [record.status async for record in runtime.store.records(Query()) if record.kind == "ticket"]
+    assert escalated is not None
+    assert expired is not None
+    assert (escalated.escalated, expired.state, made) == (True, TicketState.EXPIRED, [])
+    assert "has expired" in late.summary
+    assert states == ["escalated", "expired"]
+    assert again.ticket != waiting.ticket
+
+
+# Attacks
+
+
+class Attack:
+    """A runtime with an approved ticket for one change."""
+
+    def __init__(self, runtime: Runtime, ticket: str, shelf: Shelf, made: list[Any], change: Tool) -> None:
+        self.runtime, self.ticket, self.shelf, self.made, self.change = runtime, ticket, shelf, made, change
+
+    async def call(self, title: str = "new", **details: Any) -> Outcome:
+        given: dict[str, Any] = {"actor": "ann", "turn": "t", "call_id": "c9", "ticket": self.ticket, **details}
+        return await self.runtime.call("title", {"id": "a", "title": title}, **given)
+
+
+async def edited(attack: Attack) -> Outcome:
+    return await attack.call(title="newer")
+
+
+async def other_turn(attack: Attack) -> Outcome:
+    return await attack.call(turn="u")
+
+
+async def other_actor(attack: Attack) -> Outcome:
+    return await attack.call(actor="bob")
+
+
+async def other_tool(attack: Attack) -> Outcome:
+    return await attack.runtime.call("mail", {"to": "x"}, actor="ann", turn="t", ticket=attack.ticket)
+
+
+async def no_ticket(attack: Attack) -> Outcome:
+    return await attack.call(ticket="made-up")
+
+
+async def resource_changed(attack: Attack) -> Outcome:
+    attack.shelf.items["a"] = {"title": "somebody else's"}
+    return await attack.call()
+
+
+async def policy_changed(attack: Attack) -> Outcome:
+    stricter = ASK + '[[rule]]\nid = "no"\ntools = ["title"]\ndecision = "deny"\nwhen = "args.id == \'z\'"\n'
+    changed = Runtime.open(attack.runtime.store, policy=parse_policy(stricter), tools=[attack.change])
+    given: dict[str, Any] = {"actor": "ann", "turn": "t", "ticket": attack.ticket}
+    return await changed.call("title", {"id": "a", "title": "new"}, **given)
+
+
+@pytest.mark.parametrize(
+    ("attack", "sentence"),
+    [
+        (edited, "the arguments changed since the plan was approved"),
+        (other_turn, "belongs to another turn"),
+        (other_actor, "was asked for by 'ann', not by 'bob'"),
+        (other_tool, "is for 'title', not for 'mail'"),
+        (no_ticket, "there is no ticket 'made-up'"),
+        (resource_changed, "the resource changed since the plan was approved"),
+        (policy_changed, "the policy changed since the plan was approved"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack: Any, sentence: str) -> None:
+    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    change = retitle(shelf, made)
+    async with running(change, mailing(made), policy=ASK) as runtime:
+        waiting = await parked(runtime)
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        outcome = await attack(Attack(runtime, waiting.ticket, shelf, made, change))
+    assert (outcome.status, error(outcome), made) == (Status.DENIED, "not_approved", [])
+    assert sentence in outcome.summary
+
+
+async def test_a_spent_ticket_buys_no_second_change() -> None:
+    made: list[Any] = []
+    ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
+    async with running(mailing(made, repeatable=True), policy=ask) as runtime:
+        waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        first = await runtime.resume(waiting.ticket)
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=waiting.ticket)
+    assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
+    assert "was spent already" in again.summary
+
+
+async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
+    made: list[Any] = []
+    ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
+    async with running(mailing(made, repeatable=True), policy=ask) as runtime:
+        waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        outcomes = await asyncio.gather(
+            *(
+                runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=waiting.ticket)
+                for n in range(6)
+            )
+        )
+    assert sorted(outcome.status.value for outcome in outcomes) == ["denied"] * 5 + ["ok"]
+    assert made == ["x"]
+
+
+async def test_nobody_approves_what_he_proposed_unless_that_is_the_setting() -> None:
+    async with running(retitle(Shelf(), []), policy=ASK) as runtime:
+        waiting = await parked(runtime, principal="svc:bot")
+        assert waiting.ticket is not None
+        with pytest.raises(NotAllowed, match="svc:bot asked for this, so somebody else decides"):
+            await runtime.decide(waiting.ticket, approve=True, by="svc:bot")
+        await runtime.decide(waiting.ticket, approve=False, by="svc:bot")  # but may withdraw it
+    async with running(retitle(Shelf(), []), policy=ASK, settings=Settings(self_approval=True)) as runtime:
+        waiting = await parked(runtime)
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True)
+        assert (await runtime.resume(waiting.ticket)).ok
+
+
+async def test_a_ticket_is_decided_once() -> None:
+    async with running(retitle(Shelf(), []), policy=ASK) as runtime:
+        waiting = await parked(runtime)
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=False, by="os:boss")
+        with pytest.raises(NotAllowed, match="is denied, not open"):
+            await runtime.decide(waiting.ticket, approve=True, by="os:other")
+        with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
+            await runtime.decide("nope", approve=True, by="os:boss")
+        with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
+            await runtime.resume("nope")
+
+
+async def test_a_read_can_wait_for_a_person_too() -> None:
+    from tests.conftest import echo
+
+    policy = 'version = 1\n[[rule]]\nid = "ask"\ntools = ["echo"]\ndecision = "review"\n'
+    async with running(echo, policy=policy) as runtime:
+        waiting = await runtime.call("echo", {"text": "x"}, actor="ann")
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        first, again = await runtime.resume(waiting.ticket), await runtime.resume(waiting.ticket)
+    assert (first.value, again.status) == ("x", Status.DENIED)
+    assert "was spent already" in again.summary
+
+
+# Identities
+
+
+@pytest.fixture
+def key(tmp_path: Any) -> SigningKey:
+    return load_or_make_key(tmp_path / "review.key")
+
+
+def test_a_token_says_who_for_which_ledger_until_when(key: SigningKey) -> None:
+    token = issue(key, Identity("deployer", "ledger-1", 1000))
+    assert authenticate(token, trusted=(key.public,), ledger="ledger-1", now_us=999) == "token:deployer"
+
+
+def test_forged_expired_and_foreign_tokens_are_refused(key: SigningKey, tmp_path: Any) -> None:
+    other = load_or_make_key(tmp_path / "other.key")
+    good = issue(key, Identity("deployer", "ledger-1", 1000))
+    mark, body, signature = good.split(".")
+    forged_body = issue(other, Identity("boss", "ledger-1", 1000)).split(".")[1]
+    trusted = (key.public,)
+    for token, now_us, ledger, sentence in (
+        (issue(other, Identity("deployer", "ledger-1", 1000)), 1, "ledger-1", "not signed by a key"),
+        (f"{mark}.{forged_body}.{signature}", 1, "ledger-1", "not signed by a key"),
+        (f"il9.{body}.{signature}", 1, "ledger-1", "not signed by a key"),
+        (good, 1000, "ledger-1", "has expired"),
+        (good, 1, "ledger-2", "for another ledger"),
+        ("rubbish", 1, "ledger-1", "not a token"),
+        ("il1.!!.!!", 1, "ledger-1", "not a token"),
+    ):
+        with pytest.raises(NotAllowed, match=sentence):
+            authenticate(token, trusted=trusted, ledger=ledger, now_us=now_us)
