@@ -37,7 +37,7 @@ class Engine:
             turn = None if call.turn is None else await recall(world, call, started)
             step = turn if type(turn) is Ended else accept(world, call, started, turn)  # type: ignore[arg-type]
             if type(step) is Accepted and step.desk.planner is not None:
-                step = await look_up(world, step, turn)  # type: ignore[arg-type]
+                step = await look_up(world, step)
             if type(step) is Repeated:
                 step = await answer(world, step) or accept(world, call, started, turn, look_up=False)  # type: ignore[arg-type]
             if type(step) is Accepted:

@@ -75,6 +75,8 @@ class Work:
     async def take_place(self, taking: Any) -> Reading | None:
         """Wait in line, no longer than the call may last; the refusal if that was not enough."""
         left_s = self.end_s - self._world.clock.monotonic()
+        if self._world.faults is not None:
+            self._world.faults.at("perform.place")
         try:
             self.give_place_back = await self._world.deadlines.within(left_s, taking)
         except Expired:
@@ -137,6 +139,8 @@ class Work:
                 except StopIteration as done:
                     raw = done.value
                 else:
+                    if world.faults is not None:
+                        world.faults.at("perform.wait")
                     raw = await world.deadlines.rest(timeout_s, work, waiting)
                 found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
             except BaseException as error:  # whatever a tool raises becomes an outcome

@@ -30,7 +30,7 @@ async def recall(world: World, call: Call, started: Started) -> list[Stored] | E
         return Ended(call=call, started=started, tool=desk.tool, reading=reading)
 
 
-async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -> Accepted | Repeated | Ended:
+async def look_up(world: World, accepted: Accepted) -> Accepted | Repeated | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.desk.tool
     try:
@@ -38,9 +38,6 @@ async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -
     except Refusal as refusal:
         return _ended(accepted, refused(Status.DENIED, "invalid_arguments", str(refusal)))
     applies = facts.call.mode is Mode.APPLY
-    delivered = _delivered(turn, facts.call, name.name) if applies and not facts.call.replays else None
-    if delivered is not None:
-        return _repeated(accepted, delivered)
     end = accepted.started.clock + tool.deadline_s
     try:
         claim = await settled_claim(world, name.name, end if applies else 0.0)
@@ -49,6 +46,9 @@ async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -
         if claim.request != name.request:
             reason = f"call id {facts.call.call_id!r} was used in this turn for another call; use a new one"
             return _ended(accepted, refused(Status.DENIED, "call_id_reused", reason))
+        delivered = await _delivered(world, facts.call, claim) if applies and not facts.call.replays else None
+        if delivered is not None:
+            return _repeated(accepted, delivered)
         again = claim.state is ClaimState.UNDONE or await _changed_since(world, claim)
         generation = claim.generation + 1 if again else claim.generation
         if not applies or again or claim.state is ClaimState.FAILED:
@@ -61,11 +61,19 @@ async def look_up(world: World, accepted: Accepted, turn: list[Stored] | None) -
     return _repeated(accepted, record)
 
 
-def _delivered(turn: list[Stored] | None, call: Call, claim: str) -> Stored | None:
-    """The outcome of this very call, if it was delivered before: a redelivery is the same call, always."""
-    for record in reversed(turn or ()):
-        same = record.kind == "call" and record.call == call.call_id and record.status in (Status.OK, Status.NO_DATA)
-        if same and record.content().claim == claim:
+async def _delivered(world: World, call: Call, claim: Claimed) -> Stored | None:
+    """The outcome of this very call, if it was delivered before: a redelivery is the same call, always.
+
+    The turn is read after the claim, so that whatever the claim knows of is in it.
+    """
+    if call.turn is None or claim.state in (ClaimState.OPEN, ClaimState.FAILED):
+        return None
+    if world.faults is not None:
+        world.faults.at("claim.turn")
+    found = [record async for record in world.store.records(Query(turn=call.turn, call=call.call_id))]
+    for record in reversed(found):
+        answers = record.kind == "call" and record.status in (Status.OK, Status.NO_DATA)
+        if answers and record.content().claim == claim.name:
             return record
     return None
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import StoreError
-from interlock.ports import note_receipt
+from interlock.ports import Faults, note_receipt
 from interlock.transitions import Batch, Committed, Receipt
 
 _MOST = 512
@@ -33,8 +33,9 @@ class _Waiting(msgspec.Struct, eq=False):
 class GroupWriter:
     """Takes batches from any event loop; answers after the commit that made them durable."""
 
-    def __init__(self, land: Callable[[Sequence[Batch]], list[Answer]]) -> None:
+    def __init__(self, land: Callable[[Sequence[Batch]], list[Answer]], faults: Faults | None = None) -> None:
         self._land = land
+        self._faults = faults
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
         self._process = os.getpid()
@@ -53,6 +54,8 @@ class GroupWriter:
         self._queue.put(waiting)
         if self._closed and not self._thread.is_alive():  # closed between the two lines above
             self._refuse_rest()
+        if self._faults is not None:
+            self._faults.at("store.queued")
         try:
             answer: Answer = await waiting.future
         except asyncio.CancelledError as interrupt:
@@ -64,9 +67,10 @@ class GroupWriter:
             raise answer
         return answer
 
-    @staticmethod
-    async def _until_landed(waiting: _Waiting) -> Answer:
+    async def _until_landed(self, waiting: _Waiting) -> Answer:
         """What was accepted will land: whoever is cancelled learns of it only after it has."""
+        if self._faults is not None:
+            self._faults.at("store.cancelled")
         while waiting.late is None:
             if waiting.future.done() and not waiting.future.cancelled():  # answered and cancelled in one pass
                 break

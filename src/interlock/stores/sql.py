@@ -46,7 +46,7 @@ class SqlStore:
         self._committing = False
         self._read: Connection | None = None
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
-        self._writer = GroupWriter(self._land)
+        self._writer = GroupWriter(self._land, faults)
 
     @property
     def identity(self) -> Identity:
@@ -149,6 +149,7 @@ class SqlStore:
 
     async def close(self) -> None:
         """Land what was accepted, then let go."""
+        self._at("store.close")
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
@@ -172,6 +173,7 @@ class SqlStore:
                     self._read = None
             raise AssertionError("unreachable")
 
+        self._at("store.read")
         try:
             return await asyncio.get_running_loop().run_in_executor(self._reads, work)
         except RuntimeError:

@@ -1,0 +1,221 @@
+"""Resources that come with the library: documents in a database, documents behind HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import httpx
+import pytest
+
+from interlock import Context, Status, tool
+from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, RateLimited, Unavailable
+from interlock.resources import Documents, HttpDocuments
+from interlock.schema import RetryRule
+from interlock.standing import Which
+from tests.test_changes import running
+
+
+def context(**tokens: int) -> Context:
+    return Context(call_id="c", actor="ann", attempt=1, idempotency_key="key.1", tokens=tokens)
+
+
+async def test_documents_are_written_read_versioned_and_removed(durable_url: str) -> None:
+    shelf = Documents(durable_url, "shelf")
+    assert await shelf.read_state("a") is None
+    await shelf.write("a", {"title": "é", "n": [1, None]})
+    first = await shelf.read_state("a")
+    assert first is not None
+    assert (first.value, first.version) == ({"title": "é", "n": [1, None]}, "1")
+    await shelf.write("a", {"title": "b"}, version="1")
+    with pytest.raises(Conflict, match="is at version 2, not 1"):
+        await shelf.write("a", {"title": "c"}, version="1")
+    assert await shelf.snapshot() == {"a": {"title": "b"}}
+    await shelf.restore("a", None)
+    with pytest.raises(NotFound):
+        await shelf.get("a")
+    await shelf.close()
+
+
+async def test_a_write_under_an_old_token_is_refused(durable_url: str) -> None:
+    shelf = Documents(durable_url, "shelf")
+    await shelf.write("a", {"by": 5}, context(a=5))
+    with pytest.raises(Conflict, match="written under token 5; 4 is too old"):
+        await shelf.write("a", {"by": 4}, context(a=4))
+    await shelf.write("a", {"by": 5.5}, context(a=5))
+    assert await shelf.get("a") == {"by": 5.5}
+    await shelf.close()
+
+
+async def test_many_writers_lose_no_update(durable_url: str) -> None:
+    shelf, other = Documents(durable_url, "shelf"), Documents(durable_url, "shelf")
+    await shelf.write("a", {"n": 0})
+
+    async def bump(documents: Documents) -> None:
+        while True:
+            found = await documents.read_state("a")
+            assert found is not None
+            try:
+                return await documents.write("a", {"n": found.value["n"] + 1}, version=found.version)
+            except Conflict:
+                continue
+
+    await asyncio.gather(*(bump(documents) for documents in (shelf, other) for _ in range(10)))
+    assert await shelf.get("a") == {"n": 20}
+    await shelf.close()
+    await other.close()
+
+
+def test_a_table_needs_a_plain_name(tmp_path: Any) -> None:
+    with pytest.raises(ConfigError, match="cannot be the name of a table"):
+        Documents(f"sqlite:///{tmp_path}/x.db", "x; DROP TABLE records")
+
+
+class Server:
+    """A JSON API with ETags and idempotency keys; `answers` are given first: a status, or 'drop'."""
+
+    def __init__(self) -> None:
+        self.items: dict[str, Any] = {}
+        self.versions: dict[str, int] = {}
+        self.seen: list[tuple[str, str, str | None]] = []
+        self.answers: list[Any] = []
+        handler = type("Handler", (_Handler,), {"world": self})
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.base = f"http://127.0.0.1:{self._server.server_address[1]}/items"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def stop(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    world: Server
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._answer("GET")
+
+    def do_PUT(self) -> None:
+        self._answer("PUT")
+
+    def do_DELETE(self) -> None:
+        self._answer("DELETE")
+
+    def log_message(self, *_arguments: Any) -> None: ...
+
+    def _answer(self, method: str) -> None:
+        world, key = self.world, self.path.rpartition("/")[2]
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        world.seen.append((method, key, self.headers.get("Idempotency-Key")))
+        given = world.answers.pop(0) if world.answers and method != "GET" else None
+        if isinstance(given, int):
+            return self._send(given, {"error": "as asked"}, {"Retry-After": "0.01"} if given == 429 else {})
+        match = self.headers.get("if-match")
+        if match is not None and match != f'"{world.versions.get(key, 0)}"':
+            return self._send(412, {"error": "moved"})
+        if method == "GET" and key not in world.items:
+            return self._send(404, {"error": "none"})
+        if method == "PUT":
+            world.items[key] = json.loads(body)
+            world.versions[key] = world.versions.get(key, 0) + 1
+        elif method == "DELETE":
+            world.items.pop(key, None)
+        if given == "drop":
+            self.close_connection = True
+            return self.connection.close()
+        return self._send(200, world.items.get(key), {"ETag": f'"{world.versions.get(key, 0)}"'})
+
+    def _send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    yield made
+    made.stop()
+
+
+async def test_http_documents_use_etags_and_idempotency_keys(server: Server) -> None:
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        assert await shelf.read_state("a b/c") is None
+        await shelf.write("a b/c", {"n": 1}, context())
+        found = await shelf.read_state("a b/c")
+        assert (found.value, found.version) == ({"n": 1}, '"1"')
+        with pytest.raises(Conflict):
+            await shelf.write("a b/c", {"n": 2}, version='"7"')
+        await shelf.restore("a b/c", None)
+        assert await shelf.read_state("a b/c") is None
+        await shelf.restore("never", None)
+    assert server.seen[1] == ("PUT", "a%20b%2Fc", "key.1")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (429, RateLimited),
+        (503, Unavailable),
+        (500, InDoubt),
+        ("drop", InDoubt),
+        (400, InvalidInput),
+        (404, NotFound),
+        (409, Conflict),
+    ],
+)
+async def test_status_codes_are_typed_errors(server: Server, answer: Any, kind: type[Exception]) -> None:
+    server.answers.append(answer)
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        with pytest.raises(kind):
+            await shelf.write("a", {"n": 1}, context())
+
+
+async def test_a_server_that_is_not_there_was_never_reached(server: Server) -> None:
+    server.stop()
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        with pytest.raises(Unavailable):
+            await shelf.write("a", {"n": 1})
+        with pytest.raises(Unavailable):
+            await shelf.read_state("a")
+
+
+async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Server) -> None:
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+
+        @tool(
+            effect="write",
+            key="{id}",
+            resource=shelf,
+            simulate=lambda _state, arguments: {"title": arguments["title"]},
+            retry=RetryRule(max_attempts=3, base_s=0.001),
+        )
+        async def title(id: str, title: str, context: Context) -> str:
+            await shelf.write(id, {"title": title}, context)
+            return title
+
+        async with running(title) as runtime:
+            server.answers += [429, 503]
+            retried = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", run="r")
+            server.answers.append("drop")
+            lost = await runtime.call("title", {"id": "b", "title": "y"}, actor="ann", run="r")
+            done = await runtime.undo(Which(run="r"))
+    assert (retried.ok, len(retried.attempts)) == (True, 3)
+    assert lost.status is Status.OK  # the resource shows that it landed
+    assert "its answer was lost" in lost.summary
+    puts = [key for method, name, key in server.seen if method == "PUT" and name == "a"]
+    assert len(set(puts)) == 1
+    assert all(outcome is not None and outcome.ok for _step, outcome in done)
+    assert server.items == {}
