@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock import Context, ContractError, Outcome, Runtime, Status, Tool, tool
+from interlock import Context, ContractError, Outcome, PolicyError, Runtime, Status, Tool, tool
 from interlock.config import Settings
 from interlock.errors import Conflict, Forbidden, InDoubt, StoreError, Unavailable
 from interlock.policy import parse_policy
@@ -132,6 +132,35 @@ async def test_risk_comes_from_the_difference(before: Any, after: Any, risk: str
         outcome = await runtime.call("change", {}, actor="ann", mode="dry_run")
     assert outcome.plan is not None
     assert outcome.plan.risk == risk
+
+
+async def test_rules_of_the_policy_say_how_risky_a_plan_is() -> None:
+    shelf = Shelf(a={"price": 10}, b={"price": 10}, c={"title": "no price"})
+    policy = (
+        OPEN
+        + '[[risk]]\nid = "dear"\ntools = ["price"]\nlevel = "high"\n'
+        + 'when = "plan.after[0].price > plan.before[0].price * 2"\n'
+        + '[[risk]]\nid = "small"\ntools = ["price"]\nlevel = "low"\nwhen = "args.price < 15"\n'
+        + '[[rule]]\nid = "ask"\ntools = ["price"]\ndecision = "review"\nwhen = "plan.risk == \'high\'"\n'
+    )
+
+    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _state, a: {"price": a["price"]})
+    async def price(id: str, price: int) -> int:
+        shelf.items[id] = {"price": price}
+        return price
+
+    async with running(price, policy=policy) as runtime:
+        dear = await runtime.call("price", {"id": "a", "price": 21}, actor="ann")
+        small = await runtime.call("price", {"id": "b", "price": 11}, actor="ann")
+        odd = await runtime.call("price", {"id": "c", "price": 11}, actor="ann")
+    assert (dear.status, dear.plan.risk) == (Status.PARKED, "high")  # type: ignore[union-attr]
+    assert (small.status, small.plan.risk) == (Status.OK, "low")  # type: ignore[union-attr]
+    assert (odd.status, odd.plan.risk) == (Status.PARKED, "high")  # type: ignore[union-attr]
+    for bad in ('level = "huge"\nwhen = "true"', 'level = "low"', 'level = "low"\nwhen = "args.nope > 1"'):
+        with pytest.raises(PolicyError, match="level is one of|when is missing|no parameter 'nope'"):
+            Runtime.open(
+                "memory://", policy=parse_policy(f'{OPEN}[[risk]]\nid = "x"\ntools = ["price"]\n{bad}\n'), tools=[price]
+            )
 
 
 async def test_apply_can_demand_the_plan_that_was_looked_at() -> None:

@@ -10,6 +10,7 @@ from interlock.engine.recall import answered, settled_claim
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.errors import StoreError
 from interlock.policy import decide
+from interlock.policy.decide import risk_by_rules
 from interlock.review import open_ticket, why_not
 from interlock.schema import Reading, Refusal
 from interlock.standing import ClaimState, Ticket, TicketState
@@ -55,6 +56,9 @@ def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None 
     """The call with its plan, finally allowed, or how it ended here."""
     facts, desk, call = admitted.facts, admitted.desk, admitted.facts.call
     final = admitted.verdict
+    if desk.rules.risks and desk.planner is not None:
+        level = risk_by_rules(desk.rules, msgspec.structs.replace(facts, plan=plan))
+        plan = plan if level is None else msgspec.structs.replace(plan, risk=level)
     if final is None:
         final = decide(desk.rules, msgspec.structs.replace(facts, plan=plan), final=True)
         assert final is not None

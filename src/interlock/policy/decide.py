@@ -50,6 +50,7 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
     late: tuple[Group, ...] = ()
     always: int | None = None
     needs_turn: bool = False
+    risks: tuple[tuple[str, Condition], ...] = ()
     no_rule: Verdict
 
 
@@ -93,6 +94,17 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
         denied = best is not None and rules.deciders[best].verdict.decision is Decision.DENY
         return rules.deciders[best].verdict if denied and best is not None else None
     return rules.no_rule if best is None else rules.deciders[best].verdict
+
+
+def risk_by_rules(rules: ToolRules, facts: Facts) -> str | None:
+    """The highest level whose condition holds for the plan; what cannot be evaluated is high. None: no rule says."""
+    for level, condition in rules.risks:
+        try:
+            if condition.evaluate(facts) is True:
+                return level
+        except ConditionError:
+            return "high"
+    return None
 
 
 def clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:

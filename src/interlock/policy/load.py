@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import PolicyError
-from interlock.policy.model import ListSpec, Policy, Rule
+from interlock.policy.model import RISKS, ListSpec, Policy, Rule
 from interlock.policy.packs import expand
 from interlock.policy.sections import Finding, Section
 from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate
 
-_TABLES = ("version", "mode", "rule", "use", "rate", "budget", "actor", "limits", "lists")
+_TABLES = ("version", "mode", "rule", "risk", "use", "rate", "budget", "actor", "limits", "lists")
 _PER = {
     "s": 1.0,
     "second": 1.0,
@@ -56,13 +56,14 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         findings.append(Finding(f"{file}:1", "write version = 1 at the top (the only version there is)"))
     if raw.get("mode") not in (None, *Mode):
         findings.append(Finding(f"{file}:1", f"mode is one of {', '.join(Mode)}, not {raw['mode']!r}"))
-    sections = {name: _tables(raw, name, file, lines, findings) for name in ("rule", "use", "rate", "budget")}
+    sections = {name: _tables(raw, name, file, lines, findings) for name in ("rule", "risk", "use", "rate", "budget")}
     rules = [rule for part in sections["rule"] if (rule := _rule(part, findings)) is not None]
     for part in sections["use"]:
         rules.extend(expand(part, findings))
     policy = Policy(
         file=file,
         rules=tuple(rules),
+        risks=tuple(risk for part in sections["risk"] if (risk := _risk(part, findings)) is not None),
         rates=tuple(rate for part in sections["rate"] if (rate := _rate(part, findings)) is not None),
         budgets=tuple(item for part in sections["budget"] if (item := _budget(part, findings)) is not None),
         grants=_grants(raw, file, lines, findings),
@@ -73,6 +74,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
     )
     for kind, ids in (
         ("rules", [rule.id for rule in policy.rules]),
+        ("risks", [risk.id for risk in policy.risks]),
         ("rates", [rate.id for rate in policy.rates]),
         ("budgets", [item.id for item in policy.budgets]),
     ):
@@ -148,6 +150,16 @@ def _condition(part: Section, findings: list[Finding]) -> str | None:
     if "when" in part.raw:
         clauses.append(f"({part.need_text('when', findings)})")
     return " && ".join(clauses) or None
+
+
+def _risk(part: Section, findings: list[Finding]) -> Rule | None:
+    part.refuse_unknown(("id", "tools", "level", "when"), findings)
+    identity, tools = part.need_text("id", findings), part.names("tools", findings)
+    level, when = part.text("level"), part.need_text("when", findings)
+    if level not in RISKS:
+        findings.append(part.at(f"level is one of {', '.join(RISKS)}"))
+        return None
+    return Rule(id=identity, tools=tools, place=part.place, when=when, level=level)
 
 
 def _rate(part: Section, findings: list[Finding]) -> Rate | None:

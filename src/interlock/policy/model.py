@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from interlock.values import Budget, Decision, Grant, Json, Mode, Rate, Value
 
+RISKS = ("none", "low", "medium", "high")
+
 
 class Place(Value, frozen=True):
     """Where something stands in a policy file."""
@@ -28,6 +30,8 @@ class Rule(Value, frozen=True):
     needs_egress: bool = False
     field: str | None = None
     """The argument that a pack looks at: where it is optional and left out, there is nothing to look at."""
+    level: str | None = None
+    """For a rule of [[risk]]: how risky a plan is for which it holds."""
 
 
 class ListSpec(Value, frozen=True):
@@ -47,6 +51,7 @@ class Policy(Value, frozen=True):
 
     file: str
     rules: tuple[Rule, ...] = ()
+    risks: tuple[Rule, ...] = ()
     rates: tuple[Rate, ...] = ()
     budgets: tuple[Budget, ...] = ()
     grants: dict[str, Grant] = {}

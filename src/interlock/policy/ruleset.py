@@ -13,7 +13,7 @@ from interlock.errors import PolicyError
 from interlock.policy.conditions import Condition, ConditionError, Vocabulary
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
-from interlock.policy.model import Place, Policy, Rule
+from interlock.policy.model import RISKS, Place, Policy, Rule
 from interlock.policy.sections import Finding
 from interlock.policy.variables import variables_of
 from interlock.schema import Tool, canonical, nearest
@@ -63,9 +63,12 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
             place, reason = Place(f"contract of {tool.name}", 1), "its contract leaves this to a person"
             mine.append(Rule(f"{tool.name}:ask", (tool.name,), place, Decision.REVIEW, tool.ask_when, reason))
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
-        vocabulary = Vocabulary(variables_of(tool, policy.limits), held.listed, held.names) if mine else None
-        version = _version(mine, rates[tool.name], policy.limits)
-        by_tool[tool.name] = _compile(tool, mine, vocabulary, version, findings)
+        risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
+        variables = variables_of(tool, policy.limits) if mine or risks else {}
+        vocabulary = Vocabulary(variables, held.listed, held.names) if variables else None
+        version = _version(mine + risks, rates[tool.name], policy.limits)
+        compiled = _compile(tool, mine, vocabulary, version, findings)
+        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=_risks(tool, risks, vocabulary, findings))
     if findings:
         raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
     return Ruleset(policy, by_tool, rates)
@@ -77,7 +80,7 @@ def matches(patterns: tuple[str, ...], name: str) -> bool:
 
 
 def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
-    named: list[Rule | Rate] = [*policy.rules, *policy.rates]
+    named: list[Rule | Rate] = [*policy.rules, *policy.risks, *policy.rates]
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
@@ -125,6 +128,20 @@ def _compile(
         needs_turn=any(condition is not None and condition.needs_turn() for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
     )
+
+
+def _risks(
+    tool: Tool, risks: list[Rule], vocabulary: Vocabulary | None, findings: list[Finding]
+) -> tuple[tuple[str, Condition], ...]:
+    """Levels with their conditions, the highest first."""
+    found = []
+    for risk in risks:
+        assert vocabulary is not None
+        try:
+            found.append((str(risk.level), vocabulary.condition(risk.when or "true")))
+        except ConditionError as error:
+            findings.append(Finding(str(risk.place), f"risk {risk.id!r} for {tool.name!r}: {error}"))
+    return tuple(sorted(found, key=lambda pair: -RISKS.index(pair[0])))
 
 
 def _unless_absent(rule: Rule, vocabulary: Vocabulary) -> str:
