@@ -850,7 +850,9 @@ async def test_an_answer_that_came_with_the_cancellation_is_not_waited_for_again
     loop = asyncio.get_running_loop()
     waiting = _Waiting(batch(entry(1)), loop, loop.create_future())
     waiting.future.set_result("answer")
-    assert await asyncio.wait_for(GroupWriter._until_landed(waiting), 5) == "answer"
+    writer = GroupWriter(lambda batches: [])
+    assert await asyncio.wait_for(writer._until_landed(waiting), 5) == "answer"
+    writer.close()
 
 
 async def test_arguments_that_grow_by_their_defaults_are_still_recorded() -> None:

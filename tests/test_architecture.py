@@ -50,6 +50,7 @@ SIDEWAYS = {
     ("resilience", "schema"),
     ("config", "schema"),
     ("audit", "schema"),
+    ("resources", "egress"),
     ("resources", "schema"),
     ("resources", "stores"),
     ("cli", "__init__"),

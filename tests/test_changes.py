@@ -519,7 +519,7 @@ async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect
             if len(renewed) == 2:
                 name = renewed[0].name
                 far = batch.now_us + 10_000_000
-                await commit(Batch(far, (Resolve(name, ClaimState.FAILED),)))
+                await commit(Batch(far, (Resolve(name, renewed[0].holder, ClaimState.FAILED),)))
             return await commit(batch)
 
         runtime.store.commit = watching  # type: ignore[method-assign]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import getpass
+import os
+import pwd
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -84,12 +85,13 @@ def test_a_named_file_that_is_not_there_is_an_error() -> None:
 
 
 def test_the_principal_is_the_operating_system_user_or_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert default_principal() == f"os:{getpass.getuser()}"
+    monkeypatch.setenv("LOGNAME", "somebody-else")
+    assert default_principal() == f"os:{pwd.getpwuid(os.getuid()).pw_name}"
 
-    def nobody() -> str:
-        raise OSError("no name")
+    def nobody(_number: int) -> None:
+        raise KeyError("no name")
 
-    monkeypatch.setattr(getpass, "getuser", nobody)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
     assert default_principal().removeprefix("os:").isdigit()
 
 

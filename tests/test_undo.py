@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from interlock import Runtime, Status, tool
+from interlock import Context, ContractError, Runtime, Status, tool
+from interlock.audit import verify
 from interlock.config import Settings
-from interlock.errors import InDoubt, Unavailable
+from interlock.errors import InDoubt, NotAllowed, NotFound, TooLarge, Unavailable
+from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.schema import Compensation, RetryRule
+from interlock.schema import Compensation, Limits, RetryRule
 from interlock.standing import ClaimState, Which
 from interlock.testing import ManualClock
+from interlock.values import Call
 from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
 
 
@@ -83,7 +88,11 @@ async def test_a_change_between_plan_and_undo_is_not_overwritten() -> None:
         await write(runtime, "a", "new", run="r")
         (step,) = await runtime.undo_plan(Which(run="r"))
         shelf.items["a"] = {"title": "by hand"}
-        late = await runtime.call(step.tool, step.arguments, actor="ann")
+        call = Call("late", step.tool, step.arguments, "os:boss", "os:boss", undoes=f"{step.claim.name}.1")
+        late = await runtime._engine.run(call)
+        by_a_model = await runtime.call(step.tool, step.arguments, actor="ann")
+    assert (by_a_model.status, "is for undo alone" in by_a_model.summary) == (Status.DENIED, True)
+    assert step.tool not in [item.name for item in runtime.list()]
     assert (late.status, error(late)) == (Status.FAILED, "conflict")
     assert shelf.items["a"] == {"title": "by hand"}
 
@@ -134,7 +143,9 @@ async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> No
         await write(runtime, "a", "new", run="r")
         payloads = runtime.store._payloads  # type: ignore[attr-defined]
         whole = payloads[1]
-        for damaged in (b"{not json", b'{"before": 5}', b"[]"):
+        forged = whole.replace(b'"old"', b'"evil"')
+        assert forged != whole
+        for damaged in (b"{not json", b'{"before": 5}', b"[]", forged):
             payloads[1] = damaged
             (step,) = await runtime.undo_plan(Which(run="r"))
             assert "cannot be read" in step.why_not
@@ -249,6 +260,342 @@ async def test_what_is_unknown_on_a_resource_is_settled_when_its_lease_has_expir
         clock.advance(61)
         (late,) = await runtime.recover()
     assert (early.state, late.state) == ("waiting", "failed")
+
+
+async def test_generations_of_one_change_are_undone_one_by_one(store_url: str) -> None:
+    shelf = Shelf(a={"title": "first"})
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        for title in ("x", "y", "x"):
+            await write(runtime, "a", title, turn="t")
+        done = await runtime.undo(Which(turn="t"))
+        left = await runtime.undo_plan(Which(turn="t"))
+    assert [outcome.ok for _step, outcome in done if outcome is not None] == [True] * 3
+    assert (shelf.items, list(left)) == ({"a": {"title": "first"}}, [])
+
+
+async def test_a_compensation_is_made_once_however_often_it_is_asked_for() -> None:
+    refunds: list[str] = []
+
+    @tool(effect="send")
+    async def refund(order: str) -> str:
+        refunds.append(order)
+        await asyncio.sleep(0.01)
+        return "refunded"
+
+    @tool(effect="send", compensate=Compensation("refund", lambda arguments, _value: {"order": arguments["order"]}))
+    async def pay(order: str) -> str:
+        return "paid"
+
+    async with running(pay, refund) as runtime:
+        await runtime.call("pay", {"order": "1"}, actor="ann", turn="t")
+        await asyncio.gather(*(runtime.undo(Which(turn="t")) for _ in range(4)))
+    assert refunds == ["1"]
+
+
+async def test_an_approved_undo_or_replay_closes_what_it_took_back() -> None:
+    shelf = Shelf()
+    ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["undo.*", "title"]\ndecision = "review"\nwhen = "actor != \'ann\'"\n'
+    async with running(retitle(shelf, []), policy=ask) as runtime:
+        await write(runtime, "a", "new", turn="t", run="r", call_id="c1")
+        ((_step, waiting),) = await runtime.undo(Which(turn="t"), by="os:eve")
+        assert waiting is not None
+        assert waiting.ticket is not None
+        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        assert (await runtime.resume(waiting.ticket)).ok
+        (claim,) = await runtime.store.claims(Which(turn="t"))
+        assert (claim.state, shelf.items) == (ClaimState.UNDONE, {})
+        ((_step, replayed),) = await runtime.replay("r")
+    assert replayed is not None
+    assert (replayed.ok, shelf.items) == (True, {"a": {"title": "new"}})
+
+
+async def test_several_keys_are_put_back_together_or_the_rest_is_in_doubt() -> None:
+    class Stubborn(Shelf):
+        fails = 1
+
+        async def restore(self, key: str, state: Any) -> None:
+            if key == "b" and self.fails:
+                self.fails -= 1
+                raise Unavailable("not now")
+            await super().restore(key, state)
+
+    shelf = Stubborn(a={"n": 0}, b={"n": 0})
+
+    @tool(effect="write", key=lambda a: ("a", "b"), resource=shelf, simulate=lambda s, _a: {"n": s["n"] + 1})
+    async def both() -> int:
+        for key in ("a", "b"):
+            shelf.items[key] = {"n": 1}
+        return 1
+
+    clock = ManualClock()
+    async with running(both, clock=clock) as runtime:
+        assert (await runtime.call("both", {}, actor="ann", turn="t")).ok
+        ((_step, half),) = await runtime.undo(Which(turn="t"))
+        assert half is not None
+        assert half.status is Status.UNKNOWN
+        clock.advance(120)
+        assert [found.state for found in await runtime.recover()] == ["asked"]
+    assert shelf.items == {"a": {"n": 0}, "b": {"n": 1}}
+
+
+async def test_a_keyed_and_a_sweeping_tool_see_each_others_changes(durable_url: str, tmp_path: Any) -> None:
+    from interlock.resources import Documents
+
+    shelf = Documents(f"sqlite:///{tmp_path}/documents.db", "shelf")
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str, n: int, context: Context) -> int:
+        await shelf.write(id, {"n": n}, context)
+        return n
+
+    @tool(effect="write", resource=shelf)
+    async def wipe(why: str, context: Context) -> int:
+        found = await shelf.snapshot()
+        for key in found:
+            await shelf.write(key, None, context)
+        return len(found)
+
+    async with running(put, wipe, url=durable_url) as runtime:
+        for n in (1, 2, 3):
+            assert (await runtime.call("put", {"id": "a", "n": n}, actor="ann", turn="t")).ok
+        wiped = await runtime.call("wipe", {"why": "x"}, actor="ann", turn="t", run="w")
+        assert wiped.ok, wiped
+        again = await runtime.call("put", {"id": "a", "n": 3}, actor="ann", turn="t")
+        assert again.ok, again
+        assert await shelf.get("a") == {"n": 3}
+        second = await runtime.call("wipe", {"why": "x"}, actor="ann", turn="t", run="w")
+        assert (second.ok, await shelf.snapshot()) == (True, {})
+        done = await runtime.undo(Which(run="w"))
+    assert [outcome.ok for _step, outcome in done if outcome is not None][0]
+    await shelf.close()
+
+
+async def test_two_resources_of_one_name_are_refused() -> None:
+    with pytest.raises(ContractError, match="two resources called 'shelf'"):
+
+        @tool(effect="send")
+        async def other() -> None: ...
+
+        one, two = retitle(Shelf(), []), retitle(Shelf(), [])
+        Runtime.open("memory://", policy=parse_policy(OPEN), tools=[one, msgspec.structs.replace(two, name="t2")])
+
+
+async def test_a_thread_that_runs_on_keeps_its_claim() -> None:
+    shelf, done = Shelf(), threading.Event()
+
+    @tool(effect="write", key="{id}", resource=shelf, timeout_s=0.05, simulate=lambda _s, _a: {"v": 1})
+    def put(id: str) -> str:
+        done.wait(5)
+        shelf.items[id] = {"v": 1}
+        return id
+
+    async with running(put, settings=Settings(lease_s=1.0)) as runtime:
+        slow = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
+        await asyncio.sleep(1.2)
+        assert await runtime.recover() == ()  # its heart beats on
+        done.set()
+        await asyncio.sleep(1.5)
+        (found,) = await runtime.recover()
+    assert (slow.status, found.state) == (Status.UNKNOWN, "done")
+
+
+async def test_an_earlier_attempt_that_may_have_landed_stays_in_doubt() -> None:
+    made: list[str] = []
+    async with running(
+        mailing(made, InDoubt("lost"), Unavailable("down"), Unavailable("down"), idempotent=True)
+    ) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert (outcome.status, len(made)) == (Status.UNKNOWN, 3)
+
+
+@pytest.mark.parametrize("raised", [NotFound("none"), TooLarge("too big")])
+async def test_a_refusal_of_the_other_side_has_not_landed(raised: Exception) -> None:
+    made: list[str] = []
+    async with running(mailing(made, raised)) as runtime:
+        first = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert first.status in (Status.NO_DATA, Status.FAILED)
+    assert (again.ok, len(made)) == (True, 2)
+
+
+async def test_a_tool_that_cancels_itself_or_is_interrupted_leaves_an_outcome() -> None:
+    @tool(effect="send")
+    async def odd(how: str) -> str:
+        if how == "cancel":
+            task = asyncio.current_task()
+            assert task is not None
+            task.cancel()
+            await asyncio.sleep(0)
+        raise KeyboardInterrupt
+
+    async with running(odd) as runtime:
+        cancelled = await runtime.call("odd", {"how": "cancel"}, actor="ann", turn="t")
+        statuses = [record.status async for record in runtime.store.records(Query())]
+        held = await runtime.store.unsettled(0)
+    assert (cancelled.status, statuses) == (Status.UNKNOWN, ["intent", "unknown"])
+    assert [claim.state for claim in held] == [ClaimState.UNKNOWN]
+
+
+async def test_another_actor_learns_that_it_was_made_not_what_it_answered() -> None:
+    made: list[str] = []
+    async with running(mailing(made)) as runtime:
+        await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+        other = await runtime.call("mail", {"to": "x"}, actor="bob", turn="t")
+    assert (other.ok, other.value, made) == (True, None, ["x"])
+    assert "made before by ann" in other.summary
+
+
+async def test_a_probe_that_fails_says_nothing_and_blocks_nobody() -> None:
+    async def probe(_arguments: Any, _context: Any) -> bool:
+        raise RuntimeError("no")
+
+    made: list[str] = []
+    async with running(mailing(made, InDoubt("lost"), probe=probe)) as runtime:
+        assert (await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")).status is Status.UNKNOWN
+        assert [found.state for found in await runtime.recover()] == ["asked"]
+    with pytest.raises(ContractError, match="a probe is an async function"):
+        mailing(made, probe=lambda arguments, context: True)
+
+
+async def test_a_settled_claim_takes_its_question_with_it() -> None:
+    answers: list[bool | None] = [None, None, True]
+
+    async def probe(_arguments: Any, _context: Any) -> bool | None:
+        return answers.pop(0)
+
+    made: list[str] = []
+    async with running(mailing(made, InDoubt("lost"), probe=probe)) as runtime:
+        await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+        (asked,) = await runtime.recover()
+        (settled,) = await runtime.recover()
+        assert asked.ticket is not None
+        ticket = await runtime.store.ticket(asked.ticket)
+    assert (asked.state, settled.state) == ("asked", "done")
+    assert ticket is not None
+    assert ticket.state == "approved"
+
+
+async def test_a_resource_that_hangs_does_not_hold_a_call() -> None:
+    class Stuck(Shelf):
+        async def read_state(self, key: str) -> Any:
+            await asyncio.sleep(60)
+
+    change = retitle(Stuck(), [], timeout_s=0.05)
+    async with running(change) as runtime:
+        outcome = await asyncio.wait_for(runtime.call("title", {"id": "a", "title": "x"}, actor="ann"), 5)
+    assert (outcome.status, error(outcome)) == (Status.FAILED, "unreadable")
+
+
+async def test_a_probe_of_the_breaker_that_is_refused_gives_its_turn_back() -> None:
+    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    limits = Limits(breaker_failures=1, breaker_reset_s=10)
+    once = RetryRule(max_attempts=1)
+    mail = mailing(made, Unavailable("down"), retry=once, limits=limits, repeatable=True)
+    async with running(mail, clock=clock) as runtime:
+        await runtime.call("mail", {"to": "x"}, actor="ann")
+        clock.advance(11)
+        await runtime.halt("tool:mail")
+        runtime._world.halts.active.clear()  # as another process that has not looked yet
+        runtime._world.halts.until = clock.monotonic() + 100
+        assert error(await runtime.call("mail", {"to": "x"}, actor="ann")) == "halted"
+        await runtime.lift("tool:mail")
+        assert (await runtime.call("mail", {"to": "x"}, actor="ann")).ok
+
+
+async def test_a_deep_result_is_recorded() -> None:
+    deep: Any = 1
+    for _ in range(31):
+        deep = [deep]
+
+    @tool(effect="send")
+    async def dig() -> Any:
+        return deep
+
+    async with running(dig) as runtime:
+        assert (await runtime.call("dig", {}, actor="ann")).ok
+
+
+# Plan sets and shadow
+
+
+async def test_a_plan_set_is_made_as_planned_and_a_rerun_goes_on(store_url: str) -> None:
+    shelf, made = Shelf(a={"title": "old"}), []  # type: ignore[var-annotated]
+    once = RetryRule(max_attempts=1)
+    changes = [
+        Change("title", {"id": "a", "title": "1"}),
+        Change("title", {"id": "a", "title": "2"}),
+        Change("mail", {"to": "x"}),
+        Change("title", {"id": "b", "title": "3"}),
+    ]
+    async with running(retitle(shelf, made), mailing(made, Unavailable("down"), retry=once), url=store_url) as runtime:
+        planned, wrong = await runtime.plan_set(changes, actor="ann")
+        assert (len(planned), wrong, made) == (4, None, [])
+        first = await runtime.apply_set("nightly", planned, actor="ann")
+        again = await runtime.apply_set("nightly", planned, actor="ann")
+        more = await runtime.apply_set("nightly", planned, actor="ann")
+        with pytest.raises(NotAllowed, match="there is another set called 'nightly'"):
+            await runtime.apply_set("nightly", planned[:1], actor="ann")
+        report = await verify(runtime.store)
+    assert [outcome.status.value for outcome in first] == ["ok", "ok", "failed"]
+    assert [outcome.status.value for outcome in again] == ["ok"] * 4
+    assert [outcome.status.value for outcome in more] == ["ok"] * 4
+    assert [item[1] if isinstance(item, tuple) else item for item in made] == ["1", "2", "x", "x", "3"]
+    assert shelf.items == {"a": {"title": "2"}, "b": {"title": "3"}}
+    assert report.intact, report
+
+
+async def test_a_plan_set_does_not_go_over_what_somebody_else_wrote() -> None:
+    shelf = Shelf(a={"title": "old"})
+    changes = [Change("title", {"id": "b", "title": "1"}), Change("title", {"id": "a", "title": "2"})]
+    async with running(retitle(shelf, [])) as runtime:
+        planned, _wrong = await runtime.plan_set(changes, actor="ann")
+        shelf.items["a"] = {"title": "by hand"}
+        outcomes = await runtime.apply_set("s", planned, actor="ann")
+        unplanned, wrong = await runtime.plan_set([Change("title", {"id": "", "title": "x"})], actor="ann")
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "denied"]
+    assert "the resource changed since" in outcomes[1].summary
+    assert unplanned == []
+    assert wrong is not None
+
+
+async def test_a_plan_that_rests_on_another_cannot_be_applied_alone() -> None:
+    shelf = Shelf()
+    async with running(retitle(shelf, [])) as runtime:
+        first = await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", turn="t", mode="dry_run")
+        second = await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", turn="t", mode="dry_run")
+        assert first.plan is not None
+        assert second.plan is not None
+        alone = await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", turn="t", plan=second.plan.digest)
+        fine = await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", turn="t", plan=first.plan.digest)
+    assert second.plan.rests_on == (first.record,)
+    assert alone.status is Status.DENIED
+    assert "rests on 1 other planned call" in alone.summary
+    assert fine.ok
+
+
+async def test_shadow_plans_are_held_against_what_happened() -> None:
+    shelf = Shelf()
+    async with running(retitle(shelf, []), mailing([])) as runtime:
+        for key in ("agrees", "differs", "pending", "hand"):
+            shadow = await runtime.call(
+                "title", {"id": key, "title": "x"}, actor="bot", mode="shadow", run="s", turn=f"s-{key}"
+            )
+            assert shadow.status is Status.PLANNED
+        await runtime.call("mail", {"to": "x"}, actor="bot", mode="shadow", run="s")
+        await runtime.call("title", {"id": "agrees", "title": "x"}, actor="ann")
+        await runtime.call("title", {"id": "differs", "title": "y"}, actor="ann")
+        shelf.items["hand"] = {"title": "x"}
+        report = {item.key: item for item in await runtime.shadow(run="s")}
+        assert list(await runtime.shadow(run="another")) == []
+    assert {key: item.verdict for key, item in report.items()} == {
+        "shelf/agrees": "agrees",
+        "shelf/differs": "differs",
+        "shelf/pending": "pending",
+        "shelf/hand": "agrees",
+    }
+    assert report["shelf/agrees"].with_whom.startswith("ann (record")
+    assert '-  "title": "x"' in (report["shelf/differs"].diff or "")
+    assert set(shelf.items) == {"agrees", "differs", "hand"}
 
 
 # Under fire

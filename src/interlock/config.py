@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import os
+import pwd
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,7 +57,7 @@ HELP = {
     "review_expires_s": "seconds a ticket stays open, and an approval good",
     "review_escalate_s": "seconds after which an undecided ticket is escalated",
     "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
-    "review_keys": "files of public keys that may sign tokens for review (default: the audit key)",
+    "review_keys": "files of public keys that may sign tokens for review (default: none, so that only people decide)",
     "otel": "emit an OpenTelemetry span for each record (needs the extra 'otel')",
 }
 
@@ -101,9 +101,9 @@ def load_settings(
 
 
 def default_principal() -> str:
-    """The operating-system user."""
+    """The operating-system user, by the system's own account and not by a variable that anybody can set."""
     try:
-        return f"os:{getpass.getuser()}"
+        return f"os:{pwd.getpwuid(os.getuid()).pw_name}"
     except (KeyError, OSError):
         return f"os:{os.getuid()}"
 
@@ -145,6 +145,8 @@ def _spelled(key: str, text: str) -> Any:
 
 
 def _anchored(key: str, value: Any, folder: Path) -> Any:
+    if key == "review_keys" and isinstance(value, list):
+        return [str(folder / Path(item).expanduser()) if isinstance(item, str) else item for item in value]
     if not isinstance(value, str) or not value:
         return value
     if key in ("policy", "audit_key", "anchors"):

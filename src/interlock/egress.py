@@ -138,12 +138,13 @@ def raise_for_status(response: httpx.Response) -> httpx.Response:
         return response
     after = response.headers.get("retry-after", "")
     message = f"{response.request.url.host} answered {response.status_code} {response.reason_phrase}".strip()
-    raise from_http_status(response.status_code, message, retry_after_s=_seconds(after))
+    raise from_http_status(response.status_code, message, retry_after_s=retry_after_s(after))
 
 
-def _seconds(text: str) -> float | None:
-    if text.isdigit():
-        return float(text)
+def retry_after_s(text: str) -> float | None:
+    """The seconds that a Retry-After header asks for, as a number or a date; None if it says neither."""
+    if text.isdecimal() and text.isascii():
+        return min(float(text[:9]), 86_400.0)
     try:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
     except (ValueError, TypeError):

@@ -214,7 +214,7 @@ class Claims(Protocol):
         ...
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
-        """How keys stand; one that was never held is free."""
+        """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
         ...
 
 

@@ -46,7 +46,8 @@ class Registry:
         return tuple(
             tool
             for tool in self._tools.values()
-            if (capability is None or capability in tool.capabilities)
+            if not tool.operator
+            and (capability is None or capability in tool.capabilities)
             and (grant is None or tool.capabilities <= grant.capabilities)
         )
 

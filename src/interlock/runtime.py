@@ -10,18 +10,23 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from interlock.changes import Planner
+from interlock.changes import Planner, Sight
 from interlock.config import Settings, default_principal
 from interlock.engine import Desk, Engine, Gate, Halts, Observer, World
 from interlock.errors import ConfigError
 from interlock.metrics import log_record, span_observer
-from interlock.operations import Desk as People
 from interlock.operations import (
+    Change,
+    Compared,
+    Planned,
     Recovered,
     Step,
+    apply_set,
+    compare,
     decide_ticket,
     halt,
     lift,
+    plan_set,
     recover,
     replay_all,
     replay_steps,
@@ -31,6 +36,7 @@ from interlock.operations import (
     undo_steps,
     with_undo,
 )
+from interlock.operations import Desk as People
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.registry import Registry
@@ -102,18 +108,21 @@ class Runtime:
         faults = parts.get("faults")
         opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
+        deadlines = Deadlines()
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
+        sight = Sight(partial(digest_of, keyed), faults, deadlines)
         mode = Mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
         world = World(
             registry=registry,
             ruleset=ruleset,
             store=opened,
-            desks={tool.name: _desk(tool, ruleset, mode, keyed, faults) for tool in registry},
+            desks={tool.name: _desk(tool, ruleset, mode, sight) for tool in registry},
             budgets=ruleset.budgets,
             clock=clock,
             ids=parts.get("ids") or SystemIds(),
             faults=faults,
-            deadlines=Deadlines(),
+            deadlines=deadlines,
+            sight=sight,
             threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
             observers=observers,
             repeats=settings.repeats,
@@ -193,6 +202,18 @@ class Runtime:
         done = await replay_all(self._engine.run, self._world, steps, principal=self._principal)
         return tuple(zip(steps, done, strict=True))
 
+    async def plan_set(self, changes: Sequence[Change], *, actor: str) -> tuple[Sequence[Planned], Outcome | None]:
+        """Plan changes that belong together; beside the plans, the outcome of the first that cannot be planned."""
+        return await plan_set(self._engine.run, self._world, changes, by=self._principal, actor=actor)
+
+    async def apply_set(self, name: str, planned: Sequence[Planned], *, actor: str) -> Sequence[Outcome]:
+        """Make a planned set, exactly as planned and in order; run again, it goes on where it ended."""
+        return await apply_set(self._engine.run, self._world, self._people(None), name, planned, actor=actor)
+
+    async def shadow(self, *, run: str | None = None, since_us: int | None = None) -> Sequence[Compared]:
+        """Shadow plans against what then really happened."""
+        return await compare(self._world, run=run, since_us=since_us)
+
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
         """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
         people = self._people(by)
@@ -234,7 +255,7 @@ class Runtime:
         await self.close()
 
 
-def _desk(tool: Tool, ruleset: Ruleset, mode: Mode, keyed: Any, faults: Faults | None) -> Desk:
+def _desk(tool: Tool, ruleset: Ruleset, mode: Mode, sight: Sight) -> Desk:
     changes = tool.effect is not Effect.READ
     return Desk(
         tool=tool,
@@ -242,7 +263,7 @@ def _desk(tool: Tool, ruleset: Ruleset, mode: Mode, keyed: Any, faults: Faults |
         rates=ruleset.rates(tool.name),
         gate=Gate(tool),
         mode=mode if changes else Mode.APPLY,
-        planner=Planner(tool, partial(digest_of, keyed), faults) if changes else None,
+        planner=Planner(tool, sight) if changes else None,
     )
 
 

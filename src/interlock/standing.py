@@ -116,3 +116,9 @@ def stopped(halt: Halted) -> str:
     """The sentence for whoever is stopped."""
     what = "everything" if halt.scope == "all" else halt.scope.replace(":", " ", 1)
     return f"{what} was halted by {halt.by}: {halt.reason or 'no reason given'}"
+
+
+def state_of(ticket: Ticket, now_us: int) -> TicketState:
+    """The state of a ticket now: what is open or approved expires by itself."""
+    waits = ticket.state in (TicketState.OPEN, TicketState.APPROVED)
+    return TicketState.EXPIRED if waits and ticket.expires_us <= now_us else ticket.state

@@ -92,9 +92,10 @@ class Close(Value, frozen=True):
 
 
 class Resolve(Value, frozen=True):
-    """Settle a claim that its holder left in doubt; refused while the holder may still be alive."""
+    """Settle a claim that its holder left in doubt; refused while the holder may be alive, or if it is another's."""
 
     name: str
+    holder: str
     state: ClaimState
 
 

@@ -145,6 +145,8 @@ class Plan(Value, frozen=True):
     versions: tuple[str, ...] = ()
     claim: str = ""
     generation: int = 0
+    rests_on: tuple[int, ...] = ()
+    """Records of planned calls of the same turn on the same keys: this plan cannot be applied without them."""
 
     @property
     def idempotency_key(self) -> str | None:
@@ -224,6 +226,8 @@ class Context(Value, frozen=True):
     idempotency_key: str | None = None
     tokens: dict[str, int] = {}
     """The fencing token of each leased key: a resource that can refuses a write with a lower one."""
+    ledger: str = ""
+    """Where the tokens come from: those of another ledger say nothing."""
 
 
 class Content(Value, frozen=True):
@@ -267,6 +271,9 @@ class Content(Value, frozen=True):
     """Of the keys: before the effect in an intent, after it in an outcome."""
     risk: str | None = None
     undoes: str | None = None
+    replays: bool = False
+    payload_digest: str | None = None
+    """Of everything that lies beside the record of a change, images included."""
 
     @property
     def summary(self) -> str:
@@ -365,3 +372,5 @@ class TurnView(Value, frozen=True):
     calls: int = 0
     tools: tuple[str, ...] = ()
     untrusted: tuple[str, ...] = ()
+    planned: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    """Records of changes that the turn has only planned, and their keys."""

@@ -43,7 +43,7 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
                 n=1 if last is None else last.n + 1,
                 at_us=clock.now_us(),
                 heads=tuple((head.lane, head.id, head.count, head.hash) for head in heads if head.count),
-                previous=None if last is None else digest_of(last),
+                previous=None if last is None else checkpoint_digest(last),
             )
         )
         checkpoint = Checkpoint(
@@ -58,7 +58,7 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
     raise StoreError("other processes keep making checkpoints; try again")
 
 
-def digest_of(checkpoint: Checkpoint) -> str:
+def checkpoint_digest(checkpoint: Checkpoint) -> str:
     """The digest by which the next checkpoint names this one."""
     return hashlib.sha256(checkpoint.body.encode()).hexdigest()
 

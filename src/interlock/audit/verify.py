@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
-from interlock.audit.checkpoints import digest_of, statement_of
+from interlock.audit.checkpoints import checkpoint_digest, statement_of
 from interlock.audit.keys import signed_by
-from interlock.ports import Ledger, Query, genesis, keyed_digest, link
+from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
 from interlock.schema import WHATEVER, Refusal, canonical
 from interlock.values import Checkpoint, Head, Stored
 
@@ -109,14 +109,16 @@ class _Walk:
             return
         try:
             content, whole = record.content(), msgspec.json.decode(payload)
+            if content.payload_digest is not None:
+                if digest_of(self._keyed, payload) != content.payload_digest:
+                    self._say(f"record {record.id}: its payload is not what was recorded")
+                return
             arguments, value = canonical(whole["arguments"], WHATEVER), canonical(whole["value"], WHATEVER)
         except (msgspec.DecodeError, KeyError, TypeError, Refusal):
             self._say(f"record {record.id}: its payload cannot be read")
             return
         for text, digest in ((arguments, content.arguments_digest), (value, content.value_digest)):
-            keyed = self._keyed.copy()
-            keyed.update(text)
-            if keyed.hexdigest() != digest:
+            if digest_of(self._keyed, text) != digest:
                 self._say(f"record {record.id}: its payload is not what was recorded")
 
     def missing(self) -> None:
@@ -206,7 +208,7 @@ def _check_order(kept: tuple[Checkpoint, ...], anchors: tuple[Checkpoint, ...], 
             said = statement_of(item)
         except msgspec.DecodeError:
             continue
-        if said.previous != (None if previous is None else digest_of(previous)):
+        if said.previous != (None if previous is None else checkpoint_digest(previous)):
             problems.append(f"checkpoint {item.n}: the one before it is missing or was replaced")
         previous = item
     bodies = {item.body for item in kept}

@@ -1,6 +1,6 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
-from interlock.changes.images import Image, Unreadable, diff_of, look
+from interlock.changes.images import Image, Sight, Unreadable, diff_of, look
 from interlock.changes.landing import landed, landed_by_images
 from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, plan_digest, undone
 from interlock.changes.plan import Expected, Planner
@@ -10,6 +10,7 @@ __all__ = [
     "Expected",
     "Image",
     "Planner",
+    "Sight",
     "Unreadable",
     "claim_name",
     "diff_of",

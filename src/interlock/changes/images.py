@@ -10,6 +10,7 @@ import msgspec
 from interlock.changes.names import Digest, local
 from interlock.errors import ToolError
 from interlock.ports import Faults
+from interlock.resilience import Deadlines, Expired
 from interlock.schema import WHATEVER, Redactor, Refusal, Tool, canonical
 from interlock.values import Effect, Json, Versioned
 
@@ -28,21 +29,29 @@ class Image(msgspec.Struct, frozen=True):
     version: str
 
 
-async def look(tool: Tool, keys: tuple[str, ...], digest: Digest, faults: Faults | None) -> tuple[Image, ...]:
-    """The states of the keys now, in their order."""
+class Sight(msgspec.Struct, frozen=True):
+    """How resources are looked at: digests for versions, fault points, and a time limit."""
+
+    digest: Digest
+    faults: Faults | None
+    deadlines: Deadlines
+
+
+async def look(tool: Tool, keys: tuple[str, ...], sight: Sight) -> tuple[Image, ...]:
+    """The states of the keys now, in their order; each within the tool's time limit."""
     resource = tool.resource
     if resource is None:
         return ()
     found = []
     for key in keys:
-        if faults is not None:
-            faults.at("change.look")
+        if sight.faults is not None:
+            sight.faults.at("change.look")
         try:
-            if key.endswith("/*"):
-                state = await resource.snapshot()  # type: ignore[attr-defined]
-            else:
-                state = await resource.read_state(local(key))
-            found.append(_image(state, digest))
+            whole = key.endswith("/*")
+            reading = resource.snapshot() if whole else resource.read_state(local(key))  # type: ignore[attr-defined]
+            found.append(_image(await sight.deadlines.within(tool.timeout_s, reading), sight.digest))
+        except Expired:
+            raise Unreadable(f"{key!r} cannot be read: no answer within {tool.timeout_s:g} s") from None
         except Refusal as refusal:
             raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
         except ToolError as error:
@@ -55,7 +64,7 @@ async def look(tool: Tool, keys: tuple[str, ...], digest: Digest, faults: Faults
 def _image(state: Json, digest: Digest) -> Image:
     if isinstance(state, Versioned):
         canonical(state.value, WHATEVER)
-        return Image(state.value, state.version)
+        return Image(state.value, str(state.version))
     return Image(state, ABSENT if state is None else digest(canonical(state, WHATEVER)))
 
 
@@ -98,15 +107,18 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
 def _lines(state: Json) -> list[str]:
     if state is None:
         return []
-    return msgspec.json.format(canonical(state, WHATEVER), indent=2).decode().splitlines()
+    return msgspec.json.format(canonical(state, WHATEVER), indent=2).decode().split("\n")
 
 
-def risk_of(effect: Effect, before: list[Json], after: list[Json] | None) -> str:
+def risk_of(effect: Effect, before: list[Json], after: list[Json] | None, *, whole: bool = False) -> str:
     """From the difference alone: a send cannot be taken back, a removal loses most, a creation loses nothing."""
     if effect is Effect.SEND:
         return "high"
     if after is None:
         return "medium"
+    if len(before) == 1 and isinstance(before[0], dict) and whole:
+        names = sorted({*before[0], *(after[0] or {})})
+        before, after = [before[0].get(name) for name in names], [(after[0] or {}).get(name) for name in names]
     pairs = list(zip(before, after, strict=True))
     if any(old is not None and new is None for old, new in pairs):
         return "high"

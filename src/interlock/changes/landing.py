@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from interlock.changes.images import Image
 from interlock.schema import Reading
-from interlock.values import Plan, Status
+from interlock.values import Attempt, Plan
 
 _MAY_HAVE_LANDED = frozenset({"timeout", "in_doubt", "cancelled", "interrupted", "lease_lost"})
-_LANDED_ALL_THE_SAME = frozenset({"bad_result", "too_large"})
 
 
-def landed(reading: Reading) -> bool | None:
-    """True, False, or None where the attempt alone cannot say.
+def landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | None:
+    """True, False, or None where the attempts alone cannot say.
 
-    A tool that returned has done what it does, even if its answer is unusable; one that raised says by the class of
-    the error whether anything happened; one that reports its own failure is taken at its word.
+    A tool that returned has done what it does, even if its answer is unusable; one that reports its own failure is
+    taken at its word; one that raised says by the class of the error whether anything happened. An earlier attempt
+    that may have landed is not made undone by a later one that did not.
     """
-    if reading.status in (Status.OK, Status.NO_DATA):
+    error = "" if reading.problem is None else reading.problem.error
+    if reading.returned and error != "reported_failure":
         return True
-    error = reading.problem.error if reading.problem is not None else ""
-    if error in _MAY_HAVE_LANDED:
-        return None
-    return error in _LANDED_ALL_THE_SAME
+    doubtful = error in _MAY_HAVE_LANDED or any(attempt.error in _MAY_HAVE_LANDED for attempt in attempts)
+    return None if doubtful else False
 
 
 def landed_by_images(plan: Plan, now: tuple[Image, ...]) -> bool | None:

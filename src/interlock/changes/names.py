@@ -32,8 +32,11 @@ def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
         raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None
     keys = (found,) if isinstance(found, str) else tuple(found)
     for key in keys:
-        if not isinstance(key, str) or not key or key == "*" or not key.isprintable() or len(key) > _LONGEST_KEY:
-            raise Refusal(f"{key!r} cannot be a key of {owner!r}: a key is printable text, not empty and not '*'")
+        odd = not isinstance(key, str) or not key or key.endswith("*") or not key.isprintable()
+        if odd or len(key) > _LONGEST_KEY:
+            raise Refusal(f"{key!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
+    if not keys and tool.resource is not None:
+        raise Refusal(f"the arguments name nothing that {tool.name!r} would change")
     return tuple(sorted({f"{owner}/{key}" for key in keys}))
 
 
@@ -52,11 +55,14 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     if tool.repeatable:
         own = [tool.name, "call", call.turn, call.call_id]
         return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
+    if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
+        return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
+    within = ["call", call.call_id] if call.turn is None else ["turn", call.turn]
     scope = {
-        "turn": call.turn or call.call_id,
-        "run": call.run or call.turn or call.call_id,
-        "actor": call.actor,
-        "ever": "",
+        "turn": within,
+        "run": within if call.run is None else ["run", call.run],
+        "actor": ["actor", call.actor],
+        "ever": [],
     }[tool.once_per]
     name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
     return ClaimName(name, digest(content))
@@ -80,6 +86,9 @@ def moved(wanted: str, found: str) -> str | None:
     """What differs between two plans: a sentence, or None if they are the same plan."""
     if wanted == found:
         return None
+    wanted, _, rests_on = wanted.partition("+")
+    if rests_on and wanted == found:
+        return f"the plan rests on {rests_on} other planned call(s) of its turn, and is applied with them as a plan set"
     before, after = wanted.split("."), found.split(".")
     if len(before) != len(after) or len(before) != 3:
         return f"there is no plan {wanted[:80]!r}; make one with mode=dry_run and use its digest"

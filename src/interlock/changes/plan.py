@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.changes.images import Image, diff_of, look, risk_of, simulated
-from interlock.changes.names import Digest, keys_of, plan_digest
-from interlock.ports import Faults
+from interlock.changes.images import Image, Sight, diff_of, look, risk_of, simulated
+from interlock.changes.names import keys_of, plan_digest
 from interlock.schema import Tool
 from interlock.values import Json, Plan
 
@@ -23,13 +22,12 @@ class Planner(msgspec.Struct, frozen=True):
     """Makes the plans of one tool."""
 
     tool: Tool
-    digest: Digest
-    faults: Faults | None
+    sight: Sight
 
     async def plan(self, arguments: dict[str, Json], policy: str, claim: Expected) -> Plan:
         """The plan of one call, on the world as it is now. `Refusal` or `Unreadable` if there can be none."""
         keys = keys_of(self.tool, arguments)
-        images = await look(self.tool, keys, self.digest, self.faults)
+        images = await look(self.tool, keys, self.sight)
         return self.on(images, keys, arguments, policy, claim)
 
     def on(
@@ -40,12 +38,12 @@ class Planner(msgspec.Struct, frozen=True):
         before, after = [image.state for image in images], simulated(tool, keys, images, arguments)
         versions = tuple(image.version for image in images)
         return Plan(
-            digest=plan_digest(self.digest, (tool.name, keys, arguments), policy, versions),
+            digest=plan_digest(self.sight.digest, (tool.name, keys, arguments), policy, versions),
             keys=keys,
             before=before,
             after=after,
             diff=diff_of(tool, keys, before, after),
-            risk=risk_of(tool.effect, before, after),
+            risk=risk_of(tool.effect, before, after, whole=tool.key is None),
             versions=versions,
             claim=claim.name,
             generation=claim.generation,

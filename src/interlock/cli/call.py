@@ -48,7 +48,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
-    async with opened_runtime(given) as runtime:
+    async with opened_runtime(given, exists=False) as runtime:
         more: dict[str, Any] = {"call_id": given.call_id} if given.call_id else {}
         return await runtime.call(
             given.tool,
@@ -91,7 +91,7 @@ def show(outcome: Outcome) -> None:
         text = msgspec.json.encode(outcome.value)
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
-        out.print(f"  {shown(text.decode())}")
+        out.print(f"  {shown(text.decode(), lines=True)}")
 
 
 def _show_plan(outcome: Outcome) -> None:

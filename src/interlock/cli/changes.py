@@ -89,7 +89,10 @@ async def _recover(given: argparse.Namespace) -> int:
 def _show_steps(steps: Sequence[Step], given: argparse.Namespace, what: str) -> int:
     if given.json:
         print_json([_step(step, None) for step in steps])
-        return 0
+        return 0 if steps else 1
+    if not steps:
+        console().print("nothing matches: no change that stands is meant by this")
+        return 1
     out, able = console(), sum(bool(step.tool) for step in steps)
     for step in steps:
         _print_step(step)
@@ -110,7 +113,7 @@ def _show_done(done: Sequence[tuple[Step, Outcome | None]], given: argparse.Name
                 why = f": {shown(outcome.problem.message)}" if outcome.problem is not None else ""
                 out.print(f"  → {coloured(outcome.status.value)} [dim](record {outcome.record}{asks})[/]{why}")
         out.print(f"[bold]{fine} of {len(done)} done[/]")
-    return 0 if fine == len(done) else 1
+    return 0 if done and fine == len(done) else 1
 
 
 def _print_step(step: Step) -> None:

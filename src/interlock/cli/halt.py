@@ -39,7 +39,10 @@ def _scope(given: argparse.Namespace) -> str | None:
     if given.all:
         return "all"
     named = (("tool", given.tool), ("actor", given.actor), ("run", given.run_id))
-    return next((f"{kind}:{name}" for kind, name in named if name), None)
+    for kind, name in named:
+        if name is not None and (not name.strip() or not name.isprintable()):
+            raise ConfigError(f"--{kind} needs a name, not {name!r}")
+    return next((f"{kind}:{name}" for kind, name in named if name is not None), None)
 
 
 async def _halt(given: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ from interlock.operations import Desk, beside_of, decide_ticket
 from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import Identity, authenticate, issue
-from interlock.standing import Ticket, TicketState
+from interlock.standing import Ticket, TicketState, state_of
 from interlock.values import Status
 
 
@@ -70,7 +70,8 @@ async def _list(given: argparse.Namespace) -> int:
     out = console()
     out.print(f"[bold]{len(found)} tickets[/]")
     for ticket in found:
-        state = f"{ticket.state.value}{', escalated' if ticket.escalated else ''}"
+        now = state_of(ticket, time.time_ns() // 1000).value
+        state = f"{now}{', escalated' if ticket.escalated else ''}"
         until = datetime.fromtimestamp(ticket.expires_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
         what = f"{shown(ticket.tool)}  by {shown(ticket.actor)}"
         out.print(f"[bold]{ticket.id}[/]  {coloured(state)}  {what}  [dim]until {until}[/]")
@@ -81,23 +82,24 @@ async def _list(given: argparse.Namespace) -> int:
 async def _show(given: argparse.Namespace) -> int:
     async with opened_store(settings_of(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
-        whole = {} if ticket.record is None else (await beside_of(store, ticket.record))[1]
+        record, whole = (None, {}) if ticket.record is None else await beside_of(store, ticket.record)
+    # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
+    arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if given.json:
-        print_json({**msgspec.to_builtins(ticket), "plan": whole})
+        print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff})
         return 0
     out = console()
     for name, value in msgspec.to_builtins(ticket).items():
         if name.endswith("_us"):
             value = datetime.fromtimestamp(value / 1e6, UTC).isoformat(timespec="seconds") if value else ""
         out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {shown(value)}")
-    if "arguments" in whole:
-        out.print(f"[bold]{'arguments':<12}[/] {shown(msgspec.json.encode(whole['arguments']).decode())}")
-    print_diff(whole.get("diff"))
+    out.print(f"[bold]{'arguments':<12}[/] {shown(msgspec.json.encode(arguments).decode())}")
+    print_diff(diff)
     return 0
 
 
 async def _approve(given: argparse.Namespace) -> int:
-    await _decide(given, TicketState.APPROVED)
+    await _decide(given, TicketState.APPROVED, quiet=given.resume and given.json)
     return await _resume(given) if given.resume else 0
 
 
@@ -105,13 +107,15 @@ async def _deny(given: argparse.Namespace) -> int:
     return await _decide(given, TicketState.DENIED)
 
 
-async def _decide(given: argparse.Namespace, state: TicketState) -> int:
+async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool = False) -> int:
     settings = settings_of(given).settings
     async with opened_store(settings) as store:
         by = _who(given, settings, store)
         desk = Desk(by, store, SystemClock(), SystemIds())
         terms = Terms(0, 0, settings.self_approval)
         number = await decide_ticket(desk, terms, given.ticket, state, given.reason)
+    if quiet:
+        return 0
     if given.json:
         print_json({"ticket": given.ticket, "state": state.value, "by": by, "record": number})
     else:
@@ -121,10 +125,8 @@ async def _decide(given: argparse.Namespace, state: TicketState) -> int:
 
 def _who(given: argparse.Namespace, settings: Settings, store: Store) -> str:
     if given.token is None:
-        return settings.principal or default_principal()
+        return default_principal()  # not a setting: who decides is who is logged in
     trusted = tuple(load_public_key(Path(file)) for file in settings.review_keys)
-    if not trusted and key_file(settings, None).exists():
-        trusted = (load_public_key(key_file(settings, None)),)
     if not trusted:
         raise ConfigError("no key is trusted to sign tokens; name public keys in the setting review_keys")
     text = Path(given.token).read_text(encoding="utf-8")
@@ -147,7 +149,10 @@ async def _token(given: argparse.Namespace) -> int:
         ledger = store.identity.ledger
     expires_us = time.time_ns() // 1000 + round(seconds(given.lasts) * 1e6)
     made = issue(load_or_make_key(key_file(settings, given.key)), Identity(given.name, ledger, expires_us))
-    print(made)
+    if given.json:
+        print_json({"token": made, "name": given.name, "expires_us": expires_us})
+    else:
+        print(made)
     return 0
 
 

@@ -79,7 +79,7 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
         module, _, attribute = name.partition(":")
         try:
             value = getattr(importlib.import_module(module), attribute or "TOOLS")
-        except (ImportError, AttributeError, ValueError, TypeError) as error:
+        except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
             raise ConfigError(f"tools: {name!r} cannot be imported: {error}; write module:NAME") from None
         several = [value] if isinstance(value, Tool) else value
         if not isinstance(several, list | tuple):
@@ -99,10 +99,7 @@ def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
 @asynccontextmanager
 async def opened_store(settings: Settings) -> AsyncIterator[Store]:
     """The store that the settings name; a file that is not there is not made just to look into it."""
-    if settings.store.startswith("sqlite:///"):
-        path = Path(settings.store.removeprefix("sqlite:///").partition("?")[0])
-        if not path.exists():
-            raise ConfigError(f"{path}: there is no ledger yet; make a call first, or name another with --store")
+    _refuse_no_ledger(settings)
     store = open_store(settings.store, busy_s=settings.busy_s)
     try:
         yield store
@@ -110,11 +107,22 @@ async def opened_store(settings: Settings) -> AsyncIterator[Store]:
         await store.close()
 
 
+def _refuse_no_ledger(settings: Settings) -> None:
+    if settings.store.startswith("sqlite:///"):
+        path = Path(settings.store.removeprefix("sqlite:///").partition("?")[0])
+        if not path.exists():
+            raise ConfigError(f"{path}: there is no ledger yet; make a call first, or name another with --store")
+
+
 @asynccontextmanager
-async def opened_runtime(given: argparse.Namespace, *, enter: bool = True) -> AsyncIterator[Runtime]:
+async def opened_runtime(
+    given: argparse.Namespace, *, enter: bool = True, exists: bool = True
+) -> AsyncIterator[Runtime]:
     """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
     loaded = settings_of(given)
     settings = loaded.settings
+    if exists:
+        _refuse_no_ledger(settings)
     runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
     try:
         yield await runtime.__aenter__() if enter else runtime
@@ -151,12 +159,12 @@ def key_file(settings: Settings, given: str | None) -> Path:
 
 def console() -> Console:
     """Where results go."""
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 def notes() -> Console:
     """Where progress and remarks go, so that results can be piped."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def table(title: str, columns: Iterable[str]) -> Table:
@@ -169,9 +177,12 @@ def table(title: str, columns: Iterable[str]) -> Table:
     return made
 
 
-def shown(text: object) -> str:
-    """Text that somebody else wrote, made harmless: no control characters for the terminal, no markup for us."""
-    return escape("".join(c if c.isprintable() or c == "\n" else f"\\x{ord(c):02x}" for c in str(text)))
+def shown(text: object, *, lines: bool = False) -> str:
+    """Text that somebody else wrote, made harmless: no control characters for the terminal, no markup for us.
+
+    Without `lines` it stays on its own line, so that it cannot pretend to be one of ours.
+    """
+    return escape("".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in str(text)))
 
 
 def coloured(text: str) -> str:
@@ -183,7 +194,7 @@ def coloured(text: str) -> str:
 def print_diff(diff: str | None) -> None:
     """A difference in its colours."""
     out = console()
-    for line in (diff or "").splitlines():
+    for line in (diff or "").split("\n") if diff else ():
         colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
         out.print(f"  [{colour}]{shown(line)}[/]")
 

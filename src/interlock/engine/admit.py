@@ -30,6 +30,9 @@ def accept(
         return _bad_arguments(call, started, tool, rules, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
         return _bad_arguments(call, started, tool, rules, Refusal(f"its validator failed ({type(error).__name__})"))
+    if tool.operator and call.undoes is None:
+        reason = f"{tool.name!r} is for undo alone; use interlock undo"
+        return _bad_arguments(call, started, tool, rules, Refusal(reason))
     halt = world.halts.stops(call)
     if halt is not None:
         return _halted(call, started, desk, parsed, halt)
@@ -76,6 +79,7 @@ def fold_turn(records: list[Stored]) -> TurnView:
         calls=len(ran),
         tools=tuple(dict.fromkeys(record.tool for record, _content in ran if record.status == Status.OK)),
         untrusted=tuple(dict.fromkeys(untrusted)),
+        planned=tuple((record.id, content.keys) for record, content in ran if record.status == Status.PLANNED),
     )
 
 
@@ -153,6 +157,8 @@ def _seen_before(
     for record in reversed(turn):
         if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
             continue
+        if call.replays:
+            return None
         same_id = record.call == call.call_id
         reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
         if not same_id and (world.repeats == "allow" or record.tool != tool.name or not reads):

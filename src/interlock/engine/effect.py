@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import msgspec
 
@@ -17,10 +16,10 @@ from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.resilience import Expired
-from interlock.schema import Reading
+from interlock.schema import Reading, Tool
 from interlock.standing import ClaimState, halt_scopes
 from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition
-from interlock.values import Plan, Status
+from interlock.values import Attempt, Context, Json, Plan, Status
 
 _WAIT_S = 0.02
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
@@ -33,6 +32,8 @@ class Begun(msgspec.Struct, frozen=True):
     work: Work
     holder: str
     intent: int
+    probes: bool
+    """Whether this call is the one that tries a tool which has been failing."""
 
 
 async def change(world: World, prepared: Prepared) -> Ended:
@@ -53,11 +54,13 @@ async def change(world: World, prepared: Prepared) -> Ended:
 async def begin(world: World, prepared: Prepared) -> Begun | Ended:
     """One commit of claim, leases, halt check, approval, reservations and intent; waits for those who hold them."""
     desk = prepared.admitted.desk
-    work, breaker = Work(world, prepared), desk.gate.breaker
-    closed = work.closed() if breaker.troubled else None
-    if closed is not None:
-        return work.end(closed)
-    holder, begun = world.ids.new(), False
+    work, breaker, probes, begun = Work(world, prepared), desk.gate.breaker, False, False
+    if breaker.troubled:
+        closed = work.closed()
+        if closed is not None:
+            return work.end(closed)
+        probes = breaker.state == "half-open"
+    holder = world.ids.new()
     try:
         refusal = None if desk.gate.places is None else await work.take_place(desk.gate.places.take())
         while refusal is None:
@@ -66,16 +69,11 @@ async def begin(world: World, prepared: Prepared) -> Begun | Ended:
                 begun = True
                 keys = prepared.plan.keys
                 work.tokens = {local(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
-                return Begun(prepared, work, holder, receipt.ids[0])
-            if receipt.kind in ("claimed", "done", "in_doubt") and receipt.limit == prepared.plan.claim:
-                work.not_begun(receipt)
-                claim = await settled_claim(world, prepared.plan.claim, work.end_s)
-                if claim is not None and claim.state is not ClaimState.FAILED:
-                    return await answered(world, prepared.admitted, claim)
-            elif receipt.kind != "leased" or world.clock.monotonic() + _WAIT_S > work.end_s:
-                refusal = _refusal(work, receipt)
-            else:
-                await world.clock.sleep(_WAIT_S)
+                return Begun(prepared, work, holder, receipt.ids[0], probes)
+            step = await _refused(world, prepared, work, receipt)
+            if isinstance(step, Ended):
+                return step
+            refusal = step
     except StoreError as error:
         refusal = work.not_begun(error)
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
@@ -85,9 +83,29 @@ async def begin(world: World, prepared: Prepared) -> Begun | Ended:
         ended = work.end(interrupted(interrupt), interrupt)
         return msgspec.structs.replace(ended, settle=ended.settle + settle)
     finally:
-        if work.give_place_back is not None and not begun:
-            work.leave()
+        if not begun:
+            if probes:
+                breaker.abandoned()
+            if work.give_place_back is not None:
+                work.leave()
     return work.end(refusal)
+
+
+async def _refused(world: World, prepared: Prepared, work: Work, receipt: Refused) -> Ended | Reading | None:
+    """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
+    plan, late = prepared.plan, world.clock.monotonic() + _WAIT_S > work.end_s
+    work.not_begun(receipt)
+    if receipt.kind in ("claimed", "done", "in_doubt") and receipt.limit == plan.claim:
+        claim = await settled_claim(world, plan.claim, work.end_s)
+        if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
+            return await answered(world, prepared.admitted, claim)
+        if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
+            message = "the same change was made and failed or was taken back meanwhile; call again"
+            return refused(Status.FAILED, "moved", message)
+    elif receipt.kind != "leased" or late:
+        return _refusal(work, receipt)
+    await world.clock.sleep(_WAIT_S)
+    return None
 
 
 async def _claimed(world: World, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
@@ -132,25 +150,33 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
 
 async def finish(world: World, begun: Begun) -> Ended:
     """The effect under its leases, whether it landed, and what is committed with the outcome."""
-    work = begun.work
+    work, plan, interrupt = begun.work, begun.prepared.plan, None
+    after: tuple[Image, ...] = ()
+    beat = Heartbeat(world, plan.claim, begun.holder)
     try:
         plan, refusal = await _still(world, begun)
-        if refusal is not None:
-            return _ended(begun, plan, refusal, landed=False)
-        beat = Heartbeat(world, plan.claim, begun.holder)
-        try:
-            reading = await work.attempt()
-        except asyncio.CancelledError:
-            if not beat.lost:
-                raise
+        reading = await work.attempt() if refusal is None else refusal
+        has_landed = False if refusal is not None else landed(reading, work.attempts)
+        if refusal is None:
+            has_landed, after = await _landed(world, begun, plan, has_landed)
+    except (asyncio.CancelledError, KeyboardInterrupt) as error:
+        # Nobody cancels this task but a lost lease, the tool itself, or the end of the loop.
+        reading, has_landed = interrupted(error), None if work.attempts else False
+        interrupt = error if isinstance(error, KeyboardInterrupt) else None
+        if beat.lost:
             reading = refused(Status.FAILED, "lease_lost", "the claim was settled by somebody else during the effect")
-        finally:
-            beat.stop()
-        has_landed, after = await _landed(world, begun, plan, reading)
-        return _ended(begun, plan, _read(reading, has_landed), landed=has_landed, after=after)
     finally:
+        if begun.probes and not work.attempts:
+            begun.prepared.admitted.desk.gate.breaker.abandoned()
+        if not work.when_idle(beat.stop):
+            beat.stop()
         if work.give_place_back is not None:
             work.leave()
+    runs_on = work.runs_on and has_landed is not True
+    ended = _ended(begun, plan, _read(reading, None if runs_on else has_landed, work.attempts), after)
+    if not runs_on:  # a thread that runs on keeps the claim open, and its heart beating, until it ends
+        ended = _closed(ended, begun, has_landed)
+    return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
 async def _still(world: World, begun: Begun) -> tuple[Plan, Reading | None]:
@@ -163,7 +189,7 @@ async def _still(world: World, begun: Begun) -> tuple[Plan, Reading | None]:
     if desk.tool.resource is None:
         return plan, None
     try:
-        images = await look(desk.tool, plan.keys, world.digest, world.faults)
+        images = await look(desk.tool, plan.keys, world.sight)
         if tuple(image.version for image in images) == plan.versions:
             return plan, None
         arguments, version = admitted.facts.arguments, desk.rules.version
@@ -194,28 +220,30 @@ async def _restated(world: World, begun: Begun, again: Prepared) -> tuple[Plan, 
     return again.plan, None
 
 
-async def _landed(world: World, begun: Begun, plan: Plan, reading: Reading) -> tuple[bool | None, tuple[Image, ...]]:
-    """Whether the effect landed, and the images after it."""
-    found, tool = landed(reading), begun.work.tool
+async def _landed(world: World, begun: Begun, plan: Plan, found: bool | None) -> tuple[bool | None, tuple[Image, ...]]:
+    """Whether the effect landed, as far as the attempts and the world say, and the images after it."""
+    tool = begun.work.tool
     after: tuple[Image, ...] = ()
     try:
-        after = await look(tool, plan.keys, world.digest, world.faults)
+        after = await look(tool, plan.keys, world.sight)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no image
     if found is None and tool.probe is not None:
-        asking = tool.probe(begun.prepared.admitted.facts.arguments, begun.work.context())
-        found = await probe(world, asking, tool.timeout_s)
+        found = await probe(world, tool, begun.prepared.admitted.facts.arguments, begun.work.context())
+        if found is False and begun.work.runs_on:
+            found = None
     if found is None and landed_by_images(plan, after):
         found = True  # that it is not there yet does not prove that it will not come
     return found, after
 
 
-async def probe(world: World, asking: Any, timeout_s: float) -> bool | None:
+async def probe(world: World, tool: Tool, arguments: Json, context: Context) -> bool | None:
     """What the tool's probe says about the world; None if it fails or cannot say."""
+    assert tool.probe is not None
     if world.faults is not None:
         world.faults.at("effect.probe")
     try:
-        said = await world.deadlines.within(timeout_s, asking)
+        said: bool | None = await world.deadlines.within(tool.timeout_s, tool.probe(arguments, context))
     except Expired:
         return None
     except Exception:  # noqa: BLE001 - a probe that fails has not said anything
@@ -223,10 +251,9 @@ async def probe(world: World, asking: Any, timeout_s: float) -> bool | None:
     return said if isinstance(said, bool) else None
 
 
-def _read(reading: Reading, has_landed: bool | None) -> Reading:
+def _read(reading: Reading, has_landed: bool | None, attempts: tuple[Attempt, ...]) -> Reading:
     """The reading in the light of what is known about the effect."""
-    certain = landed(reading)
-    if has_landed is certain and certain is not None:
+    if has_landed is not None and has_landed is landed(reading, attempts):
         return reading
     problem = "" if reading.problem is None else reading.problem.message
     if has_landed:
@@ -237,18 +264,22 @@ def _read(reading: Reading, has_landed: bool | None) -> Reading:
     return reading
 
 
-def _ended(begun: Begun, plan: Plan, reading: Reading, *, landed: bool | None, after: tuple[Image, ...] = ()) -> Ended:
+def _ended(begun: Begun, plan: Plan, reading: Reading, after: tuple[Image, ...]) -> Ended:
     ended = begun.work.end(reading)
-    ending: tuple[Transition, ...] = (Close(plan.claim, begun.holder, _STATES[landed]),)
-    undoes = begun.prepared.admitted.facts.call.undoes
-    if landed and undoes is not None:
-        ending += (undone(undoes),)
     return msgspec.structs.replace(
         ended,
         plan=plan,
-        settle=(*ended.settle, *ending),
         intent=begun.intent,
         tokens=tuple(begun.work.tokens.values()),
         after=after,
         ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
     )
+
+
+def _closed(ended: Ended, begun: Begun, has_landed: bool | None) -> Ended:
+    """The same, with the claim closed by what is known, and the claim of what was taken back."""
+    closing: tuple[Transition, ...] = (Close(begun.prepared.plan.claim, begun.holder, _STATES[has_landed]),)
+    undoes = begun.prepared.admitted.facts.call.undoes
+    if has_landed and undoes is not None:
+        closing += (undone(undoes),)
+    return msgspec.structs.replace(ended, settle=ended.settle + closing)

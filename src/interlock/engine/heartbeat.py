@@ -16,6 +16,7 @@ class Heartbeat:
         task = asyncio.current_task()
         assert task is not None
         self.lost = False
+        self._stopped = False
         self._world = world
         self._claim = claim
         self._holder = holder
@@ -26,6 +27,7 @@ class Heartbeat:
 
     def stop(self) -> None:
         """The effect is over."""
+        self._stopped = True
         self._next.cancel()
         if self.lost:
             self._task.uncancel()
@@ -44,8 +46,10 @@ class Heartbeat:
             )
         except StoreError:
             receipt = None  # the store is away: the claim stays ours until somebody settles it
+        if self._stopped:
+            return
         if isinstance(receipt, Refused):
             self.lost = True
             self._task.cancel()
-        elif not self._next.cancelled():
+        else:
             self._next = self._task.get_loop().call_later(self._every_s, self._beat)

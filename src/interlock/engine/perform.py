@@ -30,6 +30,8 @@ async def perform(world: World, prepared: Prepared) -> Ended:
         probes = breaker.state == "half-open"  # only the probe itself may give its turn back
     try:
         refusal = None if gate.places is None else await work.take_place(gate.places.take())
+        if gate.places is not None and refusal is None:
+            refusal = await work.halted()
         batch = work.opening() if refusal is None else None
         if batch is not None:
             if world.faults is not None:
@@ -59,7 +61,7 @@ class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
     _held: tuple[Reserve, ...] = ()
-    _attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
     _calls = 0
     _threads: Threads | None = None
     give_place_back: Callable[[], None] | None = None
@@ -82,6 +84,18 @@ class Work:
         except Expired:
             return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
         return None
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether a thread of this call still runs."""
+        return self._threads is not None and self._threads.running
+
+    def when_idle(self, done: Callable[[], None]) -> bool:
+        """Call `done` as soon as no thread of this call runs any more; False if none does."""
+        if self._threads is None or not self._threads.running:
+            return False
+        self._threads.when_idle(done)
+        return True
 
     def leave(self) -> None:
         """Give the place back, as soon as no thread of this call runs any more."""
@@ -146,30 +160,30 @@ class Work:
             except BaseException as error:  # whatever a tool raises becomes an outcome
                 found = self._fault(error, timeout_s)
                 if found is None:
-                    self._attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), "cancelled"),)
+                    self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), "cancelled"),)
                     raise
             now = monotonic()
             failed = type(found) is not Reading
             error_class = found.error_class if failed else None if found.problem is None else found.problem.error
-            self._attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
+            self.attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
             if failed and isinstance(found, Transient) and not isinstance(found, RateLimited):
                 breaker.failed(now)
             elif breaker.troubled:
                 breaker.succeeded()
             if not failed:
                 return found  # type: ignore[no-any-return]
-            wait_s = next_wait(tool, len(self._attempts), found, end - now, world.ids.uniform)
+            wait_s = next_wait(tool, len(self.attempts), found, end - now, world.ids.uniform)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await world.clock.sleep(wait_s)
-            halted = await self._halted()
+            halted = await self.halted()
             if halted is not None:
                 return halted
             now = monotonic()
 
-    async def _halted(self) -> Reading | None:
-        """A halt is looked for before every further attempt."""
+    async def halted(self) -> Reading | None:
+        """A halt is looked for after every wait and before every further attempt."""
         halts = self._world.halts
         if self._world.clock.monotonic() >= halts.until:
             await halts.refresh()
@@ -206,15 +220,16 @@ class Work:
         return Context(
             call_id=call.call_id,
             actor=call.actor,
-            attempt=len(self._attempts) + 1,
+            attempt=len(self.attempts) + 1,
             turn=call.turn,
             idempotency_key=self._prepared.plan.idempotency_key,
             tokens=self.tokens,
+            ledger=self._world.store.identity.ledger,
         )
 
     def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
         """The end of the call, with what was set aside settled by what was spent."""
-        prepared, attempts = self._prepared, self._attempts
+        prepared, attempts = self._prepared, self.attempts
         admitted, cost = prepared.admitted, reading.cost_micros
         if cost is None:
             cost = self.tool.cost_micros if attempts else 0

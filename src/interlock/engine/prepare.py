@@ -14,7 +14,7 @@ from interlock.policy.decide import risk_by_rules
 from interlock.review import open_ticket, why_not
 from interlock.schema import Reading, Refusal
 from interlock.standing import ClaimState, Ticket, TicketState
-from interlock.values import Decision, Mode, Plan, Status, Verdict
+from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
 
 NOTHING_CHANGES = Plan(digest="")
 
@@ -84,6 +84,14 @@ def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None 
     return _parked(world, admitted, plan, final) if asks else Prepared(admitted, plan, final)
 
 
+def resting(plan: Plan, turn: TurnView) -> Plan:
+    """A plan that names the planned calls of its turn on the same keys; its digest alone buys nothing."""
+    rests_on = tuple(number for number, keys in turn.planned if set(keys) & set(plan.keys))
+    if not rests_on:
+        return plan
+    return msgspec.structs.replace(plan, rests_on=rests_on, digest=f"{plan.digest}+{len(rests_on)}")
+
+
 def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
     """A change that is only planned, or whose plan is not the one that was looked at."""
     call = admitted.facts.call
@@ -92,6 +100,7 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
         if differs is not None:
             return _ended(admitted, plan, final, refused(Status.DENIED, "plan_moved", f"{differs}; look again"))
     if call.mode is not Mode.APPLY:
+        plan = resting(plan, admitted.facts.turn)
         said = f"planned, not performed ({call.mode.value})"
         return _ended(admitted, plan, final, Reading(status=Status.PLANNED, said=said))
     return None

@@ -10,6 +10,7 @@ from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.schema import WHATEVER, Reading, Refusal, canonical
 from interlock.standing import Claimed, ClaimState
+from interlock.stores.claims import changed_since
 from interlock.values import Call, Effect, Mode, Status, Stored
 
 _FIRST_LOOK_S = 0.01
@@ -125,8 +126,7 @@ async def _changed_since(world: World, claim: Claimed) -> bool:
         return False
     if world.faults is not None:
         world.faults.at("claim.leases")
-    leases = await world.store.leases(claim.keys)
-    return any(lease.changed > token for lease, token in zip(leases, claim.tokens, strict=True))
+    return changed_since(claim, await world.store.leases(claim.keys))
 
 
 async def _record(world: World, number: int) -> Stored:
@@ -159,6 +159,8 @@ async def answer(world: World, repeated: Repeated) -> Ended | None:
     record, content = repeated.record, repeated.record.content()
     if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
         return _made(repeated, f"made before; it was settled that it landed (record {record.id})")
+    if record.actor != repeated.call.actor:  # that it was made is for everyone to know, what it answered is not
+        return _made(repeated, f"made before by {record.actor} (record {record.id})")
     value = content.value
     if content.payload:
         try:

@@ -10,7 +10,7 @@ import msgspec
 from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
-from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical
+from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, written
 from interlock.transitions import Append, Ask, Batch, Close, Committed, Refused, Transition, Undo
 from interlock.values import Content, Json, Outcome, Plan, Problem, Record, Rewrite, Status, Trust, Verdict
 
@@ -32,6 +32,8 @@ async def record(world: World, ended: Ended) -> Outcome:
         landed = noted_receipt(interrupt)
         if isinstance(landed, Committed):
             _tell(world, entry, landed.ids[0])
+        elif isinstance(landed, Refused):
+            await record(world, _without(ended, landed))
         raise
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
@@ -171,7 +173,10 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     if plan is not None and plan.claim:
         less = _with_change(less, ended, plan)
         whole_of |= _images(ended, plan)
-    return less, canonical(whole_of, max_bytes=WHATEVER)
+    text = written(whole_of)
+    if plan is not None and plan.claim:
+        less = msgspec.structs.replace(less, payload_digest=world.digest(text))
+    return less, text
 
 
 def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
@@ -185,6 +190,7 @@ def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
         versions=tuple(image.version for image in ended.after) if performed else plan.versions,
         risk=plan.risk,
         undoes=ended.call.undoes,
+        replays=ended.call.replays,
     )
 
 
@@ -192,7 +198,7 @@ def _images(ended: Ended, plan: Plan) -> dict[str, Json]:
     """What lies beside the record: the plan with its images, or after the effect what the keys have become."""
     if ended.intent is not None:
         return {"after": [image.state for image in ended.after]}
-    return {"before": plan.before, "planned": plan.after, "diff": plan.diff}
+    return {"before": plan.before, "planned": plan.after, "diff": plan.diff, "rests_on": plan.rests_on}
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

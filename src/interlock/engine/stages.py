@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Expected, Image, Planner
+from interlock.changes import Expected, Image, Planner, Sight
 from interlock.engine.gates import Gate
 from interlock.engine.halts import Halts
 from interlock.policy import Facts, Ruleset, ToolRules
@@ -59,6 +59,7 @@ class World(msgspec.Struct, frozen=True, kw_only=True):
     redacted: frozenset[str]
     keyed: Any
     halts: Halts
+    sight: Sight
     lease_us: int
     review: Terms
 

@@ -25,6 +25,11 @@ class Threads:
         self._started.append(future)
         return await asyncio.wrap_future(future)
 
+    @property
+    def running(self) -> bool:
+        """Whether any of them runs."""
+        return any(not future.done() for future in self._started)
+
     def when_idle(self, done: Callable[[], None]) -> None:
         """Call `done` on this loop as soon as no thread of this call runs any more."""
         running = [future for future in self._started if not future.done()]

@@ -2,17 +2,25 @@
 
 from interlock.operations.carry import replay_all, resume, undo_all
 from interlock.operations.decisions import Desk, beside_of, decide_ticket, halt, lift, sweep
+from interlock.operations.plansets import Change, Planned, apply_set, plan_set
 from interlock.operations.recover import Recovered, recover
+from interlock.operations.shadow import Compared, compare
 from interlock.operations.undo import Step, replay_steps, undo_steps, with_undo
 
 __all__ = [
+    "Change",
+    "Compared",
     "Desk",
+    "Planned",
     "Recovered",
     "Step",
+    "apply_set",
     "beside_of",
+    "compare",
     "decide_ticket",
     "halt",
     "lift",
+    "plan_set",
     "recover",
     "replay_all",
     "replay_steps",

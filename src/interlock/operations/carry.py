@@ -83,6 +83,8 @@ async def resume(run: Run, world: World, name: str) -> Outcome:
         evidence=content.evidence,
         confidence=content.confidence,
         ticket=name,
+        undoes=content.undoes,
+        replays=content.replays,
     )
     return await run(call)
 

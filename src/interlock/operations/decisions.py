@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.changes import undone
 from interlock.errors import ConfigError, NotAllowed
-from interlock.ports import Clock, Faults, Ids, Query, Store
+from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
 from interlock.review import Terms
 from interlock.standing import Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import (
@@ -41,13 +41,24 @@ class Desk:
 
     async def commit(self, kind: str, what: Json, *transitions: Transition, turn: str | None = None) -> int:
         """One decision with its record; raises `NotAllowed` with the reason if the store refuses it."""
+        return await self.commit_with(kind, what, None, turn, *transitions)
+
+    async def commit_with(self, kind: str, what: Json, beside: Json, turn: str | None, *transitions: Transition) -> int:
+        """The same, with something that lies beside the record."""
         now_us = self.clock.now_us()
-        status = str(what.get("state", kind))
-        content = Content(principal=self.by, started_us=now_us, duration_us=0, arguments=what)
+        status, payload = str(what.get("state", kind)), None if beside is None else msgspec.json.encode(beside)
+        content = Content(
+            principal=self.by,
+            started_us=now_us,
+            duration_us=0,
+            arguments=what,
+            payload=payload is not None,
+            payload_digest=None if payload is None else store_digest(self.store, payload),
+        )
         record = Record(now_us, kind, self.ids.new(), turn, self.by, PEOPLE, status, content)
         if self.faults is not None:
             self.faults.at(f"decide.{kind}")
-        receipt = await self.store.commit(Batch(now_us, (Append(record), *transitions)))
+        receipt = await self.store.commit(Batch(now_us, (Append(record, payload), *transitions)))
         if self.faults is not None:
             self.faults.at(f"decided.{kind}")
         if isinstance(receipt, Refused):
@@ -64,7 +75,8 @@ async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState,
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
     by = desk.by
-    if by == ticket.asked_by and not terms.self_approval and state is TicketState.APPROVED:
+    withdraws = state is TicketState.DENIED and ticket.kind == "change"
+    if by == ticket.asked_by and not terms.self_approval and not withdraws:
         raise NotAllowed(
             f"{by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
         )
@@ -74,8 +86,8 @@ async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState,
         return await desk.commit("ticket", what, decision, turn=ticket.turn)
     claim = await desk.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
     record = None if ticket.record is None else (await beside_of(desk.store, ticket.record))[0]
-    if claim is None:
-        raise NotAllowed(f"the claim behind ticket {name!r} is gone; run audit verify")
+    if claim is None or not ticket.binding.endswith(f"|{claim.holder}"):
+        raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     landed = state is TicketState.APPROVED
     return await settle(desk, claim, record, landed=landed, what=what, decision=decision)
 
@@ -94,7 +106,8 @@ async def settle(
         desk.faults.at("settle.held")
     held = [item if landed else Settle(item.call, item.scope) for item in await desk.store.held(claim.holder)]
     state = ClaimState.DONE if landed else ClaimState.FAILED
-    closing: list[Transition] = [Resolve(claim.name, state), *held, *([] if decision is None else [decision])]
+    closing: list[Transition] = [Resolve(claim.name, claim.holder, state), *held]
+    closing += [decision] if decision is not None else await _answered_by_the_world(desk, claim, landed)
     turn = None if intent is None else intent.turn
     undoes = None if intent is None else intent.content().undoes
     if landed and undoes is not None:
@@ -105,15 +118,32 @@ async def settle(
     return await desk.commit("settle", what, *closing, turn=turn)
 
 
+async def _answered_by_the_world(desk: Desk, claim: Claimed, landed: bool) -> list[Transition]:
+    """The open question about a claim, if there is one, is decided with it."""
+    state = TicketState.APPROVED if landed else TicketState.DENIED
+    open_tickets = await desk.store.tickets(TicketState.OPEN)
+    about = [ticket for ticket in open_tickets if ticket.binding == f"settle|{claim.name}|{claim.holder}"]
+    return [Decide(ticket.id, state, desk.by, "the world has shown it") for ticket in about]
+
+
 async def beside_of(store: Store, number: int) -> tuple[Stored | None, dict[str, Json]]:
-    """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
+    """A record, and what lies beside it; nothing if that was deleted, cannot be read, or is not what was recorded."""
     found = [record async for record in store.records(Query(after=number - 1, until=number))]
     payload = await store.payload(number)
+    if not found or payload is None:
+        return (found[0] if found else None), {}
+    digest = found[0].content().payload_digest
     try:
-        whole: Any = {} if payload is None else msgspec.json.decode(payload)
+        whole: Any = msgspec.json.decode(payload)
     except msgspec.DecodeError:
-        whole = {}
-    return (found[0] if found else None), whole if isinstance(whole, dict) else {}
+        whole = None
+    genuine = isinstance(whole, dict) and (digest is None or digest == store_digest(store, payload))
+    return found[0], whole if genuine else {}
+
+
+def store_digest(store: Store, text: bytes) -> str:
+    """The keyed digest of a text in a store's ledger."""
+    return digest_of(keyed_digest(store.identity.digest_key), text)
 
 
 async def sweep(desk: Desk) -> tuple[Ticket, ...]:

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.changes import Unreadable, landed_by_images, local, look
 from interlock.engine import World, probe
-from interlock.errors import NotAllowed
+from interlock.errors import NotAllowed, StoreError
 from interlock.operations.decisions import PEOPLE, Desk, beside_of, settle
 from interlock.standing import Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import Ask, Resolve
@@ -36,7 +36,13 @@ async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
         world.faults.at("recover.read")
     found = []
     for claim in await world.store.unsettled(world.clock.now_us()):
-        one = await _settle(world, desk, claim)
+        try:
+            one = await _settle(world, desk, claim)
+        except StoreError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a resource or probe is somebody else's; the others must be settled
+            how = f"it cannot be settled: {type(error).__name__}: {error}"
+            one = Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how)
         if one is not None:
             found.append(one)
     return tuple(found)
@@ -86,11 +92,11 @@ async def _look(
             idempotency_key=f"{claim.name}.{claim.generation}",
             tokens={local(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
         )
-        said = await probe(world, tool.probe(beside["arguments"], context), tool.timeout_s)
+        said = await probe(world, tool, beside["arguments"], context)
         if said is not None:
             return said, "its probe says so"
     try:
-        images = await look(tool, claim.keys, world.digest, world.faults)
+        images = await look(tool, claim.keys, world.sight)
     except Unreadable as error:
         return None, str(error)
     content = record.content()
@@ -113,10 +119,10 @@ async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, 
         id=world.ids.new(),
         kind="settle",
         state=TicketState.OPEN,
-        binding=f"settle|{claim.name}|{claim.generation}",
+        binding=f"settle|{claim.name}|{claim.holder}",
         tool=claim.tool,
         actor=PEOPLE if record is None else record.actor,
-        asked_by=PEOPLE,
+        asked_by=PEOPLE if record is None else record.content().principal,
         call=claim.call,
         turn=None if record is None else record.turn,
         why=f"did call {claim.call!r} land? {how}: approve if it did, deny if it did not",
@@ -127,7 +133,7 @@ async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, 
         claim=claim.name,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
-    doubt = (Resolve(claim.name, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
+    doubt = (Resolve(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
     try:
         await desk.commit("settle", what, Ask(ticket), *doubt, turn=ticket.turn)
     except NotAllowed as error:

@@ -10,9 +10,8 @@ import msgspec
 
 from interlock.changes import Unreadable, diff_of, local, look
 from interlock.engine import World
-from interlock.errors import Conflict, InDoubt
+from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import beside, intent_of
-from interlock.ports import Resource
 from interlock.schema import Tool, tool
 from interlock.standing import Claimed, ClaimState, Which
 from interlock.values import Context, Effect, Json, Versioned
@@ -34,14 +33,24 @@ class Step(msgspec.Struct, frozen=True):
 
 
 def with_undo(tools: Iterable[Tool]) -> list[Tool]:
-    """The tools, and one more for each resource that they change: it puts states back."""
+    """The tools, and one more for each resource that they change: it puts states back.
+
+    It needs what they need, and hides what they hide.
+    """
     given = list(tools)
-    names = {item.name for item in given}
-    resources = {item.resource.name: item.resource for item in given if item.resource is not None}
-    return [*given, *(_undo_tool(resources[name]) for name in resources if f"{UNDO}{name}" not in names)]
+    names, by_resource = {item.name for item in given}, dict[str, list[Tool]]()
+    for item in given:
+        if item.resource is not None and not item.operator:
+            by_resource.setdefault(item.resource.name, []).append(item)
+    for name, changers in by_resource.items():
+        if any(item.resource is not changers[0].resource for item in changers):
+            raise ContractError(f"there are two resources called {name!r}; give each a name of its own")
+    return [*given, *(_undo_tool(made) for name, made in by_resource.items() if f"{UNDO}{name}" not in names)]
 
 
-def _undo_tool(resource: Resource) -> Tool:
+def _undo_tool(changers: list[Tool]) -> Tool:
+    resource = changers[0].resource
+    assert resource is not None
     takes_context = len(inspect.signature(resource.restore).parameters) > 2
 
     @tool(
@@ -50,19 +59,27 @@ def _undo_tool(resource: Resource) -> Tool:
         key=lambda arguments: tuple(arguments["states"]),
         resource=resource,
         simulate=lambda _state, arguments, key: arguments["states"][key],
-        redact={"states", "expected"},
+        redact=frozenset({"states", "expected"}).union(*(item.redact for item in changers)),
+        capabilities=frozenset().union(*(item.capabilities for item in changers)),
         ask_when="args.force",
+        operator=True,
     )
     async def restore(
         record: int, states: dict[str, Any], expected: dict[str, Any], force: bool, context: Context
     ) -> dict[str, Any]:
         """Put back what the keys were before a change, if they are still what it made them, and read them back."""
-        for key, state in sorted(states.items()):
-            if not force and _plain(await resource.read_state(key)) != expected.get(key):
-                raise Conflict(f"{key!r} has changed since; undo what came after, or use --force")
-            more = (context,) if takes_context else ()
-            await resource.restore(key, state, *more)
-            if _plain(await resource.read_state(key)) != state:
+        now = {key: _plain(await resource.read_state(key)) for key in sorted(states)}
+        moved = [key for key in now if now[key] != states[key] and now[key] != expected.get(key)]
+        if moved and not force:
+            raise Conflict(f"{', '.join(moved)} has changed since; undo what came after, or use --force")
+        for place, key in enumerate(key for key in now if now[key] != states[key]):
+            try:
+                await resource.restore(key, states[key], *((context,) if takes_context else ()))
+            except ToolError as error:
+                if place == 0:
+                    raise  # nothing was put back yet
+                raise InDoubt(f"only some keys were put back; {key!r} failed: {error}") from None
+            if _plain(await resource.read_state(key)) != states[key]:
                 raise InDoubt(f"{key!r} was put back, but does not read back the same")
         return {"record": record, "restored": sorted(states)}
 
@@ -80,7 +97,17 @@ async def undo_steps(world: World, which: Which, *, force: bool = False) -> list
     made = [claim for claim in await world.store.claims(which) if claim.state is ClaimState.DONE]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
     becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
-    return [await _step(world, claim, force, becomes) for claim in made]
+    return [await _step_or_why_not(world, claim, force, becomes) for claim in made]
+
+
+async def _step_or_why_not(world: World, claim: Claimed, force: bool, becomes: dict[str, Json]) -> Step:
+    """One odd change must not stand in the way of undoing the others."""
+    try:
+        return await _step(world, claim, force, becomes)
+    except StoreError:
+        raise
+    except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
+        return _impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
 
 
 async def _step(world: World, claim: Claimed, force: bool, becomes: dict[str, Json]) -> Step:
@@ -114,15 +141,17 @@ async def _restoring(
     assert tool.resource is not None
     assert claim.record is not None
     try:
-        was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, after["after"])
-    except (KeyError, TypeError, ValueError):
+        # A change that was settled later has no image of its own after it: what was planned stands in for it.
+        became_states = after.get("after") or before["planned"]
+        was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
+    except (KeyError, TypeError, ValueError, IndexError):
         return _impossible(claim, "its images have been deleted or cannot be read, so there is nothing to put back")
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
         return _impossible(claim, "it changed nothing")
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
     try:
-        images = await look(tool, tuple(key for key in keys if key not in becomes), world.digest, world.faults)
+        images = await look(tool, tuple(key for key in keys if key not in becomes), world.sight)
     except Unreadable as error:
         return _impossible(claim, str(error))
     now = iter(images)

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from interlock.errors import ConfigError, Conflict, NotFound
-from interlock.schema import WHATEVER, canonical
+from interlock.errors import ConfigError, Conflict, InvalidInput, NotFound
+from interlock.schema import WHATEVER, Refusal, canonical
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
@@ -23,8 +23,8 @@ class Documents:
     """Documents by key. Every write is one transaction; a write with an older fencing token is refused."""
 
     def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0) -> None:
-        if not name.isidentifier():
-            raise ConfigError(f"{name!r} cannot be the name of a table: letters, digits and '_'")
+        if not name.isidentifier() or not name.isascii() or not name.islower():
+            raise ConfigError(f"{name!r} cannot be the name of a table: small letters, digits and '_'")
         self.name = name
         self._dialect = dialect_of(url, busy_s)
         self._connection: Connection | None = None
@@ -54,7 +54,11 @@ class Documents:
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> None:
         """Write a document whole (None removes it), if nobody with a newer token wrote it, and it is at `version`."""
         token = 0 if context is None else context.tokens.get(key, context.tokens.get("*", 0))
-        body = None if state is None else canonical(state, WHATEVER).decode()
+        ledger = "" if context is None else context.ledger
+        try:
+            body = None if state is None else canonical(state, WHATEVER).decode()
+        except Refusal as refusal:
+            raise InvalidInput(f"{key!r}: {refusal}") from None
 
         def work(connection: Connection) -> None:
             self._dialect.begin(connection)
@@ -62,11 +66,13 @@ class Documents:
                 connection.run(self._sql(sql.OPEN_DOCUMENT), (key,))
                 row = connection.one(self._sql(sql.LOCK_DOCUMENT), (key,))
                 assert row is not None
-                if token and row[1] > token:
+                same = row[2] == ledger  # tokens of another ledger say nothing
+                if token and same and row[1] > token:
                     raise Conflict(f"{key!r} was written under token {row[1]}; {token} is too old")
                 if version is not None and str(row[0]) != version:
                     raise Conflict(f"{key!r} is at version {row[0]}, not {version}")
-                connection.run(self._sql(sql.WRITE_DOCUMENT), (body, max(token, row[1]), key))
+                newest, whose = (max(token, row[1]), row[2]) if same or not token else (token, ledger)
+                connection.run(self._sql(sql.WRITE_DOCUMENT), (body, newest, whose if row[2] else ledger, key))
                 connection.run("COMMIT")
             except BaseException:
                 connection.run("ROLLBACK")

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote
 
-from interlock.errors import ConfigError, Conflict, InDoubt, NotFound, Unavailable, from_http_status
+from interlock.egress import retry_after_s
+from interlock.errors import (
+    ConfigError,
+    Conflict,
+    InDoubt,
+    InvalidInput,
+    NotFound,
+    Permanent,
+    Unavailable,
+    from_http_status,
+)
 from interlock.values import Context, Json, Versioned
 
 try:
@@ -59,17 +69,31 @@ class HttpDocuments:
         if method == "DELETE" and answer.status_code in (404, 410):
             return None
         _raise_for(answer, changes=True)
-        return answer.json() if answer.content else None
+        return _body(answer)
 
     def _url(self, key: str) -> str:
+        if key in (".", ".."):
+            raise InvalidInput(f"{key!r} cannot be part of an address")
         return f"{self._base}/{quote(key, safe='')}"
 
 
+def _body(answer: httpx.Response) -> Json:
+    """The JSON of an answer, or its text: a change that was answered has been made, whatever the answer looks like."""
+    if not answer.content:
+        return None
+    try:
+        return answer.json()
+    except ValueError:
+        return answer.text
+
+
 def _raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
-    if answer.status_code < 400:
+    if answer.is_success:
         return
+    if answer.status_code < 400:
+        raise Permanent(f"{answer.request.method} answered {answer.status_code}; nothing was done")
     message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text[:200]}"
-    wait_s = _retry_after(answer)
+    wait_s = retry_after_s(answer.headers.get("retry-after", ""))
     if answer.status_code == 412:
         raise Conflict(message)
     if answer.status_code == 404:
@@ -77,8 +101,3 @@ def _raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
     if changes and answer.status_code >= 500 and answer.status_code != 503:
         raise InDoubt(message)  # a server that fails half way may have done it
     raise from_http_status(answer.status_code, message, retry_after_s=wait_s)
-
-
-def _retry_after(answer: httpx.Response) -> float | None:
-    text = answer.headers.get("retry-after", "")
-    return float(text) if text.replace(".", "", 1).isdigit() else None

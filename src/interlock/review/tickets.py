@@ -23,7 +23,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_u
         id=name,
         kind="change",
         state=TicketState.OPEN,
-        binding=f"{plan.digest}|{call.actor}|{call.turn or ''}",
+        binding=f"{plan.digest}|{call.actor}|{call.turn or ''}|{call.principal}",
         tool=call.tool,
         actor=call.actor,
         asked_by=call.principal,
@@ -40,10 +40,14 @@ def why_not(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str |
     """Why an approval is not good for this call; None if it is."""
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
-    if ticket.tool != call.tool or ticket.kind != "change":
+    if ticket.kind != "change":
+        return f"ticket {ticket.id!r} asks whether an effect landed; it allows nothing"
+    if ticket.tool != call.tool:
         return f"ticket {ticket.id!r} is for {ticket.tool!r}, not for {call.tool!r}"
     if ticket.turn != call.turn:
         return f"ticket {ticket.id!r} belongs to another turn"
+    if ticket.asked_by != call.principal:
+        return f"ticket {ticket.id!r} was asked for by {ticket.asked_by!r}, not by {call.principal!r}"
     if ticket.actor != call.actor:
         return f"ticket {ticket.id!r} was asked for by {ticket.actor!r}, not by {call.actor!r}"
     if ticket.state in (TicketState.OPEN, TicketState.APPROVED) and ticket.expires_us <= now_us:

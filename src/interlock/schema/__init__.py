@@ -1,6 +1,6 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
-from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest
+from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest, written
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
 from interlock.schema.effects import Compensation
 from interlock.schema.inputs import Parsed
@@ -24,4 +24,5 @@ __all__ = [
     "nearest",
     "read_result",
     "tool",
+    "written",
 ]

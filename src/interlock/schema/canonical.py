@@ -83,6 +83,11 @@ def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
     return text
 
 
+def written(value: Json) -> bytes:
+    """What was let in already, in canonical form: without a look at its depth, which a wrapper may have increased."""
+    return _encode(value)
+
+
 def plain_bytes(arguments: Json) -> bytes:
     """Raw arguments for a flat contract without null, which refuses by itself what the walk would look for."""
     if type(arguments) is dict:

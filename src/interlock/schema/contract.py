@@ -72,6 +72,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     compensate: Compensation | None = None
     ask_when: str | None = None
     """A condition under which a person decides, whatever the policy allows."""
+    operator: bool = False
+    """Made by operations alone: a model is not shown it, and a call that takes nothing back is refused."""
     once_per: str = "turn"
     repeatable: bool = False
     idempotent: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from interlock.values import Effect, Json
 KeyOf = Callable[[Mapping[str, Json]], str | tuple[str, ...]]
 Simulate = Callable[[Json, Mapping[str, Json], str], Json]
 """The state of one key after the call, from its state before (None: it does not exist), the arguments and the key."""
-Probe = Callable[..., Awaitable[bool | None]]
+Probe = Callable[..., Coroutine[Any, Any, bool | None]]
 """Whether the effect landed, from the arguments and the context of the call; None if the world does not say."""
 
 ONCE_PER = ("turn", "run", "actor", "ever")
@@ -51,6 +51,8 @@ def refuse_bad_effect(tool: Any) -> None:
         return
     if tool.once_per not in ONCE_PER:
         raise ContractError(f"{name}: once_per is one of {', '.join(ONCE_PER)}, not {tool.once_per!r}")
+    if tool.probe is not None and not inspect.iscoroutinefunction(tool.probe):
+        raise ContractError(f"{name}: a probe is an async function of the arguments and the context")
     if tool.effect is Effect.SEND:
         if resource is not None or tool.simulate is not None:
             raise ContractError(f"{name}: a send has no state to put back; with a resource it is a write")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import inf, isfinite
+from math import isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
@@ -18,6 +18,7 @@ from interlock.values import Json, Problem, Result, Status
 _ERROR_TEXT = re.compile(
     r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
 )
+_MOST_USD = 1e9
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
@@ -39,6 +40,8 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     confidence: float | None = None
     sources: tuple[str, ...] = ()
     cost_micros: int | None = None
+    returned: bool = False
+    """Whether the tool came to its end: then it has done what it does, whatever its answer is worth."""
 
 
 class Output:
@@ -120,7 +123,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     if len(text) > max_bytes:
         return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
     if result is None:
-        return Reading(Status.OK, plain, text)
+        return Reading(Status.OK, plain, text, returned=True)
     return Reading(
         status=Status.OK,
         value=plain,
@@ -131,6 +134,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
         confidence=result.confidence,
         sources=tuple(result.sources),
         cost_micros=_micros(result),
+        returned=True,
     )
 
 
@@ -154,8 +158,8 @@ def _wrong(result: Result[Any]) -> str | None:
         canonical([checked.summary, checked.snippets, checked.metadata, checked.sources])
     except (msgspec.ValidationError, Refusal) as error:
         return str(error)
-    if checked.cost_usd is not None and not 0 <= checked.cost_usd < inf:
-        return "cost_usd must be a finite number of zero or more"
+    if checked.cost_usd is not None and not 0 <= checked.cost_usd <= _MOST_USD:
+        return "cost_usd must be a number from zero to a billion"
     if checked.confidence is not None and not isfinite(checked.confidence):
         return "confidence must be a finite number"
     return None
@@ -174,13 +178,14 @@ def _nothing(result: Result[Any]) -> Reading:
         sources=tuple(result.sources),
         confidence=result.confidence,
         cost_micros=_micros(result),
+        returned=True,
     )
 
 
 def _failed(error: str, message: str, result: Result[Any] | None) -> Reading:
     message = clean(message)
     problem = Problem(error=error, message=message)
-    return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result))
+    return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result), returned=True)
 
 
 def _in_band_failure(value: Any) -> str | None:

@@ -6,6 +6,7 @@ held key to somebody else. Expiry only says when a holder may be taken for dead,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import assert_never
 
 import msgspec
@@ -15,6 +16,7 @@ from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo
 
 ClaimTransition = Claim | Renew | Close | Resolve | Undo
 _OVER = (ClaimState.DONE, ClaimState.FAILED)
+_IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
 
 def wildcard(key: str) -> str:
@@ -44,9 +46,8 @@ class Claims:
                     return None
                 return Refused("lost", ask.name, "the claim was settled by somebody else meanwhile")
             case Resolve():
-                if row is not None and (
-                    row.state is ClaimState.UNKNOWN or (row.state is ClaimState.OPEN and row.expires_us <= now_us)
-                ):
+                doubtful = row is not None and row.holder == ask.holder and row.state in _IN_DOUBT
+                if doubtful and row is not None and (row.expires_us <= now_us or row.state is ClaimState.UNKNOWN):
                     return None
                 return Refused("settled", ask.name, "the claim is not in doubt: it was settled, or its holder is alive")
             case Undo():
@@ -94,7 +95,7 @@ class Claims:
             case ClaimState.UNKNOWN:
                 return Refused("in_doubt", ask.name, f"call {row.call!r} may have made this change; nobody knows yet")
             case ClaimState.DONE:
-                again = self.changed_since(row) and ask.generation == row.generation + 1
+                again = changed_since(row, self.leases.values()) and ask.generation == row.generation + 1
                 return None if again else Refused("done", ask.name, f"call {row.call!r} has made this change")
             case ClaimState.FAILED:
                 expected = row.generation
@@ -104,9 +105,11 @@ class Claims:
                 assert_never(row.state)
         return None if ask.generation == expected else Refused("claimed", ask.name, "the claim moved meanwhile")
 
-    def changed_since(self, row: Claimed) -> bool:
-        """Whether another recorded effect changed one of the claim's keys after it did."""
-        return any(self.leases[key].changed > token for key, token in zip(row.keys, row.tokens, strict=True))
+    def _newest(self, key: str) -> int:
+        """The highest token of a key, of everything in its resource, and for everything of each key in it."""
+        everything = wildcard(key)
+        names = (key, everything) if key != everything else self._of(everything)
+        return max((self.leases[name].token for name in names if name in self.leases), default=0)
 
     def _held(self, ask: Claim, now_us: int) -> Refused | None:
         for key in ask.keys:
@@ -122,11 +125,15 @@ class Claims:
         return [key for key in self.leases if key.startswith(everything[:-1])]
 
     def _claim(self, ask: Claim, now_us: int) -> None:
-        tokens = []
+        tokens, before = [], self.claims.get(ask.name)
+        if before is not None and before.state is ClaimState.DONE:  # it stands, and can still be undone
+            kept = f"{ask.name}#{before.generation}"
+            self.claims[kept] = msgspec.structs.replace(before, name=kept)
+            self.changed.add(kept)
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
-            tokens.append(lease.token + 1)
-            self._lease(Lease(key, ask.holder, lease.token + 1, lease.changed, ask.expires_us))
+            tokens.append(self._newest(key) + 1)
+            self._lease(Lease(key, ask.holder, tokens[-1], lease.changed, ask.expires_us))
         self.granted = tuple(tokens)
         self.claims[ask.name] = Claimed(
             name=ask.name,
@@ -153,6 +160,17 @@ class Claims:
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease
         self.changed_keys.add(lease.key)
+
+
+def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:
+    """Whether another recorded effect changed a key of the claim after it did: alone, or with its whole resource."""
+    tokens = dict(zip(row.keys, row.tokens, strict=True))
+    for lease in leases:
+        everything = wildcard(lease.key)
+        mine = [token for key, token in tokens.items() if key in (lease.key, everything) or lease.key == wildcard(key)]
+        if mine and lease.changed > max(mine):
+            return True
+    return False
 
 
 def wanted(claim: Claimed, which: Which) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from interlock.errors import StoreError
 from interlock.ports import Identity, Query, Spent, genesis
 from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket, TicketState, Which
-from interlock.stores.claims import wanted
+from interlock.stores.claims import wanted, wildcard
 from interlock.stores.state import Chain, Row, State
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
 from interlock.values import Checkpoint, Head, Stored
@@ -118,8 +118,11 @@ class MemoryStore:
         )
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
-        """How keys stand; one that was never held is free."""
-        return tuple(self._state.claims.leases.get(key) or Lease(key) for key in keys)
+        """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
+        wanted_keys = {*keys, *map(wildcard, keys)}
+        whole = tuple(key[:-1] for key in keys if key == wildcard(key))
+        held = self._state.claims.leases.values()
+        return tuple(x for x in held if x.key in wanted_keys or (whole and x.key.startswith(whole)))
 
     async def ticket(self, ticket: str) -> Ticket | None:
         """One ticket."""

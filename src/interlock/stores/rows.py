@@ -133,6 +133,7 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
         connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
     claims, tickets, halts = state.claims, state.tickets, state.halts
     if claims.changed:
+        connection.run_many(sql.OPEN_CLAIM, [(name,) for name in sorted(claims.changed) if "#" in name])
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
     if claims.changed_keys:
         leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
@@ -147,6 +148,18 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
             connection.run(sql.DROP_HALT, (scope,))
         else:
             connection.run(sql.WRITE_HALT, (scope, halt.by, halt.reason, halt.at_us))
+
+
+def leases(connection: Connection, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+    """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
+    found: dict[str, Lease] = {}
+    for key in keys:
+        if key == wildcard(key):
+            rows = connection.rows(sql.READ_LEASES, (key[:-1], key[:-1]))
+        else:
+            rows = connection.rows(sql.READ_LEASE, (key, wildcard(key)))
+        found.update({row[0]: Lease(*row) for row in rows})
+    return tuple(found.values())
 
 
 def claimed(row: Sequence[Any]) -> Claimed:

@@ -128,9 +128,8 @@ class SqlStore:
         return tuple(map(rows.claimed, found))
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
-        """How keys stand; one that was never held is free."""
-        found = await self._on_reader(lambda c: [c.one(sql.READ_LEASE, (key,)) for key in keys])
-        return tuple(Lease(key) if row is None else Lease(*row) for key, row in zip(keys, found, strict=True))
+        """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
+        return await self._on_reader(lambda c: rows.leases(c, keys))
 
     async def ticket(self, ticket: str) -> Ticket | None:
         """One ticket."""

@@ -115,7 +115,8 @@ WRITE_CLAIM = (
 )
 _LEASE = "SELECT key, holder, token, changed, expires_us FROM leases"
 OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
-READ_LEASE = _LEASE + " WHERE key = ?"
+READ_LEASE = _LEASE + " WHERE key = ? OR key = ?"
+READ_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ?"
 LOCK_LEASE = _LEASE + " WHERE key = ? {for_update}"
 SHARE_LEASE = _LEASE + " WHERE key = ? {for_share}"
 LOCK_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ? ORDER BY key {for_update}"
@@ -137,10 +138,10 @@ DROP_HALT = "DELETE FROM halts WHERE scope = ?"
 
 DOCUMENTS_TABLE = (
     "CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0,"
-    " token BIGINT NOT NULL DEFAULT 0)"
+    " token BIGINT NOT NULL DEFAULT 0, ledger TEXT NOT NULL DEFAULT '')"
 )
 READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT NULL"
 ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
 OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
-LOCK_DOCUMENT = "SELECT version, token FROM {table} WHERE key = ? {for_update}"
-WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ? WHERE key = ?"
+LOCK_DOCUMENT = "SELECT version, token, ledger FROM {table} WHERE key = ? {for_update}"
+WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ?, ledger = ? WHERE key = ?"

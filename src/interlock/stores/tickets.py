@@ -6,7 +6,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import Halted, Ticket, TicketState, stopped
+from interlock.standing import Halted, Ticket, TicketState, state_of, stopped
 from interlock.transitions import Ask, Decide, Escalate, Halt, Lift, Pass, Refused, Spend
 
 TicketTransition = Ask | Decide | Escalate | Spend
@@ -122,12 +122,6 @@ class Halts:
                 return
             case _:
                 assert_never(ask)
-
-
-def state_of(ticket: Ticket, now_us: int) -> TicketState:
-    """The state of a ticket now: what is open or approved expires by itself."""
-    waits = ticket.state in (TicketState.OPEN, TicketState.APPROVED)
-    return TicketState.EXPIRED if waits and ticket.expires_us <= now_us else ticket.state
 
 
 def is_open(ticket: Ticket, now_us: int) -> bool:

@@ -1,0 +1,119 @@
+"""Plan sets: changes that belong together, stored before the first effect; a rerun goes on where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock.changes import plan_digest
+from interlock.engine import World
+from interlock.errors import NotAllowed
+from interlock.operations.carry import Run
+from interlock.operations.decisions import Desk, beside_of
+from interlock.ports import Query
+from interlock.values import Call, Json, Mode, Outcome, Status
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One change of a set: a tool and its arguments."""
+
+    tool: str
+    arguments: dict[str, Json]
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One change of a set as it was planned: what it was looked at with."""
+
+    tool: str
+    arguments: dict[str, Json]
+    digest: str
+    keys: tuple[str, ...]
+    versions: tuple[str, ...]
+    diff: str | None = None
+
+
+def turn_of(name: str) -> str:
+    """The turn in which a set is made: its changes are the same changes however often the set is run."""
+    return f"set:{name}"
+
+
+async def plan_set(
+    run: Run, world: World, changes: Sequence[Change], *, by: str, actor: str
+) -> tuple[list[Planned], Outcome | None]:
+    """Every change planned on the world as it is; the first that cannot be planned ends it."""
+    planned: list[Planned] = []
+    for change in changes:
+        outcome = await run(_call(world, change, by, actor, turn=None, mode=Mode.DRY_RUN))
+        if outcome.status is not Status.PLANNED or outcome.plan is None:
+            return planned, outcome
+        plan = outcome.plan
+        planned.append(Planned(change.tool, change.arguments, plan.digest, plan.keys, plan.versions, plan.diff))
+    return planned, None
+
+
+async def stored_set(world: World, name: str) -> list[Planned] | None:
+    """The set of that name as it was stored, or None."""
+    if world.faults is not None:
+        world.faults.at("planset.read")
+    for number in [r.id async for r in world.store.records(Query(turn=turn_of(name))) if r.kind == "planset"]:
+        _record, whole = await beside_of(world.store, number)
+        return msgspec.convert(whole.get("set"), list[Planned])
+    return None
+
+
+async def apply_set(
+    run: Run, world: World, desk: Desk, name: str, planned: Sequence[Planned], *, actor: str
+) -> list[Outcome]:
+    """Make the changes in order, each exactly as planned, until one does not succeed.
+
+    Versions that the set wrote itself have not moved: a later change of the same key is held against what the earlier
+    one made of it.
+    """
+    before = await stored_set(world, name)
+    if before is None:
+        await desk.commit_with(
+            "planset", {"name": name, "changes": len(planned), "state": "stored"}, {"set": list(planned)}, turn_of(name)
+        )
+    elif [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in planned]:
+        raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
+    else:
+        planned = before
+    outcomes: list[Outcome] = []
+    versions: dict[str, str] = {}
+    for place, item in enumerate(planned):
+        expected = tuple(versions.get(key, version) for key, version in zip(item.keys, item.versions, strict=True))
+        policy = item.digest.split(".")[1]
+        digest = plan_digest(world.digest, (item.tool, item.keys, item.arguments), policy, expected)
+        call = _call(world, Change(item.tool, item.arguments), desk.by, actor, turn=turn_of(name), mode=Mode.APPLY)
+        outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=f"{turn_of(name)}.{place}"))
+        outcomes.append(outcome)
+        if outcome.status is not Status.OK:
+            break
+        versions.update(await _written(world, outcome))
+    return outcomes
+
+
+async def _written(world: World, outcome: Outcome) -> dict[str, str]:
+    """The versions that a change left behind, from its own record or from the one that it repeats."""
+    number = outcome.record
+    while number is not None:
+        record, _whole = await beside_of(world.store, number)
+        content = None if record is None else record.content()
+        if content is None or content.repeats is None:
+            return {} if content is None else dict(zip(content.keys, content.versions, strict=False))
+        number = content.repeats
+    return {}
+
+
+def _call(world: World, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:
+    return Call(
+        call_id=world.ids.new(),
+        tool=change.tool,
+        arguments=change.arguments,
+        actor=actor,
+        principal=by,
+        mode=mode,
+        turn=turn,
+        run=turn,
+    )
