@@ -11,11 +11,12 @@ from interlock.changes.names import Digest, local
 from interlock.errors import ToolError
 from interlock.ports import Faults
 from interlock.resilience import Deadlines, Expired
-from interlock.schema import WHATEVER, Redactor, Refusal, Tool, canonical
+from interlock.schema import WHATEVER, Redactor, Refusal, Tool, canonical, written
 from interlock.values import Effect, Json, Versioned
 
 ABSENT = "absent"
 _DIFF_LINES = 400
+_NOTHING = object()
 
 
 class Unreadable(Exception):
@@ -93,21 +94,47 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
         names = sorted(name for name in {*was, *becomes} if was.get(name) != becomes.get(name))
         keys = tuple(owner + name for name in names)
         before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
-    redactor = Redactor(tool.redact, before, after)
-    lines: list[str] = []
-    for key, old, new in zip(keys, before, after, strict=True):
-        lines += difflib.unified_diff(
-            _lines(redactor.value(old)), _lines(redactor.value(new)), f"{key} before", f"{key} after", lineterm="", n=1
-        )
+    if tool.redact:
+        redactor = Redactor(tool.redact, before, after)
+        before, after = redactor.value(before), redactor.value(after)
+    lines = [line for item in zip(keys, before, after, strict=True) for line in _key_diff(*item)]
     if len(lines) > _DIFF_LINES:
         lines = [*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES} more lines"]
     return "\n".join(lines)
 
 
-def _lines(state: Json) -> list[str]:
-    if state is None:
+def _key_diff(key: str, old: Json, new: Json) -> list[str]:
+    """The fields that differ, each on a line of its own; what is nested is compared line by line."""
+    if old == new:
         return []
-    return msgspec.json.format(canonical(state, WHATEVER), indent=2).decode().split("\n")
+    was_there, is_there = ("absent" if old is None else "before"), ("absent" if new is None else "after")
+    lines = [f"--- {key} {was_there}", f"+++ {key} {is_there}"]
+    if not all(state is None or isinstance(state, dict) for state in (old, new)):
+        return lines + _line_diff(old, new)
+    was, becomes = old or {}, new or {}
+    for name in sorted({*was, *becomes}):
+        one, other = was.get(name, _NOTHING), becomes.get(name, _NOTHING)
+        if one is other or one == other:
+            continue
+        if isinstance(one, dict | list) and isinstance(other, dict | list):
+            lines += [f"   {_text(name)}:", *_line_diff(one, other)]
+        else:
+            lines += [] if one is _NOTHING else [f"-  {_text(name)}: {_text(one)}"]
+            lines += [] if other is _NOTHING else [f"+  {_text(name)}: {_text(other)}"]
+    return lines
+
+
+def _line_diff(old: Json, new: Json) -> list[str]:
+    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=1)
+    return list(changed)[2:]
+
+
+def _lines(state: Json) -> list[str]:
+    return [] if state is None else msgspec.json.format(written(state), indent=2).decode().split("\n")
+
+
+def _text(value: Json) -> str:
+    return written(value).decode()
 
 
 def risk_of(effect: Effect, before: list[Json], after: list[Json] | None, *, whole: bool = False) -> str:

@@ -20,7 +20,10 @@ _LAST_LOOK_S = 0.25
 async def recall(world: World, call: Call, started: Started) -> list[Stored] | Ended | None:
     """The turn's records where anything depends on them, None where nothing does."""
     desk = world.desks.get(call.tool)
-    if desk is None or (world.repeats == "allow" and not desk.rules.needs_turn and desk.planner is None):
+    if desk is None:
+        return None
+    made_once = world.repeats == "allow" if desk.planner is None else call.mode is Mode.APPLY  # claims say what is same
+    if made_once and not desk.rules.needs_turn:
         return None
     try:
         if world.faults is not None:
@@ -42,14 +45,15 @@ async def look_up(world: World, accepted: Accepted) -> Accepted | Repeated | End
     end = accepted.started.clock + tool.deadline_s
     try:
         claim = await settled_claim(world, name.name, end if applies else 0.0)
-        if claim is None:
-            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
-        if claim.request != name.request:
+        delivered = await _delivered(world, facts.call, name.name) if applies else None
+        reused = claim is not None and claim.request != name.request
+        if isinstance(delivered, Stored) and not reused:
+            return _repeated(accepted, delivered)
+        if delivered is not None or reused:
             reason = f"call id {facts.call.call_id!r} was used in this turn for another call; use a new one"
             return _ended(accepted, refused(Status.DENIED, "call_id_reused", reason))
-        delivered = await _delivered(world, facts.call, claim) if applies and not facts.call.replays else None
-        if delivered is not None:
-            return _repeated(accepted, delivered)
+        if claim is None:
+            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
         again = claim.state is ClaimState.UNDONE or await _changed_since(world, claim)
         generation = claim.generation + 1 if again else claim.generation
         if not applies or again or claim.state is ClaimState.FAILED:
@@ -62,20 +66,23 @@ async def look_up(world: World, accepted: Accepted) -> Accepted | Repeated | End
     return _repeated(accepted, record)
 
 
-async def _delivered(world: World, call: Call, claim: Claimed) -> Stored | None:
-    """The outcome of this very call, if it was delivered before: a redelivery is the same call, always.
+async def _delivered(world: World, call: Call, claim: str) -> Stored | str | None:
+    """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or the word
+    that its id was used for another one.
 
-    The turn is read after the claim, so that whatever the claim knows of is in it.
+    The records are read after the claim, so that whatever the claim knows of is among them.
     """
-    if call.turn is None or claim.state in (ClaimState.OPEN, ClaimState.FAILED):
+    if call.turn is None or call.id_is_ours or call.replays:
         return None
     if world.faults is not None:
         world.faults.at("claim.turn")
     found = [record async for record in world.store.records(Query(turn=call.turn, call=call.call_id))]
     for record in reversed(found):
-        answers = record.kind == "call" and record.status in (Status.OK, Status.NO_DATA)
-        if answers and record.content().claim == claim.name:
-            return record
+        if record.kind != "call" or record.status not in (Status.OK, Status.NO_DATA) or record.actor != call.actor:
+            continue
+        content = record.content()
+        if content.repeats is None:  # what repeats another record is no outcome of its own
+            return record if content.claim == claim else "another"
     return None
 
 

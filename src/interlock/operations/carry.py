@@ -22,6 +22,7 @@ async def undo_all(run: Run, world: World, steps: Sequence[Step], *, by: str, na
     def call(step: Step) -> Call:
         return Call(
             call_id=world.ids.new(),
+            id_is_ours=True,
             tool=step.tool,
             arguments=step.arguments,
             actor=by,

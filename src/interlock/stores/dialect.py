@@ -14,6 +14,7 @@ class Connection:
     def __init__(self, raw: Any, dialect: Dialect) -> None:
         self.raw = raw
         self._dialect = dialect
+        self.locks_rows = dialect.locks_rows
         self._spelled: dict[str, str] = {}
 
     def run(self, statement: str, parameters: Sequence[Any] = ()) -> Any:
@@ -51,6 +52,10 @@ class Dialect(Protocol):
     lanes: int
     name: str
     errors: tuple[type[Exception], ...]
+    locks_rows: bool
+    """Whether writers lock rows, so that there must be one to lock; otherwise one writer has it all."""
+    reads_at_once: bool
+    """Whether a look at a few rows is so quick, and never waits, that no thread is needed for it."""
 
     def connect(self) -> Connection:
         """A new connection, ready for work."""

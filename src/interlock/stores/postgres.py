@@ -29,6 +29,8 @@ class PostgresDialect:
 
     lanes = 8
     name = "postgresql"
+    locks_rows = True
+    reads_at_once = False
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
     def __init__(self, url: str, busy_s: float) -> None:

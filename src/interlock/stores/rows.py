@@ -64,7 +64,9 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
     if not asks:
         return
     opened = [t for t in asks if isinstance(t, Claim)]
-    connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
+    rows_lock = connection.locks_rows  # where they do, there must be a row to lock
+    if rows_lock:
+        connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
     keys = {key for ask in opened for key in ask.keys}
     for name in sorted({t.name for t in asks}):
         row = connection.one(sql.LOCK_CLAIM, (name,))
@@ -72,7 +74,8 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
             state.claims.claims[name] = found = claimed(row)
             keys.update(found.keys)
     shared = {wildcard(key) for ask in opened for key in ask.keys} - keys
-    connection.run_many(sql.OPEN_LEASE, [(key,) for key in sorted(keys | shared)])
+    if rows_lock:
+        connection.run_many(sql.OPEN_LEASE, [(key,) for key in sorted(keys | shared)])
     for key in sorted(keys | shared):
         if key in shared:  # held by whoever changes everything in the resource; others may look at it side by side
             rows = connection.rows(sql.SHARE_LEASE, (key,))
@@ -133,7 +136,6 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
         connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
     claims, tickets, halts = state.claims, state.tickets, state.halts
     if claims.changed:
-        connection.run_many(sql.OPEN_CLAIM, [(name,) for name in sorted(claims.changed) if "#" in name])
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
     if claims.changed_keys:
         leases = [claims.leases[key] for key in sorted(claims.changed_keys)]

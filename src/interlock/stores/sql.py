@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -45,6 +47,8 @@ class SqlStore:
         self._write = connection
         self._committing = False
         self._read: Connection | None = None
+        self._reading = threading.Lock()
+        self._closed = False
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
         self._writer = GroupWriter(self._land, faults)
 
@@ -61,10 +65,12 @@ class SqlStore:
         """Stream records a page at a time, so that no long transaction is held."""
         last, left = query.after, query.newest
         until = _LAST if query.until is None else query.until
+        few = until - last <= 1 or (query.turn is not None and query.call is not None)
         while left is None or left > 0:
             size = _PAGE if left is None else min(_PAGE, left)
             statement, parameters = _scan(query, last, until, size)
-            rows = await self._on_reader(lambda c, s=statement, p=parameters: c.rows(s, p))  # type: ignore[misc]
+            ask = partial(Connection.rows, statement=statement, parameters=parameters)
+            rows = await self._on_reader(ask, few=few)
             for row in rows:
                 yield _stored(row)
             if len(rows) < size:
@@ -76,7 +82,7 @@ class SqlStore:
 
     async def payload(self, record: int) -> bytes | None:
         """The full arguments and result of a record that holds less."""
-        row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)))
+        row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)), few=True)
         if row is None:
             return None
         whole = isinstance(row[0], bytes | memoryview)  # anything else was put there by somebody else
@@ -112,7 +118,7 @@ class SqlStore:
 
     async def claim(self, name: str) -> Claimed | None:
         """One claim."""
-        row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)))
+        row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
         return None if row is None else rows.claimed(row)
 
     async def claims(self, which: Which) -> tuple[Claimed, ...]:
@@ -129,11 +135,11 @@ class SqlStore:
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
-        return await self._on_reader(lambda c: rows.leases(c, keys))
+        return await self._on_reader(lambda c: rows.leases(c, keys), few=True)
 
     async def ticket(self, ticket: str) -> Ticket | None:
         """One ticket."""
-        row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)))
+        row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)), few=True)
         return None if row is None else rows.ticket(row)
 
     async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
@@ -144,7 +150,7 @@ class SqlStore:
 
     async def halts(self) -> tuple[Halted, ...]:
         """Everything that is halted."""
-        return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS)))
+        return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
 
     async def close(self) -> None:
         """Land what was accepted, then let go."""
@@ -152,6 +158,7 @@ class SqlStore:
         await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
+        self._closed = True
         self._writer.close()
         self._reads.shutdown()
         for connection in (self._write, self._read):
@@ -159,24 +166,32 @@ class SqlStore:
                 connection.close()
         self._dialect.close()
 
-    async def _on_reader(self, ask: Callable[[Connection], T]) -> T:
-        def work() -> T:
-            for last in (False, True):
-                try:
-                    if self._read is None:
-                        self._read = self._dialect.connect()
-                    return ask(self._read)
-                except self._dialect.errors as error:
-                    if last or not _is_broken(self._read):
-                        raise self._dialect.explain(error) from None
-                    self._read = None
-            raise AssertionError("unreachable")
-
+    async def _on_reader(self, ask: Callable[[Connection], T], *, few: bool = False) -> T:
+        """Ask on the reader's connection: in its thread, or at once where a few rows are so quick."""
         self._at("store.read")
+        if few and self._dialect.reads_at_once and not self._closed:
+            with self._reading:
+                return self._ask(ask)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reads, work)
+            return await asyncio.get_running_loop().run_in_executor(self._reads, self._ask_locked, ask)
         except RuntimeError:
             raise StoreError("the store is closed") from None
+
+    def _ask_locked(self, ask: Callable[[Connection], T]) -> T:
+        with self._reading:
+            return self._ask(ask)
+
+    def _ask(self, ask: Callable[[Connection], T]) -> T:
+        for last in (False, True):
+            try:
+                if self._read is None:
+                    self._read = self._dialect.connect()
+                return ask(self._read)
+            except self._dialect.errors as error:
+                if last or not _is_broken(self._read):
+                    raise self._dialect.explain(error) from None
+                self._read = None
+        raise AssertionError("unreachable")
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
         """One transaction for all; if it fails before its commit, one for each, so that only the guilty one fails."""

@@ -18,6 +18,8 @@ class SqliteDialect:
 
     lanes = 1
     name = "sqlite"
+    locks_rows = False
+    reads_at_once = True
     errors: tuple[type[Exception], ...] = (sqlite3.Error,)
 
     def __init__(self, url: str, busy_s: float) -> None:

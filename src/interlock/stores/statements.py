@@ -110,8 +110,12 @@ CLAIMS = (
 HELD_BY = "SELECT call, scope, calls, cost_micros FROM reservations WHERE call = ?"
 UNSETTLED = _CLAIM + " WHERE state = 'unknown' OR (state = 'open' AND expires_us <= ?) ORDER BY intent"
 WRITE_CLAIM = (
-    "UPDATE claims SET request = ?, state = ?, generation = ?, holder = ?, call = ?, tool = ?, keys = ?, tokens = ?,"
-    " expires_us = ?, intent = ?, record = ?, turn = ?, run = ?, at_us = ? WHERE name = ?"
+    "INSERT INTO claims (request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record,"
+    " turn, run, at_us, name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET"
+    " request = excluded.request, state = excluded.state, generation = excluded.generation, holder = excluded.holder,"
+    " call = excluded.call, tool = excluded.tool, keys = excluded.keys, tokens = excluded.tokens,"
+    " expires_us = excluded.expires_us, intent = excluded.intent, record = excluded.record, turn = excluded.turn,"
+    " run = excluded.run, at_us = excluded.at_us"
 )
 _LEASE = "SELECT key, holder, token, changed, expires_us FROM leases"
 OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
@@ -120,7 +124,11 @@ READ_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ?"
 LOCK_LEASE = _LEASE + " WHERE key = ? {for_update}"
 SHARE_LEASE = _LEASE + " WHERE key = ? {for_share}"
 LOCK_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ? ORDER BY key {for_update}"
-WRITE_LEASE = "UPDATE leases SET holder = ?, token = ?, changed = ?, expires_us = ? WHERE key = ?"
+WRITE_LEASE = (
+    "INSERT INTO leases (holder, token, changed, expires_us, key) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)"
+    " DO UPDATE SET holder = excluded.holder, token = excluded.token, changed = excluded.changed,"
+    " expires_us = excluded.expires_us"
+)
 READ_TICKET = "SELECT body FROM tickets WHERE id = ?"
 LOCK_TICKET = READ_TICKET + " {for_update}"
 SAME_TICKETS = "SELECT body FROM tickets WHERE binding = ? AND state = 'open' {for_update}"
