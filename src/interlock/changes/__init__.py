@@ -2,7 +2,7 @@
 
 from interlock.changes.images import Image, Sight, Unreadable, diff_of, look
 from interlock.changes.landing import landed, landed_by_images
-from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, plan_digest, undone
+from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, on_versions, plan_digest, undone
 from interlock.changes.plan import Expected, Planner
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "local",
     "look",
     "moved",
+    "on_versions",
     "plan_digest",
     "undone",
 ]

@@ -76,6 +76,12 @@ def plan_digest(
     return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
 
 
+def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
+    """The digest of the same plan on other versions."""
+    what, policy, _versions = plan.split(".")
+    return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+
+
 def undone(idempotency_key: str) -> Undo:
     """The transition that closes the claim of a change that was taken back."""
     name, _, generation = idempotency_key.rpartition(".")

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from interlock import __version__
-from interlock.cli import audit, call, changes, config, halt, metrics, policy, review, tools
+from interlock.cli import audit, call, changes, config, halt, metrics, plans, policy, review, tools
 from interlock.cli.setting import add_common
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
@@ -17,12 +17,15 @@ settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --st
 
 exit codes: 0  done, and nothing is wrong
             1  done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
-               a case fails, the ledger is not intact
+               a case fails, the ledger is not intact, a decision is not yours, nothing matches
             2  the command or a setting is wrong
             3  the store cannot be used
 
 examples:   interlock call classify_damage '{"trail_id": "waldo-lake-3536"}' --actor trail-assessor
             interlock policy check
+            interlock call set_title '{"id": "a", "title": "new"}' --mode dry_run
+            interlock review list; interlock review approve TICKET --resume
+            interlock undo --run nightly; interlock undo --run nightly --yes
             interlock audit show --outcome denied --newest 20
             interlock audit verify
 """
@@ -33,13 +36,13 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="interlock",
         description="Interlock stands between what a model proposes and what happens: every tool call takes one path,"
-        " contract → policy → budget → effect at most once → record.",
+        " contract → policy → budget → plan → effect at most once → record.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"interlock {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (call, tools, policy, review, changes, halt, audit, metrics, config):
+    for module in (call, plans, changes, review, halt, tools, policy, audit, metrics, config):
         module.register(commands, add_common)
     return top
 

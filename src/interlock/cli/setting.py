@@ -45,6 +45,9 @@ COLOURS = {
     "approved": "green",
     "done": "green",
     "asked": "magenta",
+    "agrees": "green",
+    "differs": "yellow",
+    "pending": "cyan",
     "expired": "yellow",
 }
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from interlock.changes import plan_digest
+from interlock.changes import on_versions
 from interlock.engine import World
 from interlock.errors import NotAllowed
 from interlock.operations.carry import Run
@@ -83,8 +83,7 @@ async def apply_set(
     versions: dict[str, str] = {}
     for place, item in enumerate(planned):
         expected = tuple(versions.get(key, version) for key, version in zip(item.keys, item.versions, strict=True))
-        policy = item.digest.split(".")[1]
-        digest = plan_digest(world.digest, (item.tool, item.keys, item.arguments), policy, expected)
+        digest = on_versions(world.digest, item.digest, expected)
         call = _call(world, Change(item.tool, item.arguments), desk.by, actor, turn=turn_of(name), mode=Mode.APPLY)
         outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=f"{turn_of(name)}.{place}"))
         outcomes.append(outcome)

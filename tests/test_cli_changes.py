@@ -1,0 +1,231 @@
+"""Changing the world from the command line: plan, apply, review, undo, replay, recover, halt, shadow."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from interlock.audit import load_or_make_key
+from interlock.cli.main import main
+
+TOOLS = '''
+from interlock import Context, tool
+from interlock.resources import Documents
+
+shelf = Documents("sqlite:///documents.db", "shelf")
+
+
+@tool(effect="write", key="{id}", resource=shelf, simulate=lambda state, a: {**(state or {}), "title": a["title"]},
+      redact={"pin"})
+async def set_title(id: str, title: str, context: Context, pin: str = "") -> str:
+    """Set a title."""
+    found = await shelf.read_state(id)
+    await shelf.write(id, {**(found.value if found else {}), "title": title}, context)
+    return title
+
+
+@tool(effect="send")
+async def mail(to: str) -> str:
+    """Send a mail."""
+    if to == "lost":
+        raise RuntimeError("no answer")
+    return "sent"
+
+
+TOOLS = [set_title, mail]
+'''
+POLICY = """
+version = 1
+mode = "apply"
+[[rule]]
+id = "open"
+tools = ["set_title", "mail", "undo.*"]
+decision = "allow"
+[[rule]]
+id = "ask"
+tools = ["set_title"]
+decision = "review"
+when = "args.id == 'precious'"
+reason = "somebody should look"
+"""
+SETTINGS = 'tools = ["shop:TOOLS"]\n'
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Run]:
+    """A folder with tools and a policy, and the command line in it."""
+    for name, text in (("shop.py", TOOLS), ("policy.toml", POLICY), ("interlock.toml", SETTINGS)):
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def go(*arguments: str) -> tuple[int, str, str]:
+        code = main(arguments)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    yield go
+    sys.modules.pop("shop", None)
+
+
+def title(run: Run, key: str, text: str, *more: str) -> tuple[int, str, str]:
+    return run("call", "set_title", json.dumps({"id": key, "title": text}), *more)
+
+
+def test_a_plan_is_looked_at_and_then_exactly_that_is_performed(run: Run) -> None:
+    code, out, _ = title(run, "a", "new", "--mode", "dry_run")
+    assert (code, out.split()[0]) == (0, "planned")
+    assert '+  "title": "new"' in out
+    digest = json.loads(title(run, "a", "new", "--mode", "dry_run", "--json")[1])["plan"]["digest"]
+    assert title(run, "a", "newer", "--plan", digest)[0] == 1
+    assert title(run, "a", "new", "--plan", digest)[0] == 0
+    code, out, _ = title(run, "a", "new", "--plan", digest)
+    assert (code, "the resource changed since the plan was looked at" in out) == (1, True)
+
+
+def test_undo_shows_first_and_then_does_it(run: Run) -> None:
+    title(run, "a", "one", "--run", "r")
+    title(run, "b", "two", "--run", "r")
+    run("call", "mail", '{"to": "x"}', "--run", "r")
+    code, out, _ = run("undo", "--run", "r")
+    assert (code, "2 of 3 changes would be taken back; do it with --yes" in out) == (0, True)
+    assert "a send cannot be taken back" in out
+    code, out, _ = run("undo", "--run", "r", "--yes")
+    assert (code, "2 of 3 done" in out) == (1, True)
+    shown = json.loads(run("undo", "--run", "r", "--json")[1])
+    assert [step["of"] for step in shown] == ["mail"]
+    code, out, _ = run("replay", "--run", "r")
+    assert (code, "2 of 2 changes would be made again" in out) == (0, True)
+    assert run("replay", "--run", "r", "--yes")[0] == 0
+    assert run("replay", "--run", "r", "--yes", "--json")[:2] == (1, "[]\n")
+    assert run("undo", "--key", "shelf/a", "--since", "1h", "--yes")[0] == 0
+
+
+def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = json.dumps({"id": "precious", "title": "x", "pin": "4711"})
+    code, out, _ = run("call", "set_title", arguments, "--turn", "t")
+    assert (code, out.split()[0]) == (1, "parked")
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    name = ticket["id"]
+    assert "somebody should look" in run("review", "list")[1]
+    code, out, _ = run("review", "show", name)
+    assert (code, '+  "title": "x"' in out, "4711" in out) == (0, True, False)
+    assert "4711" not in run("review", "show", name, "--json")[1]
+    code, _, err = run("review", "approve", name)
+    assert (code, "asked for this, so somebody else decides" in err) == (1, True)
+    monkeypatch.setenv("LOGNAME", "bob")
+    assert run("review", "approve", name)[0] == 1
+    assert run("review", "resume", name)[0] == 1
+    monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
+    code, out, _ = run("review", "approve", name, "--reason", "fine", "--resume", "--json")
+    assert (code, json.loads(out)["status"]) == (0, "ok")
+    code, _, err = run("review", "deny", name)
+    assert (code, "is spent, not open" in err) == (1, True)
+    assert "spent" in run("review", "list", "--all")[1]
+    assert run("review", "show", "nope")[0] == 2
+    assert run("review", "resume", "nope")[0] == 1
+
+
+def test_a_service_decides_with_a_token_of_a_trusted_key(run: Run, tmp_path: Path) -> None:
+    title(run, "precious", "x")
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    load_or_make_key(tmp_path / "service.key")
+    token = run("review", "token", "deployer", "--key", "service.key", "--for", "5m")[1]
+    assert json.loads(run("review", "token", "d", "--key", "service.key", "--json")[1])["name"] == "d"
+    (tmp_path / "token").write_text(token)
+    code, _, err = run("review", "approve", ticket["id"], "--token", "token")
+    assert (code, "no key is trusted" in err) == (2, True)
+    (tmp_path / "interlock.toml").write_text(SETTINGS + 'review_keys = ["service.key"]\n')
+    code, out, _ = run("review", "approve", ticket["id"], "--token", "token")
+    assert (code, "approved by token:deployer" in out) == (0, True)
+    (tmp_path / "token").write_text("forged")
+    code, _, err = run("review", "deny", ticket["id"], "--token", "token")
+    assert (code, "not a token" in err) == (1, True)
+
+
+def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, _ = run("call", "mail", '{"to": "lost"}', "--turn", "t", "--call-id", "c")
+    assert (code, out.split()[0]) == (1, "unknown")
+    code, out, _ = run("recover")
+    assert (code, "1 effects were in doubt" in out, "asked" in out) == (1, True, True)
+    (found,) = json.loads(run("recover", "--json")[1])
+    monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
+    assert run("review", "deny", found["ticket"], "--reason", "it is not in the outbox")[0] == 0
+    code, out, _ = run("recover")
+    assert (code, "0 effects were in doubt" in out) == (0, True)
+
+
+def test_a_halt_stops_and_a_resume_lets_go(run: Run) -> None:
+    title(run, "a", "one")
+    assert "nothing is halted" in run("halt")[1]
+    assert run("halt", "--tool", "set_title", "--reason", "x\nhalted  everything")[0] == 0
+    code, out, _ = title(run, "a", "two")
+    assert (code, "tool set_title was halted by" in out) == (1, True)
+    assert len(run("halt")[1].splitlines()) == 1  # a reason cannot forge a line
+    assert json.loads(run("halt", "--json")[1])[0]["scope"] == "tool:set_title"
+    assert run("halt", "--tool", "")[0] == 2
+    assert run("resume")[0] == 2
+    assert run("resume", "--tool", "")[0] == 2
+    assert run("resume", "--tool", "mail")[0] == 1
+    assert run("resume", "--tool", "set_title")[0] == 0
+    assert title(run, "a", "two")[0] == 0
+    assert run("halt", "--all")[0] == 0
+    assert json.loads(run("resume", "--all", "--json")[1])["scope"] == "all"
+
+
+def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
+    changes = [{"tool": "set_title", "arguments": {"id": key, "title": "x"}} for key in ("a", "b")]
+    (tmp_path / "set.json").write_text(json.dumps(changes))
+    code, out, _ = run("planset", "set.json", "--name", "n")
+    assert (code, out.count('+  "title": "x"')) == (0, 2)
+    assert len(json.loads(run("planset", "set.json", "--name", "n", "--json")[1])["planned"]) == 2
+    code, out, _ = run("planset", "set.json", "--name", "n", "--apply")
+    assert (code, "2 of 2 changes made" in out) == (0, True)
+    (tmp_path / "set.json").write_text('[{"tool": "nope", "arguments": {}}]')
+    assert run("planset", "set.json", "--name", "m", "--apply")[0] == 1
+    assert run("planset", "set.json", "--name", "m", "--json")[0] == 1
+    (tmp_path / "set.json").write_text("{")
+    assert run("planset", "set.json", "--name", "m")[0] == 2
+
+
+def test_shadow_plans_are_compared(run: Run) -> None:
+    title(run, "a", "x", "--mode", "shadow", "--run", "s", "--turn", "1")
+    title(run, "b", "x", "--mode", "shadow", "--run", "s", "--turn", "2")
+    title(run, "c", "x", "--mode", "shadow", "--run", "s", "--turn", "3")
+    title(run, "a", "x")
+    title(run, "b", "y")
+    code, out, _ = run("shadow", "--run", "s")
+    assert (code, "1 of 2 agree (50%), 1 pending" in out) == (0, True)
+    assert {item["verdict"] for item in json.loads(run("shadow", "--json")[1])} == {"agrees", "differs", "pending"}
+    assert "nothing to compare yet" in run("shadow", "--run", "none")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (("undo",), 2, "undo what?"),
+        (("undo", "--run", "nope"), 1, ""),
+        (("undo", "--since", "yesterday"), 2, "is not a time"),
+        (("review", "approve", "nope"), 1, "there is no ticket 'nope'"),
+        (("review", "token", "x", "--for", "long"), 2, "is not a stretch of time"),
+        (("call", "set_title", '{"id": "a", "title": "x"}', "--plan", "what"), 1, ""),
+    ],
+)
+def test_bad_input_gets_a_sentence(run: Run, arguments: tuple[str, ...], code: int, sentence: str) -> None:
+    title(run, "z", "there is a ledger")
+    got, _, err = run(*arguments)
+    assert got == code
+    assert sentence in err
+
+
+def test_nothing_is_made_just_to_look(run: Run, tmp_path: Path) -> None:
+    for command in (("recover",), ("undo", "--run", "r", "--yes"), ("review", "list"), ("halt",), ("shadow",)):
+        code, _, err = run(*command, "--store", "sqlite:///typo.db")
+        assert (code, "there is no ledger yet" in err) == (2, True)
+    assert not (tmp_path / "typo.db").exists()
