@@ -167,9 +167,9 @@ def test_ports_are_small() -> None:
 
 
 PUBLIC = [
-    "ConfigError", "Context", "ContractError", "Effect", "InterlockError", "Limits", "Mode", "Outcome", "Permanent",
+    "Compensation", "ConfigError", "Context", "ContractError", "Effect", "InDoubt", "InterlockError", "Limits", "Mode", "Outcome", "Permanent",
     "PolicyError", "Result", "RetryRule", "Runtime", "Status", "StoreError", "Tool", "ToolError", "Transient", "Trust",
-    "tool",
+    "Versioned", "Which", "tool",
 ]  # fmt: skip
 
 

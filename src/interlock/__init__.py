@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from interlock.errors import (
     ConfigError,
     ContractError,
+    InDoubt,
     InterlockError,
     Permanent,
     PolicyError,
@@ -13,17 +14,20 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
-from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust
+from interlock.standing import Which
+from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust, Versioned
 
 if TYPE_CHECKING:
     from interlock.runtime import Runtime
-    from interlock.schema import Limits, RetryRule, Tool, tool
+    from interlock.schema import Compensation, Limits, RetryRule, Tool, tool
 
 __all__ = [
+    "Compensation",
     "ConfigError",
     "Context",
     "ContractError",
     "Effect",
+    "InDoubt",
     "InterlockError",
     "Limits",
     "Mode",
@@ -39,12 +43,15 @@ __all__ = [
     "ToolError",
     "Transient",
     "Trust",
+    "Versioned",
+    "Which",
     "tool",
 ]
 
 __version__ = "0.1.0"
 
 _ON_FIRST_USE = {
+    "Compensation": "interlock.schema",
     "Limits": "interlock.schema",
     "RetryRule": "interlock.schema",
     "Runtime": "interlock.runtime",
