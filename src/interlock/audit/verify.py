@@ -55,7 +55,7 @@ class _Walk:
                 self.beyond.append(record)
                 continue
             self._see(record)
-            if type(record.body) is str and record.body.find('"payload":true') >= 0:
+            if type(record.body) is str and ('"payload":true' in record.body or '"payload_digest"' in record.body):
                 await self._check_payload(record)
             if progress is not None and self.records % 50_000 == 0:
                 progress(self.records)

@@ -12,7 +12,7 @@ from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, written
 from interlock.transitions import Append, Ask, Batch, Close, Committed, Refused, Transition, Undo
-from interlock.values import Content, Json, Outcome, Plan, Problem, Record, Rewrite, Status, Trust, Verdict
+from interlock.values import Content, Json, Mode, Outcome, Plan, Problem, Record, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
 
@@ -128,8 +128,10 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         None if ended.asked is None else world.digest(canonical(ended.asked, WHATEVER)),
     )
     payload = None
-    if tool is None or tool.redact or len(reading.text) > world.record_bytes or ended.asks or (plan and plan.claim):
+    if tool is None or tool.redact or len(reading.text) > world.record_bytes:
         content, payload = _less(world, ended, content)
+    if plan is not None and plan.claim:
+        content, payload = _with_change(world, ended, plan, content, payload)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
@@ -166,22 +168,25 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     )
     if tool is None:
         return less, None
-    whole_of = {"arguments": ended.arguments, "value": reading.value}
-    if ended.asked is not None:
-        whole_of["asked"] = ended.asked
-    plan = ended.plan
-    if plan is not None and plan.claim:
-        less = _with_change(less, ended, plan)
-        whole_of |= _images(ended, plan)
-    text = written(whole_of)
-    if plan is not None and plan.claim:
-        less = msgspec.structs.replace(less, payload_digest=world.digest(text))
-    return less, text
+    return less, written({"arguments": ended.arguments, "value": reading.value})
 
 
-def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
+def _with_change(
+    world: World, ended: Ended, plan: Plan, content: Content, payload: bytes | None
+) -> tuple[Content, bytes]:
+    """The record of a change, and beside it the images that undo needs, under a digest of their own."""
     performed = ended.intent is not None
-    return msgspec.structs.replace(
+    beside: dict[str, Json] = {} if payload is None else msgspec.json.decode(payload)
+    if ended.asked is not None:
+        beside["asked"] = ended.asked
+    if performed:
+        beside["after"] = [image.state for image in ended.after]
+    else:
+        beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
+        if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
+            beside["diff"] = plan.diff
+    text = written(beside)
+    content = msgspec.structs.replace(
         content,
         claim=plan.claim,
         generation=plan.generation,
@@ -191,14 +196,9 @@ def _with_change(content: Content, ended: Ended, plan: Plan) -> Content:
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
+        payload_digest=world.digest(text),
     )
-
-
-def _images(ended: Ended, plan: Plan) -> dict[str, Json]:
-    """What lies beside the record: the plan with its images, or after the effect what the keys have become."""
-    if ended.intent is not None:
-        return {"after": [image.state for image in ended.after]}
-    return {"before": plan.before, "planned": plan.after, "diff": plan.diff, "rests_on": plan.rests_on}
+    return content, text
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

@@ -130,15 +130,19 @@ async def beside_of(store: Store, number: int) -> tuple[Stored | None, dict[str,
     """A record, and what lies beside it; nothing if that was deleted, cannot be read, or is not what was recorded."""
     found = [record async for record in store.records(Query(after=number - 1, until=number))]
     payload = await store.payload(number)
-    if not found or payload is None:
-        return (found[0] if found else None), {}
-    digest = found[0].content().payload_digest
+    if not found:
+        return None, {}
+    content = found[0].content()
+    held = {} if content.payload else {"arguments": content.arguments, "value": content.value}
+    if payload is None:
+        return found[0], held
+    digest = content.payload_digest
     try:
         whole: Any = msgspec.json.decode(payload)
     except msgspec.DecodeError:
         whole = None
     genuine = isinstance(whole, dict) and (digest is None or digest == store_digest(store, payload))
-    return found[0], whole if genuine else {}
+    return found[0], {**held, **whole} if genuine else held
 
 
 def store_digest(store: Store, text: bytes) -> str:
