@@ -6,18 +6,17 @@ import asyncio
 import logging
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
-HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
+from interlock import Runtime
+from interlock.cli.call import show
+from interlock.cli.main import main as interlock
 
-from interlock import Runtime  # noqa: E402
-from interlock.cli.call import show  # noqa: E402
-from interlock.cli.main import main as interlock  # noqa: E402
-from trails import TOOLS  # noqa: E402
+HERE = Path(__file__).parent
 
 CALLS: list[tuple[str, str, dict[str, Any], str]] = [
     ("allowed", "classify_damage", {"trail_id": "waldo-lake-3536"}, "trail-assessor"),
@@ -37,15 +36,25 @@ CALLS: list[tuple[str, str, dict[str, Any], str]] = [
 ]
 
 
+CLOSE = {"trail_id": "waldo-lake-3536", "closed": True, "reason": "41.5 downed trees a mile"}
+CHANGES = [("a change, planned", "dry_run"), ("the same, made", "apply"), ("the same again: once is enough", "apply")]
+
+
 async def calls(folder: Path) -> None:
     """Make the calls."""
     out = Console(highlight=False)
-    runtime = Runtime.open(f"sqlite:///{folder / 'trails.db'}", policy=folder / "policy.toml", tools=TOOLS)
+    sys.path.insert(0, str(folder.resolve()))
+    tools = import_module("trails").TOOLS
+    runtime = Runtime.open(f"sqlite:///{folder / 'trails.db'}", policy=folder / "policy.toml", tools=tools)
     async with runtime:
         for title, name, arguments, actor in CALLS:
             out.rule(f"[bold]{title}[/]", align="left", style="dim")
             out.print(f"[dim]{actor} →[/] {name} {arguments}")
             show(await runtime.call(name, arguments, actor=actor))
+        for title, mode in CHANGES:
+            out.rule(f"[bold]{title}[/]", align="left", style="dim")
+            out.print(f"[dim]trail-assessor →[/] set_closure {CLOSE} [dim]mode={mode}[/]")
+            show(await runtime.call("set_closure", CLOSE, actor="trail-assessor", turn="demo", run="demo", mode=mode))
 
 
 def main() -> int:
@@ -57,7 +66,13 @@ def main() -> int:
     asyncio.run(calls(folder))
     config = ["--config", str(folder / "interlock.toml")]
     code = 0
-    for command in (["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
+    for command in (
+        ["undo", "--run", "demo", "--yes"],
+        ["audit", "show"],
+        ["metrics"],
+        ["audit", "anchor"],
+        ["audit", "verify"],
+    ):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
     Console(highlight=False).print(

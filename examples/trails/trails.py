@@ -1,15 +1,17 @@
-"""Five read tools of a ranger district, for the demonstration: every one of them is an ordinary function."""
+"""Six tools of a ranger district, for the demonstration: every one of them is an ordinary function."""
 
 from __future__ import annotations
 
 import asyncio
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from pydantic import BaseModel, Field
 
 from interlock import Context, Limits, Result, RetryRule, Tool, tool
 from interlock.errors import NotFound, Unavailable
+from interlock.resources import Documents
 
 TrailId = Annotated[str, Field(pattern=r"^[a-z-]+-\d{4}$", description="district id, for example waldo-lake-3536")]
 
@@ -76,4 +78,19 @@ async def crew_contact(crew: str, phone: str) -> str:
     return f"{crew} answers at {phone}"
 
 
-TOOLS: list[Tool] = [classify_damage, search_reports, weather_history, burn_severity, crew_contact]
+CLOSURES = Documents(f"sqlite:///{Path(__file__).parent / 'closures.db'}", "closures")
+
+
+@tool(
+    effect="write",
+    key="{trail_id}",
+    resource=CLOSURES,
+    simulate=lambda _state, arguments: {"closed": arguments["closed"], "reason": arguments["reason"]},
+)
+async def set_closure(trail_id: TrailId, closed: bool, reason: str, context: Context) -> bool:
+    """Close or open a trail."""
+    await CLOSURES.write(trail_id, {"closed": closed, "reason": reason}, context)
+    return closed
+
+
+TOOLS: list[Tool] = [classify_damage, search_reports, weather_history, burn_severity, crew_contact, set_closure]
