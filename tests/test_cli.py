@@ -116,7 +116,7 @@ def test_every_error_is_one_sentence_with_a_way_out(
 
 def test_policy_check_says_that_all_is_well_or_what_is_not(trails: Path, run: Run) -> None:
     code, out, _ = run("policy", "check")
-    assert (code, "6 rules for 5 tools, all can decide" in out) == (0, True)
+    assert (code, "8 rules for 7 tools, all can decide" in out) == (0, True)
     with (trails / "policy.toml").open("a") as policy:
         policy.write('\n[[rule]]\nid = "idle"\ntools = ["crew_contact"]\ndecision = "allow"\nwhen = "false"\n')
     code, out, _ = run("policy", "check")
@@ -133,7 +133,7 @@ def test_policy_check_says_that_all_is_well_or_what_is_not(trails: Path, run: Ru
 
 def test_policy_coverage_fails_on_a_tool_without_a_decision(trails: Path, run: Run) -> None:
     code, out, _ = run("policy", "coverage")
-    assert (code, out.count("✓")) == (0, 5)
+    assert (code, out.count("✓")) == (0, 7)
     text = (trails / "policy.toml").read_text().replace('tools = ["crew_contact"]', 'tools = ["classify_damage"]')
     (trails / "policy.toml").write_text(text)
     code, out, _ = run("policy", "coverage")
@@ -273,9 +273,9 @@ def test_config_show_prints_every_value_and_its_origin(run: Run, monkeypatch: py
 
 
 def test_tools_are_listed_and_shown(run: Run) -> None:
-    assert "5 tools" in run("tools", "list")[1]
+    assert "6 tools" in run("tools", "list")[1]
     assert "1 tools" in run("tools", "list", "--capability", "trails:read")[1]
-    assert len(json.loads(run("tools", "list", "--actor", "visitor", "--json")[1])) == 4
+    assert len(json.loads(run("tools", "list", "--actor", "visitor", "--json")[1])) == 5
     shown = json.loads(run("tools", "show", "classify_damage")[1])
     assert (shown["effect"], shown["capabilities"], shown["timeout_s"]) == ("read", ["trails:read"], 5.0)
 
@@ -352,6 +352,9 @@ def test_the_demonstration_shows_everything_it_promises(tmp_path: Path) -> None:
         "gave no answer within",
         "3 attempts",
         "parked",
+        "planned, not performed",
+        '+  "reason": "41.5 downed trees a mile"',
+        "1 of 1 done",
         "✓ intact",
         "0 records are not yet anchored",
     ):

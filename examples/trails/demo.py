@@ -66,13 +66,8 @@ def main() -> int:
     asyncio.run(calls(folder))
     config = ["--config", str(folder / "interlock.toml")]
     code = 0
-    for command in (
-        ["undo", "--run", "demo", "--yes"],
-        ["audit", "show"],
-        ["metrics"],
-        ["audit", "anchor"],
-        ["audit", "verify"],
-    ):
+    undo = ["undo", "--run", "demo", "--yes"]
+    for command in (undo, ["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
     Console(highlight=False).print(

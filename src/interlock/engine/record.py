@@ -70,7 +70,7 @@ def intent(world: World, prepared: Prepared, now_us: int) -> Append:
     ended = Ended(
         call=call,
         started=admitted.started,
-        reading=Reading(status=Status.PLANNED),
+        reading=Reading(status=Status.PLANNED, said=f"about to change {', '.join(plan.keys) or call.tool}"),
         tool=tool,
         arguments=admitted.facts.arguments,
         verdict=prepared.verdict,
