@@ -11,8 +11,30 @@ from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
 from interlock.ports import Query, Spent, Store, genesis, link
+from interlock.standing import ClaimState, Ticket, TicketState, Which
 from interlock.stores import MemoryStore, open_store
-from interlock.transitions import Append, Batch, Committed, Refused, Reserve, Seal, Settle, Take
+from interlock.transitions import (
+    Append,
+    Ask,
+    Batch,
+    Claim,
+    Close,
+    Committed,
+    Decide,
+    Escalate,
+    Halt,
+    Lift,
+    Pass,
+    Refused,
+    Renew,
+    Reserve,
+    Resolve,
+    Seal,
+    Settle,
+    Spend,
+    Take,
+    Undo,
+)
 from interlock.values import Budget, Checkpoint, Content, Record
 
 T0 = 1_000_000_000_000_000
@@ -359,3 +381,116 @@ def test_the_durable_twin_does_what_the_memory_twin_does(written: list[tuple[str
     with tempfile.TemporaryDirectory() as folder:
         durable = asyncio.run(play(open_store(f"sqlite:///{Path(folder) / 'x.db'}")))
     assert durable == asyncio.run(play(MemoryStore()))
+
+
+# Claims, leases, tickets, halts
+
+names, holders = st.sampled_from(["n1", "n2"]), st.sampled_from(["h1", "h2"])
+keys = st.sampled_from([(), ("r/a",), ("r/a", "r/b"), ("r/*",), ("q/a",)])
+states = st.sampled_from([ClaimState.DONE, ClaimState.FAILED, ClaimState.UNKNOWN])
+tickets = st.sampled_from(["t1", "t2"])
+moves = st.lists(
+    st.one_of(
+        st.builds(
+            lambda name, holder, chosen, generation: Claim(
+                name, "request", generation, holder, "call", "tool", chosen, T0 + 30, "turn", "run"
+            ),
+            names,
+            holders,
+            keys,
+            st.integers(1, 3),
+        ),
+        st.builds(lambda name, holder: Renew(name, holder, T0 + 60), names, holders),
+        st.builds(Close, names, holders, states),
+        st.builds(Resolve, names, holders, states),
+        st.builds(Undo, names, st.integers(1, 2)),
+        st.builds(
+            lambda name, binding: Ask(
+                Ticket(
+                    name,
+                    "change",
+                    TicketState.OPEN,
+                    binding,
+                    "tool",
+                    "ann",
+                    "p",
+                    "c",
+                    None,
+                    "why",
+                    T0,
+                    T0 + 40,
+                    T0 + 20,
+                )
+            ),
+            tickets,
+            st.sampled_from(["x", "y"]),
+        ),
+        st.builds(
+            lambda name, state: Decide(name, state, "boss", "so"),
+            tickets,
+            st.sampled_from([TicketState.APPROVED, TicketState.DENIED, TicketState.EXPIRED]),
+        ),
+        st.builds(Escalate, tickets),
+        st.builds(Spend, tickets, st.sampled_from(["x", "y"])),
+        st.builds(lambda scope: Halt(scope, "boss", "why"), st.sampled_from(["all", "tool:t"])),
+        st.builds(Lift, st.sampled_from(["all", "tool:t"])),
+        st.builds(Pass, st.just(("all", "tool:t"))),
+    ),
+    max_size=30,
+)
+
+
+async def played(store: Store, made: list[Any]) -> list[Any]:
+    """Every receipt, and all that stands in the end."""
+    seen: list[Any] = []
+    for at, move in enumerate(made):
+        seen.append(await store.commit(batch(entry(at), move, at=T0 + 2 * at)))
+    for name in ("n1", "n2"):
+        seen.append(await store.claim(name))
+    seen.append(sorted(await store.claims(Which(run="run")), key=lambda claim: claim.name))
+    seen.append(sorted(await store.claims(Which(key="r/a")), key=lambda claim: claim.name))
+    seen.append(sorted(await store.unsettled(T0 + 50), key=lambda claim: claim.name))
+    leases = [lease for lease in await store.leases(("r/a", "r/*", "q/a")) if lease.token]
+    seen.append(sorted(leases, key=lambda lease: lease.key))
+    seen.append(sorted(await store.tickets(), key=lambda ticket: ticket.id))
+    seen.append([await store.ticket(name) for name in ("t1", "t2")])
+    seen.append(await store.halts())
+    await store.close()
+    return seen
+
+
+@given(moves)
+def test_the_durable_twin_claims_asks_and_halts_as_the_memory_twin_does(made: list[Any]) -> None:
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        durable = asyncio.run(played(open_store(f"sqlite:///{Path(folder) / 'x.db'}"), made))
+    assert durable == asyncio.run(played(MemoryStore(), made))
+
+
+async def test_claims_tickets_and_halts_are_the_same_on_every_store(store: Store) -> None:
+    claim = Claim("n", "request", 1, "h", "c", "t", ("r/a",), T0 + 100, "turn", "run")
+    first = await store.commit(batch(entry(1), claim))
+    assert first == Committed(ids=(1,), tokens=(1,))
+    for other, kind in (
+        (claim, "claimed"),
+        (Claim("n", "another", 1, "h2", "c2", "t", (), T0 + 100), "reused"),
+        (Claim("m", "request", 1, "h2", "c2", "t", ("r/a",), T0 + 100), "leased"),
+        (Claim("m", "request", 1, "h2", "c2", "t", ("r/*",), T0 + 100), "leased"),
+        (Close("n", "h2", ClaimState.DONE), "lost"),
+        (Renew("n", "h2", T0 + 900), "lost"),
+        (Resolve("n", "h", ClaimState.DONE), "settled"),
+        (Undo("n", 1), "undone"),
+        (Decide("no", TicketState.APPROVED, "b", ""), "ticket"),
+        (Lift("all"), "halt"),
+    ):
+        refused = await store.commit(batch(entry(2), other, at=T0 + 1))
+        assert isinstance(refused, Refused), other
+        assert refused.kind == kind
+    assert len([record async for record in store.records(Query())]) == 1  # a refused batch leaves nothing
+    assert isinstance(await store.commit(batch(entry(3), Close("n", "h", ClaimState.DONE))), Committed)
+    held = await store.claim("n")
+    assert held is not None
+    assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)
+    assert [lease.changed for lease in await store.leases(("r/a",)) if lease.key == "r/a"] == [1]

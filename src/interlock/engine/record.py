@@ -147,7 +147,8 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     tool, reading = ended.tool, ended.reading
     fields = tool.redact if tool is not None else world.redacted
     before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
-    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before)
+    images = [] if ended.plan is None else [ended.plan.before, ended.plan.after, [i.state for i in ended.after]]
+    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before, *images)
     whole = isinstance(ended.arguments, dict) or not fields
     value = redactor.value(reading.value)
     if len(reading.text) > world.record_bytes:
@@ -160,6 +161,7 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
         value_digest=world.digest(reading.text),
         metadata=redactor.value(reading.metadata),
         said=redactor.text(reading.said),
+        keys=tuple(map(redactor.text, content.keys)),
         snippets=tuple(map(redactor.text, reading.snippets)),
         sources=tuple(map(redactor.text, reading.sources)),
         problem=_redacted_problem(reading.problem, redactor),

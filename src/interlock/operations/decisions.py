@@ -80,7 +80,15 @@ async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState,
         raise NotAllowed(
             f"{by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
         )
-    what = {"ticket": name, "state": state.value, "tool": ticket.tool, "binding": ticket.binding, "reason": reason}
+    what: dict[str, Json] = {
+        "ticket": name,
+        "state": state.value,
+        "tool": ticket.tool,
+        "binding": ticket.binding,
+        "reason": reason,
+    }
+    if by == ticket.asked_by:
+        what["by_proposer"] = True  # who may approve by a setting, or withdraw
     decision = Decide(name, state, by, reason)
     if ticket.kind != "settle":
         return await desk.commit("ticket", what, decision, turn=ticket.turn)

@@ -89,20 +89,20 @@ async def apply_set(
         outcomes.append(outcome)
         if outcome.status is not Status.OK:
             break
-        versions.update(await _written(world, outcome))
+        versions.update(zip(item.keys, await _written(world, outcome), strict=False))
     return outcomes
 
 
-async def _written(world: World, outcome: Outcome) -> dict[str, str]:
+async def _written(world: World, outcome: Outcome) -> tuple[str, ...]:
     """The versions that a change left behind, from its own record or from the one that it repeats."""
     number = outcome.record
     while number is not None:
         record, _whole = await beside_of(world.store, number)
         content = None if record is None else record.content()
         if content is None or content.repeats is None:
-            return {} if content is None else dict(zip(content.keys, content.versions, strict=False))
+            return () if content is None else content.versions
         number = content.repeats
-    return {}
+    return ()
 
 
 def _call(world: World, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:

@@ -91,7 +91,8 @@ def _load_tickets(connection: Connection, state: State, transitions: Iterable[Tr
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    for name in sorted({t.ticket for t in transitions if isinstance(t, Decide | Escalate | Spend)}):
+    named = {t.ticket for t in transitions if isinstance(t, Decide | Escalate | Spend)}
+    for name in sorted(named | {t.ticket.id for t in transitions if isinstance(t, Ask)}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:
             state.tickets.tickets[name] = ticket(one)

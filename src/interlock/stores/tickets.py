@@ -24,6 +24,8 @@ class Tickets:
     def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
         if isinstance(ask, Ask):
+            if ask.ticket.id in self.tickets:
+                return Refused("ticket", ask.ticket.id, f"there is a ticket {ask.ticket.id!r} already")
             same = [t for t in self.tickets.values() if t.binding == ask.ticket.binding and is_open(t, now_us)]
             return Refused("asked", same[0].id, "the same question is open already") if same else None
         ticket = self.tickets.get(ask.ticket)
