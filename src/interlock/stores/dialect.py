@@ -23,7 +23,11 @@ class Connection:
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute one statement for many rows."""
-        self.raw.cursor().executemany(self._spell(statement), rows)
+        several = list(rows)
+        if len(several) == 1:
+            self.raw.execute(self._spell(statement), several[0])
+        elif several:
+            self.raw.cursor().executemany(self._spell(statement), several)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""

@@ -135,7 +135,7 @@ class MemoryStore:
 
     async def halts(self) -> tuple[Halted, ...]:
         """Everything that is halted."""
-        return tuple(self._state.halts.halts.values())
+        return tuple(halt for _scope, halt in sorted(self._state.halts.halts.items()))
 
     async def close(self) -> None:
         """Nothing to let go."""

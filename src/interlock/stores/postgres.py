@@ -18,6 +18,7 @@ _TOKENS = {
     "real": "DOUBLE PRECISION",
     "for_update": "FOR UPDATE",
     "for_share": "FOR SHARE",
+    "in_key_order": "",
     "pick_lane": "ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED",
 }
 _MIGRATION_LOCK = 0x494E544C

@@ -10,7 +10,15 @@ from urllib.parse import parse_qs, quote
 from interlock.errors import ConfigError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from interlock.stores.dialect import Connection, fill
 
-_TOKENS = {"id": "INTEGER", "blob": "BLOB", "real": "REAL", "for_update": "", "for_share": "", "pick_lane": "LIMIT 1"}
+_TOKENS = {
+    "id": "INTEGER",
+    "blob": "BLOB",
+    "real": "REAL",
+    "for_update": "",
+    "for_share": "",
+    "in_key_order": " WITHOUT ROWID",
+    "pick_lane": "LIMIT 1",
+}
 
 
 class SqliteDialect:

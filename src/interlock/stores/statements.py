@@ -1,7 +1,8 @@
 """Every SQL text there is, the same for SQLite and PostgreSQL.
 
 `?` marks a parameter. Tokens in braces are filled in once per database: {blob}, {id} and {real} are column types,
-{for_update} and {for_share} lock the rows that were read, {pick_lane} chooses a lane nobody else is writing.
+{for_update} and {for_share} lock the rows that were read, {in_key_order} stores a table in the order of its key,
+{pick_lane} chooses a lane nobody else is writing.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         " generation INTEGER NOT NULL DEFAULT 0, holder TEXT NOT NULL DEFAULT '', call TEXT NOT NULL DEFAULT '',"
         " tool TEXT NOT NULL DEFAULT '', keys TEXT NOT NULL DEFAULT '[]', tokens TEXT NOT NULL DEFAULT '[]',"
         " expires_us BIGINT NOT NULL DEFAULT 0, intent BIGINT, record BIGINT, turn TEXT, run TEXT,"
-        " at_us BIGINT NOT NULL DEFAULT 0)",
+        " at_us BIGINT NOT NULL DEFAULT 0){in_key_order}",
         "CREATE INDEX claims_by_turn ON claims (turn) WHERE turn IS NOT NULL",
         "CREATE INDEX claims_by_run ON claims (run) WHERE run IS NOT NULL",
         "CREATE INDEX claims_in_doubt ON claims (state) WHERE state IN ('open', 'unknown')",
         "CREATE TABLE leases (key TEXT PRIMARY KEY, holder TEXT NOT NULL DEFAULT '', token BIGINT NOT NULL DEFAULT 0,"
-        " changed BIGINT NOT NULL DEFAULT 0, expires_us BIGINT NOT NULL DEFAULT 0)",
+        " changed BIGINT NOT NULL DEFAULT 0, expires_us BIGINT NOT NULL DEFAULT 0){in_key_order}",
         "CREATE TABLE tickets (id TEXT PRIMARY KEY, state TEXT NOT NULL, binding TEXT NOT NULL,"
         " created_us BIGINT NOT NULL, body TEXT NOT NULL)",
         "CREATE UNIQUE INDEX tickets_open ON tickets (binding) WHERE state = 'open'",
