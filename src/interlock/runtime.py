@@ -150,15 +150,14 @@ class Runtime:
                 given["mode"] = Mode(given["mode"])
             else:
                 given.pop("mode", None)
-        if tool not in self._world.desks and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
+        desk = self._world.desks.get(tool)
+        if desk is None and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
         if given:
             call_id = given.pop("call_id", None) or self._world.ids.new()
-            desk = self._world.desks.get(tool)
             given.setdefault("mode", Mode.APPLY if desk is None else desk.mode)
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self._principal, **given)
         else:
-            desk = self._world.desks.get(tool)
             mode = Mode.APPLY if desk is None else desk.mode
             call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, True, mode)
         return self._engine.run(call)

@@ -230,6 +230,20 @@ class Context(Value, frozen=True):
     """Where the tokens come from: those of another ledger say nothing."""
 
 
+class Changed(Value, frozen=True):
+    """What a record says beside the call if it is about a change: its claim, its keys' tokens and versions."""
+
+    claim: str
+    generation: int
+    intent: int | None = None
+    tokens: tuple[int, ...] = ()
+    versions: tuple[str, ...] = ()
+    """Of the keys: before the effect in an intent, after it in an outcome."""
+    risk: str | None = None
+    undoes: str | None = None
+    replays: bool = False
+
+
 class Content(Value, frozen=True):
     """The part of a record that is stored as one JSON text, under the chain's hash."""
 
@@ -263,15 +277,7 @@ class Content(Value, frozen=True):
     repeats: int | None = None
     payload: bool = False
     asked_digest: str | None = None
-    claim: str | None = None
-    generation: int = 0
-    intent: int | None = None
-    tokens: tuple[int, ...] = ()
-    versions: tuple[str, ...] = ()
-    """Of the keys: before the effect in an intent, after it in an outcome."""
-    risk: str | None = None
-    undoes: str | None = None
-    replays: bool = False
+    change: Changed | None = None
     payload_digest: str | None = None
     """Of everything that lies beside the record of a change, images included."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from interlock.changes import Expected
 from interlock.engine.stages import Accepted, Admitted, Desk, Ended, Repeated, Started, World, refused
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
@@ -18,7 +19,7 @@ _NO_TURN = TurnView()
 
 def accept(
     world: World, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
-) -> Accepted | Repeated | Ended:
+) -> Accepted | Admitted | Repeated | Ended:
     """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
     desk = world.desks.get(call.tool)
     if desk is None:
@@ -33,7 +34,7 @@ def accept(
     if tool.operator and call.undoes is None:
         reason = f"{tool.name!r} is for undo alone; use interlock undo"
         return _bad_arguments(call, started, tool, rules, Refusal(reason))
-    halt = world.halts.stops(call)
+    halt = world.halts.stops(call) if world.halts.active else None
     if halt is not None:
         return _halted(call, started, desk, parsed, halt)
     grant = world.ruleset.grant(call.actor)
@@ -45,12 +46,15 @@ def accept(
         found = _seen_before(world, facts, started, tool, turn)
         if found is not None:
             return found
-    return Accepted(facts, started, desk, parsed)
+    if desk.planner is not None:  # its claim is looked up before the rules are asked
+        return Accepted(facts, started, desk, parsed)
+    return admit(world, facts, started, desk, parsed)
 
 
-def admit(world: World, accepted: Accepted) -> Admitted | Ended:
+def admit(
+    world: World, facts: Facts, started: Started, desk: Desk, parsed: Parsed, claim: Expected | None = None
+) -> Admitted | Ended:
     """The call after the clamps, if no rule that needs no plan denies it."""
-    facts, started, desk, parsed = accepted.facts, accepted.started, accepted.desk, accepted.parsed
     tool, rules, asked = desk.tool, desk.rules, None
     if rules.clamps:
         before = facts.arguments
@@ -65,7 +69,7 @@ def admit(world: World, accepted: Accepted) -> Admitted | Ended:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return denied(facts, started, tool, verdict)
-    return Admitted(facts, started, desk, parsed, verdict, asked, accepted.claim)
+    return Admitted(facts, started, desk, parsed, verdict, asked, claim)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:

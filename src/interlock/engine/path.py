@@ -36,17 +36,20 @@ class Engine:
                 await world.halts.refresh()
             turn = None if call.turn is None else await recall(world, call, started)
             step = turn if type(turn) is Ended else accept(world, call, started, turn)  # type: ignore[arg-type]
-            if type(step) is Accepted and step.desk.planner is not None:
+            if type(step) is Accepted:
                 step = await look_up(world, step)
             if type(step) is Repeated:
                 step = await answer(world, step) or accept(world, call, started, turn, look_up=False)  # type: ignore[arg-type]
             if type(step) is Accepted:
-                step = admit(world, step)
+                step = admit(world, step.facts, started, step.desk, step.parsed, step.claim)
             if type(step) is Admitted:
-                planned = NOTHING_CHANGES if step.desk.planner is None else await plan(world, step)
-                ticket = None if call.ticket is None else await ticket_of(world, step)
-                halfway = planned if type(planned) is Ended else ticket
-                step = halfway if type(halfway) is Ended else prepare(world, step, planned, ticket)  # type: ignore[arg-type]
+                if step.desk.planner is None and call.ticket is None:
+                    step = prepare(world, step, NOTHING_CHANGES)
+                else:
+                    planned = NOTHING_CHANGES if step.desk.planner is None else await plan(world, step)
+                    ticket = None if call.ticket is None else await ticket_of(world, step)
+                    halfway = planned if type(planned) is Ended else ticket
+                    step = halfway if type(halfway) is Ended else prepare(world, step, planned, ticket)  # type: ignore[arg-type]
             if type(step) is Prepared:
                 step = await (perform(world, step) if step.admitted.desk.planner is None else change(world, step))
             assert isinstance(step, Ended)

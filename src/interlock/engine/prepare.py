@@ -56,6 +56,8 @@ def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None 
     """The call with its plan, finally allowed, or how it ended here."""
     facts, desk, call = admitted.facts, admitted.desk, admitted.facts.call
     final = admitted.verdict
+    if final is not None and final.decision is Decision.ALLOW and desk.planner is None and call.ticket is None:
+        return Prepared(admitted, plan, final)  # most calls: a read that a rule allows
     if desk.rules.risks and desk.planner is not None:
         level = risk_by_rules(desk.rules, msgspec.structs.replace(facts, plan=plan))
         plan = plan if level is None else msgspec.structs.replace(plan, risk=level)
@@ -69,7 +71,7 @@ def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None 
     asks = final.decision is Decision.REVIEW
     if desk.planner is None:
         if not asks and call.ticket is None:
-            return Prepared(admitted, plan, final)
+            return Prepared(admitted, plan, final)  # by a rule that looks at the plan
         what = (call.tool, (), facts.arguments)
         plan = msgspec.structs.replace(plan, digest=plan_digest(world.digest, what, desk.rules.version, ()))
     else:

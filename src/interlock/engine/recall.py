@@ -82,7 +82,7 @@ async def _delivered(world: World, call: Call, claim: str) -> Stored | str | Non
             continue
         content = record.content()
         if content.repeats is None:  # what repeats another record is no outcome of its own
-            return record if content.claim == claim else "another"
+            return record if content.change is not None and content.change.claim == claim else "another"
     return None
 
 

@@ -12,7 +12,20 @@ from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, written
 from interlock.transitions import Append, Ask, Batch, Close, Committed, Refused, Transition, Undo
-from interlock.values import Content, Json, Mode, Outcome, Plan, Problem, Record, Rewrite, Status, Trust, Verdict
+from interlock.values import (
+    Changed,
+    Content,
+    Json,
+    Mode,
+    Outcome,
+    Plan,
+    Problem,
+    Record,
+    Rewrite,
+    Status,
+    Trust,
+    Verdict,
+)
 
 _log = logging.getLogger("interlock")
 
@@ -188,8 +201,7 @@ def _with_change(
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
             beside["diff"] = plan.diff
     text = written(beside)
-    content = msgspec.structs.replace(
-        content,
+    changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
         intent=ended.intent,
@@ -198,9 +210,8 @@ def _with_change(
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
-        payload_digest=world.digest(text),
     )
-    return content, text
+    return msgspec.structs.replace(content, change=changed, payload_digest=world.digest(text)), text
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

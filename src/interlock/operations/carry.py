@@ -84,8 +84,8 @@ async def resume(run: Run, world: World, name: str) -> Outcome:
         evidence=content.evidence,
         confidence=content.confidence,
         ticket=name,
-        undoes=content.undoes,
-        replays=content.replays,
+        undoes=None if content.change is None else content.change.undoes,
+        replays=content.change is not None and content.change.replays,
     )
     return await run(call)
 

@@ -117,7 +117,8 @@ async def settle(
     closing: list[Transition] = [Resolve(claim.name, claim.holder, state), *held]
     closing += [decision] if decision is not None else await _answered_by_the_world(desk, claim, landed)
     turn = None if intent is None else intent.turn
-    undoes = None if intent is None else intent.content().undoes
+    change = None if intent is None else intent.content().change
+    undoes = None if change is None else change.undoes
     if landed and undoes is not None:
         try:
             return await desk.commit("settle", what, *closing, undone(undoes), turn=turn)

@@ -100,7 +100,7 @@ async def _written(world: World, outcome: Outcome) -> tuple[str, ...]:
         record, _whole = await beside_of(world.store, number)
         content = None if record is None else record.content()
         if content is None or content.repeats is None:
-            return () if content is None else content.versions
+            return () if content is None or content.change is None else content.change.versions
         number = content.repeats
     return ()
 

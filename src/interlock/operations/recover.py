@@ -105,7 +105,7 @@ async def _look(
         keys=claim.keys,
         before=beside.get("before"),
         after=beside.get("planned"),
-        versions=content.versions,
+        versions=() if content.change is None else content.change.versions,
     )
     said = landed_by_images(plan, images)
     if said is False and claim.expires_us > world.clock.now_us():

@@ -85,6 +85,18 @@ class Documents:
         await self._on_thread(lambda connection: connection.close())
         self._thread.shutdown()
 
+    def _opened(self) -> Connection:
+        """A connection, and the table: of several who make it at once, PostgreSQL lets one win and the others fail."""
+        connection = self._dialect.connect()
+        for last in (False, True):
+            try:
+                connection.run(self._sql(sql.DOCUMENTS_TABLE))
+                break
+            except self._dialect.errors as error:
+                if last or not self._dialect.is_conflict(error):
+                    raise
+        return connection
+
     def _sql(self, statement: str) -> str:
         return statement.replace("{table}", f"documents_{self.name}")
 
@@ -92,8 +104,7 @@ class Documents:
         def work() -> T:
             try:
                 if self._connection is None:
-                    self._connection = self._dialect.connect()
-                    self._connection.run(self._sql(sql.DOCUMENTS_TABLE))
+                    self._connection = self._opened()
                 return ask(self._connection)
             except self._dialect.errors as error:
                 raise self._dialect.explain(error) from None

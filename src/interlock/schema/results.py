@@ -32,6 +32,8 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     status: Status
     value: Json = None
     text: bytes = b"null"
+    returned: bool = False
+    """Whether the tool came to its end: then it has done what it does, whatever its answer is worth."""
     said: str = ""
     """What was said about the value; empty where it speaks for itself."""
     problem: Problem | None = None
@@ -40,8 +42,6 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     confidence: float | None = None
     sources: tuple[str, ...] = ()
     cost_micros: int | None = None
-    returned: bool = False
-    """Whether the tool came to its end: then it has done what it does, whatever its answer is worth."""
 
 
 class Output:
@@ -123,7 +123,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     if len(text) > max_bytes:
         return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
     if result is None:
-        return Reading(Status.OK, plain, text, returned=True)
+        return Reading(Status.OK, plain, text, True)
     return Reading(
         status=Status.OK,
         value=plain,

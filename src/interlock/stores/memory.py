@@ -38,16 +38,17 @@ class MemoryStore:
         added = self._state.land(batch)
         if isinstance(added, Refused):
             return added
-        if not added:
-            self._state.drain()
+        if not added and not self._state.touched:
             return _NO_RECORDS
         ids: tuple[int, ...] = ()
         for append in added:
             ids += (self._append(append),)
+        if not self._state.touched:
+            return Committed(ids)
         wanting, tokens = self._state.drain()
-        if any(wanting):
+        if any(wanting) and ids:
             self._state.number(wanting, ids[0])
-            self._state.forget_changes()
+        self._state.forget_changes()
         return Committed(ids, tokens)
 
     def _append(self, append: Append) -> int:

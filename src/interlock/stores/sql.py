@@ -259,10 +259,10 @@ class SqlStore:
             if isinstance(added, Refused):
                 landed.append(added)
                 continue
-            wanting, tokens = state.drain()
-            if any(wanting):
-                numbered.append((wanting, len(appends)))
-            granted[len(landed)] = tokens
+            if state.touched:
+                wanting, granted[len(landed)] = state.drain()
+                if any(wanting) and added:
+                    numbered.append((wanting, len(appends)))
             appends += added
             landed.append(len(added))
         numbers = self._chain(connection, appends) if appends else []
@@ -274,10 +274,19 @@ class SqlStore:
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
-        return [
-            item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
-            for place, item in enumerate(landed)
-        ]
+        return (
+            [
+                item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
+                for place, item in enumerate(landed)
+            ]
+            if granted
+            else [
+                item
+                if isinstance(item, Refused)
+                else Committed((next(ids),) if item == 1 else tuple(islice(ids, item)))
+                for item in landed
+            ]
+        )
 
     def _at(self, point: str) -> None:
         if self._faults is not None:

@@ -139,6 +139,8 @@ class State:
         self.claims = Claims()
         self.tickets = Tickets()
         self.halts = Halts()
+        self.touched = False
+        """Whether anything but records and accounts changed since the last `drain`."""
         self._changes = changes
 
     def land(self, batch: Batch) -> Refused | list[Append]:
@@ -176,6 +178,7 @@ class State:
                 if self._changes is not None:
                     self._changes.held[transition.call, transition.scope] = transition
             else:
+                self.touched = True
                 self._change(transition, now_us)
         return appends
 
@@ -211,6 +214,7 @@ class State:
 
     def drain(self) -> tuple[Wanting, tuple[int, ...]]:
         """What wants the id of a record of the batch that just landed, and the tokens it was granted."""
+        self.touched = False
         wanting = (self.claims.unnumbered, self.tickets.unnumbered)
         granted = self.claims.granted
         self.claims.unnumbered, self.tickets.unnumbered, self.claims.granted = [], [], ()
