@@ -47,7 +47,8 @@ class Cell(msgspec.Struct, frozen=True):
     @property
     def key(self) -> str:
         """What the effect is called on the other side of the wire."""
-        return f"{self.scenario}-{self.probe}-{Path(self.folder).name}"
+        place = Path(self.folder)
+        return f"{self.scenario}-{self.probe}-{place.parent.name}-{place.name}"
 
 
 class Points:
