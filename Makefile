@@ -38,7 +38,7 @@ types: $(STAMP)  ## mypy --strict
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
 	@$(BIN)/python -m pytest tests/test_architecture.py
 
-torture: $(STAMP) ## the longer proofs: every property with 2,000 examples instead of 60
+torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, and kills at random instants
 	@TORTURE=1 $(BIN)/python -m pytest tests
 
 bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md

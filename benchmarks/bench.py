@@ -37,9 +37,8 @@ Conditions are pure, so the answers for values seen lately are kept (`docs/desig
 kept" gives every call values that were never seen before, so that all ten conditions are evaluated in CEL each time.
 Modules that are loaded before the rounds are kept from the garbage collector (`gc.freeze`), for every library alike.
 
-The governed write is one at a time on a disk whose fsync takes about a sixth of a millisecond here: what is left of the
-ratio is Python (planning, two records, claim and lease rows, two hops to the writer's thread). On a disk that takes
-milliseconds for an fsync the same work disappears behind it.
+The governed write is one at a time. Two bare commits (the column "theirs") are what the disk alone takes; the rest of
+ours is work around it: planning, two records, claim and lease rows, two hops to the writer's thread.
 
 Two bare loops stand beside the appends, because what "bare" means decides the ratio: one writes the rows that we write
 (eleven columns), the other only their bodies into one column. The bound is held against the first.

@@ -24,7 +24,7 @@ class Engine:
         """No more calls are taken."""
 
     async def run(self, call: Call) -> Outcome:
-        """Take one call through the path; it always ends in a record."""
+        """Take one call through the path; it ends in a record, unless its caller gives it up before it is prepared."""
         if self.closed:
             raise StoreError("the runtime is closed")
         self.running += 1
