@@ -495,6 +495,9 @@ async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
     assert outcome.plan is not None
     assert outcome.plan.before == [{"title": "moved", "pages": 3}]
     assert [record.kind for record in records] == ["intent", "intent", "call"]
+    made = records[-1].content().change
+    assert made is not None
+    assert made.intent == 2  # the intent that says what was really done
     assert claim is not None
     assert claim.intent == 2
 

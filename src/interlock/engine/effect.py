@@ -19,7 +19,7 @@ from interlock.resilience import Expired
 from interlock.schema import Reading, Tool
 from interlock.standing import ClaimState, halt_scopes
 from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition
-from interlock.values import Attempt, Context, Json, Plan, Status
+from interlock.values import Attempt, Context, Json, Status
 
 _WAIT_S = 0.02
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
@@ -150,15 +150,15 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
 
 async def finish(world: World, begun: Begun) -> Ended:
     """The effect under its leases, whether it landed, and what is committed with the outcome."""
-    work, plan, interrupt = begun.work, begun.prepared.plan, None
+    work, interrupt = begun.work, None
     after: tuple[Image, ...] = ()
-    beat = Heartbeat(world, plan.claim, begun.holder)
+    beat = Heartbeat(world, begun.prepared.plan.claim, begun.holder)
     try:
-        plan, refusal = await _still(world, begun)
+        begun, refusal = await _still(world, begun)
         reading = await work.attempt() if refusal is None else refusal
         has_landed = False if refusal is not None else landed(reading, work.attempts)
         if refusal is None:
-            has_landed, after = await _landed(world, begun, plan, has_landed)
+            has_landed, after = await _landed(world, begun, has_landed)
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         # Nobody cancels this task but a lost lease, the tool itself, or the end of the loop.
         reading, has_landed = interrupted(error), None if work.attempts else False
@@ -173,13 +173,13 @@ async def finish(world: World, begun: Begun) -> Ended:
         if work.give_place_back is not None:
             work.leave()
     runs_on = work.runs_on and has_landed is not True
-    ended = _ended(begun, plan, _read(reading, None if runs_on else has_landed, work.attempts), after)
+    ended = _ended(begun, _read(reading, None if runs_on else has_landed, work.attempts), after)
     if not runs_on:  # a thread that runs on keeps the claim open, and its heart beating, until it ends
         ended = _closed(ended, begun, has_landed)
     return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
-async def _still(world: World, begun: Begun) -> tuple[Plan, Reading | None]:
+async def _still(world: World, begun: Begun) -> tuple[Begun, Reading | None]:
     """The plan on the versions as they are under the lease; a refusal if they moved and may not have."""
     prepared = begun.prepared
     admitted, plan = prepared.admitted, prepared.plan
@@ -187,25 +187,25 @@ async def _still(world: World, begun: Begun) -> tuple[Plan, Reading | None]:
     assert desk.planner is not None
     assert admitted.claim is not None
     if desk.tool.resource is None:
-        return plan, None
+        return begun, None
     try:
         images = await look(desk.tool, plan.keys, world.sight)
         if tuple(image.version for image in images) == plan.versions:
-            return plan, None
+            return begun, None
         arguments, version = admitted.facts.arguments, desk.rules.version
         again = desk.planner.on(images, plan.keys, arguments, version, admitted.claim)
     except Unreadable as error:
-        return plan, refused(Status.FAILED, "unreadable", str(error))
+        return begun, refused(Status.FAILED, "unreadable", str(error))
     if call.plan is not None or prepared.ticket is not None:
-        return plan, refused(Status.DENIED, "plan_moved", f"{moved(plan.digest, again.digest)}; look again")
+        return begun, refused(Status.DENIED, "plan_moved", f"{moved(plan.digest, again.digest)}; look again")
     step = prepare(world, msgspec.structs.replace(admitted, verdict=None), again)
     if isinstance(step, Prepared):
         return await _restated(world, begun, step)
     message = f"the resource moved, and the policy does not allow what would be done now: {step.reading.said}"
-    return plan, refused(Status.DENIED, "plan_moved", message)
+    return begun, refused(Status.DENIED, "plan_moved", message)
 
 
-async def _restated(world: World, begun: Begun, again: Prepared) -> tuple[Plan, Reading | None]:
+async def _restated(world: World, begun: Begun, again: Prepared) -> tuple[Begun, Reading | None]:
     """The intent once more, with the images that undo will need."""
     now_us, plan = world.clock.now_us(), begun.prepared.plan
     renew = Renew(plan.claim, begun.holder, now_us + world.lease_us, restated=True)
@@ -214,15 +214,15 @@ async def _restated(world: World, begun: Begun, again: Prepared) -> tuple[Plan, 
     try:
         receipt = await world.store.commit(Batch(now_us, (renew, intent(world, again, now_us))))
     except StoreError as error:
-        return plan, refused(Status.FAILED, "store_unavailable", str(error))
+        return begun, refused(Status.FAILED, "store_unavailable", str(error))
     if isinstance(receipt, Refused):
-        return plan, refused(Status.FAILED, "lease_lost", receipt.message)
-    return again.plan, None
+        return begun, refused(Status.FAILED, "lease_lost", receipt.message)
+    return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0]), None
 
 
-async def _landed(world: World, begun: Begun, plan: Plan, found: bool | None) -> tuple[bool | None, tuple[Image, ...]]:
+async def _landed(world: World, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Image, ...]]:
     """Whether the effect landed, as far as the attempts and the world say, and the images after it."""
-    tool = begun.work.tool
+    tool, plan = begun.work.tool, begun.prepared.plan
     after: tuple[Image, ...] = ()
     try:
         after = await look(tool, plan.keys, world.sight)
@@ -264,11 +264,11 @@ def _read(reading: Reading, has_landed: bool | None, attempts: tuple[Attempt, ..
     return reading
 
 
-def _ended(begun: Begun, plan: Plan, reading: Reading, after: tuple[Image, ...]) -> Ended:
+def _ended(begun: Begun, reading: Reading, after: tuple[Image, ...]) -> Ended:
     ended = begun.work.end(reading)
     return msgspec.structs.replace(
         ended,
-        plan=plan,
+        plan=begun.prepared.plan,
         intent=begun.intent,
         tokens=tuple(begun.work.tokens.values()),
         after=after,
