@@ -60,7 +60,7 @@ async def _write(runtime: Runtime, n: int, **details: Any) -> None:
     assert outcome.ok, outcome
 
 
-def _bare(folder: str) -> float:
+def bare(folder: str) -> float:
     """Two commits a write, each with one row of the size of ours, and nothing else."""
     connection = sqlite3.connect(f"{folder}/bare.db", isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
@@ -76,7 +76,7 @@ def _bare(folder: str) -> float:
     return took / WRITES
 
 
-async def _sequential(folder: str) -> tuple[float, float]:
+async def sequential(folder: str) -> tuple[float, float]:
     """Seconds for a first delivery, and for the same one delivered again."""
     runtime = governed(folder)
     await _write(runtime, -1)
@@ -142,9 +142,9 @@ def measure() -> dict[str, float]:
 
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
-            bare = _bare(folder)
-            first, again = asyncio.run(_sequential(folder))
-            note(bare=bare, first=first, again=again, write_ratio=first / bare, again_ratio=again / first)
+            theirs = bare(folder)
+            first, again = asyncio.run(sequential(folder))
+            note(bare=theirs, first=first, again=again, write_ratio=first / theirs, again_ratio=again / first)
         for callers, name in ((CROWD, "crowd"), (1, "alone")):
             with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
                 rate, commits = asyncio.run(_crowd(folder, callers))
