@@ -27,11 +27,14 @@ LAYERS: tuple[frozenset[str], ...] = (
             "stores",
             "config",
             "resources",
+            "requirements",
+            "intents",
+            "grounding",
         }
     ),
     frozenset({"changes", "review"}),
     frozenset({"engine"}),
-    frozenset({"operations"}),  # and turn, modes
+    frozenset({"operations", "turn"}),
     frozenset({"runtime"}),
     frozenset({"cli", "testing", "__init__", "__main__"}),
 )
@@ -53,6 +56,8 @@ SIDEWAYS = {
     ("resources", "egress"),
     ("resources", "schema"),
     ("resources", "stores"),
+    ("intents", "requirements"),
+    ("turn", "operations"),
     ("cli", "__init__"),
     ("__main__", "cli"),
 }

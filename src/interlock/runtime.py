@@ -14,6 +14,8 @@ from interlock.changes import Planner, Sight
 from interlock.config import Settings, default_principal
 from interlock.engine import Desk, Engine, Gate, Halts, Observer, World
 from interlock.errors import ConfigError
+from interlock.grounding import Source
+from interlock.intents import Classified, Classifier
 from interlock.metrics import log_record, span_observer
 from interlock.operations import (
     Change,
@@ -40,11 +42,14 @@ from interlock.operations import Desk as People
 from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.registry import Registry
+from interlock.requirements import Requirement, need
 from interlock.resilience import Deadlines
 from interlock.review import Terms
 from interlock.schema import Tool
 from interlock.standing import TicketState, Which
 from interlock.stores import open_store
+from interlock.turn import Agent, Asked, Turn, TurnResult
+from interlock.turn.answers import fetched, reopened
 from interlock.values import Call, Effect, Json, Mode, Outcome
 
 Done = tuple[Step, Outcome | None]
@@ -69,6 +74,20 @@ class CallDetails(TypedDict, total=False):
     ticket: str | None
     plan: str | None
     call_id: str
+    offered: tuple[str, ...]
+
+
+class TurnDetails(TypedDict, total=False):
+    """What a caller may say about a turn beside the question and the agent."""
+
+    requires: Requirement | str
+    """What the answer needs, where the caller knows better than the agent's intents."""
+    principal: str
+    parent: str
+    run: str
+    mode: Mode | str
+    given: Sequence[Source | int]
+    """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
 
 class Parts(TypedDict, total=False):
@@ -89,6 +108,7 @@ class Runtime:
         self._engine = Engine(world)
         self._principal = principal
         self._known_actors: set[str] = set()
+        self._classifiers: dict[Agent, Classifier] = {}
 
     @classmethod
     def open(
@@ -161,6 +181,46 @@ class Runtime:
             mode = Mode.APPLY if desk is None else desk.mode
             call = Call(self._world.ids.new(), tool, arguments, actor, self._principal, True, mode)
         return self._engine.run(call)
+
+    def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
+        """A turn of an agent: `async with runtime.turn(question, agent=agent) as turn`, then call, and finish."""
+        requires, mode = details.get("requires"), details.get("mode")
+        if requires is None:
+            classified = self._classifier(agent).classify(question)
+        else:
+            requirement = need(requires) if isinstance(requires, str) else requires
+            classified = Classified(requirement, by="caller", score=1.0)
+        asked = Asked(
+            id=self._world.ids.new(),
+            question=question,
+            classified=classified,
+            principal=details.get("principal") or self._principal,
+            parent=details.get("parent"),
+            run=details.get("run"),
+            mode=None if mode is None else Mode(mode),
+            given=tuple(details.get("given", ())),
+        )
+        return self._turn(agent, asked)
+
+    async def reopen(self, turn: str, *, agent: Agent) -> Turn:
+        """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
+        return self._turn(agent, await reopened(self._world, turn, self._principal))
+
+    async def answer(self, turn: str) -> TurnResult:
+        """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""
+        return await fetched(self._world.store, turn)
+
+    def _turn(self, agent: Agent, asked: Asked) -> Turn:
+        strange = [name for name in agent.tools if name not in self._world.desks]
+        if strange:
+            raise ConfigError(f"agent {agent.name!r} has tools that are not registered: {', '.join(strange)}")
+        return Turn(self._world, self.call, agent, asked)
+
+    def _classifier(self, agent: Agent) -> Classifier:
+        found = self._classifiers.get(agent)
+        if found is None:
+            found = self._classifiers[agent] = agent.classifier()
+        return found
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
         """The tools that need a capability, and that an actor has been granted all of."""

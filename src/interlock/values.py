@@ -100,6 +100,8 @@ class Call(Value, frozen=True):
     """The idempotency key of the change that this one takes back."""
     replays: bool = False
     """An operator has this call made again: what was undone or failed is tried, not answered from the record."""
+    offered: tuple[str, ...] = ()
+    """The tools that the caller's turn offers at this point; empty: all that policy allows."""
 
 
 class Rewrite(Value, frozen=True):

@@ -9,9 +9,9 @@ from interlock.engine.stages import Accepted, Admitted, Desk, Ended, Repeated, S
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamped, missing_grant, unsayable
-from interlock.schema import WHATEVER, Parsed, Refusal, Tool, canonical
+from interlock.schema import WHATEVER, Parsed, Refusal, Tool, Unclear, canonical, resolved
 from interlock.standing import Halted, stopped
-from interlock.values import Call, Content, Decision, Effect, Json, Status, Stored, Trust, TurnView, Verdict
+from interlock.values import Call, Content, Decision, Effect, Json, Rewrite, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
 _NO_TURN = TurnView()
@@ -25,12 +25,23 @@ def accept(
     if desk is None:
         return _no_such_tool(world, call, started)
     tool, rules = desk.tool, desk.rules
+    if call.offered and call.tool not in call.offered:
+        return _not_offered(call, started, desk)
+    given: Json = call.arguments
+    meant: tuple[Rewrite, ...] = ()
     try:
-        parsed = tool.input.parse(call.arguments)
+        if tool.candidates:
+            known = resolved(tool.candidates, given)
+            if isinstance(known, Unclear):
+                return _unclear(call, started, desk, known)
+            given, meant = known
+        parsed = tool.input.parse(given)
     except Refusal as refusal:
         return _bad_arguments(call, started, tool, rules, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
         return _bad_arguments(call, started, tool, rules, Refusal(f"its validator failed ({type(error).__name__})"))
+    if meant:
+        parsed = msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites)
     if tool.operator and call.undoes is None:
         reason = f"{tool.name!r} is for undo alone; use interlock undo"
         return _bad_arguments(call, started, tool, rules, Refusal(reason))
@@ -139,6 +150,29 @@ def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, r
         verdict=no("contract", reason, rules.version),
         reading=refused(Status.DENIED, "invalid_arguments", reason, hints=refusal.problems),
     )
+
+
+def _not_offered(call: Call, started: Started, desk: Desk) -> Ended:
+    reason = f"{call.tool!r} is not offered in this turn; what is offered: {', '.join(call.offered)}"
+    return Ended(
+        call=call,
+        started=started,
+        tool=desk.tool,
+        arguments=_as_far_as_possible(call.arguments),
+        verdict=no("offered", reason, desk.rules.version),
+        reading=refused(Status.DENIED, "not_offered", reason, hints=call.offered),
+    )
+
+
+def _unclear(call: Call, started: Started, desk: Desk, unclear: Unclear) -> Ended:
+    """A name that fits several known values is a question for whoever asked; one that fits none is nothing on file."""
+    verdict = no("candidates", unclear.message, desk.rules.version)
+    if unclear.several:
+        reading = refused(Status.DENIED, "ambiguous", unclear.message, hints=unclear.fits)
+    else:
+        reading = refused(Status.NO_DATA, "not_found", unclear.message, hints=unclear.names)
+    arguments = _as_far_as_possible(call.arguments)
+    return Ended(call=call, started=started, tool=desk.tool, arguments=arguments, verdict=verdict, reading=reading)
 
 
 def _as_far_as_possible(arguments: Json) -> Json:

@@ -1,7 +1,17 @@
 """Operations: what turns records into calls again (resume, undo, replay, recover), and what people decide."""
 
 from interlock.operations.carry import replay_all, resume, undo_all
-from interlock.operations.decisions import Desk, beside_of, decide_ticket, halt, lift, sweep
+from interlock.operations.decisions import (
+    Desk,
+    beside_of,
+    decide_ticket,
+    halt,
+    held_beside,
+    lift,
+    refuse_own,
+    store_digest,
+    sweep,
+)
 from interlock.operations.plansets import Change, Planned, apply_set, plan_set
 from interlock.operations.recover import Recovered, recover
 from interlock.operations.shadow import Compared, compare
@@ -19,12 +29,15 @@ __all__ = [
     "compare",
     "decide_ticket",
     "halt",
+    "held_beside",
     "lift",
     "plan_set",
     "recover",
+    "refuse_own",
     "replay_all",
     "replay_steps",
     "resume",
+    "store_digest",
     "sweep",
     "undo_all",
     "undo_steps",

@@ -34,6 +34,8 @@ class Desk:
 
     def __init__(self, by: str, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
         self.by = by
+        self.actor = by
+        self.about = PEOPLE
         self.store = store
         self.clock = clock
         self.ids = ids
@@ -55,7 +57,7 @@ class Desk:
             payload=payload is not None,
             payload_digest=None if payload is None else store_digest(self.store, payload),
         )
-        record = Record(now_us, kind, self.ids.new(), turn, self.by, PEOPLE, status, content)
+        record = Record(now_us, kind, self.ids.new(), turn, self.actor, self.about, status, content)
         if self.faults is not None:
             self.faults.at(f"decide.{kind}")
         receipt = await self.store.commit(Batch(now_us, (Append(record, payload), *transitions)))
@@ -75,11 +77,8 @@ async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState,
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
     by = desk.by
-    withdraws = state is TicketState.DENIED and ticket.kind == "change"
-    if by == ticket.asked_by and not terms.self_approval and not withdraws:
-        raise NotAllowed(
-            f"{by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
-        )
+    if state is not TicketState.DENIED or ticket.kind != "change":  # one's own question may be withdrawn
+        refuse_own(desk, terms, ticket)
     what: dict[str, Json] = {
         "ticket": name,
         "state": state.value,
@@ -98,6 +97,14 @@ async def decide_ticket(desk: Desk, terms: Terms, name: str, state: TicketState,
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     landed = state is TicketState.APPROVED
     return await settle(desk, claim, record, landed=landed, what=what, decision=decision)
+
+
+def refuse_own(desk: Desk, terms: Terms, ticket: Ticket) -> None:
+    """Whoever asked does not decide."""
+    if desk.by == ticket.asked_by and not terms.self_approval:
+        raise NotAllowed(
+            f"{desk.by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
+        )
 
 
 async def settle(
@@ -138,20 +145,22 @@ async def _answered_by_the_world(desk: Desk, claim: Claimed, landed: bool) -> li
 async def beside_of(store: Store, number: int) -> tuple[Stored | None, dict[str, Json]]:
     """A record, and what lies beside it; nothing if that was deleted, cannot be read, or is not what was recorded."""
     found = [record async for record in store.records(Query(after=number - 1, until=number))]
+    return (found[0], await held_beside(store, number, found[0].content())) if found else (None, {})
+
+
+async def held_beside(store: Store, number: int, content: Content) -> dict[str, Json]:
+    """What lies beside a record whose content is known."""
     payload = await store.payload(number)
-    if not found:
-        return None, {}
-    content = found[0].content()
     held = {} if content.payload else {"arguments": content.arguments, "value": content.value}
     if payload is None:
-        return found[0], held
+        return held
     digest = content.payload_digest
     try:
         whole: Any = msgspec.json.decode(payload)
     except msgspec.DecodeError:
         whole = None
     genuine = isinstance(whole, dict) and (digest is None or digest == store_digest(store, payload))
-    return found[0], {**held, **whole} if genuine else held
+    return {**held, **whole} if genuine else held
 
 
 def store_digest(store: Store, text: bytes) -> str:

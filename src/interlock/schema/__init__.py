@@ -1,5 +1,6 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
+from interlock.schema.candidates import Unclear, fitting, known_values, nearest_values, resolved
 from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest, written
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
 from interlock.schema.effects import Compensation
@@ -18,11 +19,16 @@ __all__ = [
     "Refusal",
     "RetryRule",
     "Tool",
+    "Unclear",
     "canonical",
     "clean",
+    "fitting",
     "guard",
+    "known_values",
     "nearest",
+    "nearest_values",
     "read_result",
+    "resolved",
     "tool",
     "written",
 ]

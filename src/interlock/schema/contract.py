@@ -14,6 +14,7 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from interlock.errors import ContractError
 from interlock.ports import Resource
+from interlock.schema.candidates import Candidates, candidates_of
 from interlock.schema.effects import Compensation, KeyOf, Probe, Simulate, key_of, refuse_bad_effect, simulate_of
 from interlock.schema.inputs import Input, ModelInput, Parsed, SchemaInput
 from interlock.schema.results import Output
@@ -66,6 +67,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     redact: frozenset[str] = frozenset()
     limits: Limits = Limits()
     egress: object | None = None
+    candidates: dict[str, Candidates] = {}
+    """The known values of arguments: what somebody calls them becomes their id."""
     resource: Resource | None = None
     simulate: Simulate | None = None
     probe: Probe | None = None
@@ -139,8 +142,8 @@ class _Bound(msgspec.Struct, frozen=True):
 def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`.
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress; for what changes the world also
-    key, resource, simulate, probe, compensate, ask_when, once_per, repeatable, idempotent (see `Tool`).
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress, candidates; for what changes the
+    world also key, resource, simulate, probe, compensate, ask_when, once_per, repeatable, idempotent (see `Tool`).
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
@@ -176,6 +179,7 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
     try:
         given = {"timeout_s": 30.0, "retry": RetryRule(), **options, "key": key_of(options.get("key"))}
         given["simulate"] = simulate_of(options.get("simulate"))
+        given["candidates"] = candidates_of(name, options.get("candidates"))
         given["deadline_s"] = options.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
         made = Tool(
             name=name,
@@ -195,6 +199,9 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
         raise ContractError(f"{name}: {error}; a tool's options are {known}") from None
     if made.timeout_s <= 0 or made.retry.max_attempts < 1:
         raise ContractError(f"{name}: timeout_s must be above 0 and retry.max_attempts at least 1")
+    unknown = set(made.candidates) - set(takes.schema.get("properties", {}))
+    if unknown:
+        raise ContractError(f"{name}: candidates for {', '.join(sorted(unknown))}, which are no parameters of it")
     if made.egress is not None and not callable(getattr(made.egress, "check", None)):
         raise ContractError(f"{name}: egress is an interlock.egress.Egress, not {type(made.egress).__name__}")
     refuse_bad_effect(made)

@@ -1,0 +1,260 @@
+"""What an answer claims that can be checked: figures, dates, identifiers, citations, addresses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
+
+from interlock.grounding.units import SPOKEN, unit_of
+from interlock.values import Value
+
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_MONTH = "|".join([*_MONTHS, *(f"{name[:3]}\\.?" for name in _MONTHS), r"sept\.?"])
+_WORDS = {
+    word: number
+    for number, word in enumerate(
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
+    )
+} | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12}
+_MAGNITUDE = {"thousand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+
+_URL = re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]", re.I)
+_SECTION = r"[\w.\-]*\d[\w.\-]*(?:\([\w]+\))*"
+_CITATION = re.compile(
+    r"\b\d+\s+(?:C\.?F\.?R\.?|U\.?S\.?C\.?|F\.?R\.?|Fed\.\s?Reg\.|F\.[23]d|U\.S\.|Stat\.)\s*"
+    rf"(?:Part\s+|§+\s*)?{_SECTION}"
+    r"|\b(?:FSH|FSM|DOI|EO|E\.O\.|Executive Order|P\.?L\.?|Pub\.\s?L\.|RFC|ISO|ASTM)\s*(?:No\.\s*)?"
+    r"\d[\w.\-]*(?:\([\w]+\))*"
+    rf"|§+\s*{_SECTION}"
+    r"|\b10\.\d{4,9}/[^\s,;]+"
+    r"|\([A-Z][A-Za-z'’\-]+(?: (?:et al\.|and|&) ?(?:[A-Z][A-Za-z'’\-]+)?)?,? (?:1\d|20)\d\d[a-z]?\)"
+)
+_DATE = re.compile(
+    r"\b(?P<y1>(?:1\d|20)\d\d)-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
+    r"(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
+    rf"|\b(?P<M2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>(?:1\d|20)\d\d))?\b"
+    rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{_MONTH})(?:,?\s+(?P<y3>(?:1\d|20)\d\d))?\b"
+    rf"|\b(?P<M4>{_MONTH})\s+(?P<y4>(?:1\d|20)\d\d)\b"
+    r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
+    re.I,
+)
+_TIME = re.compile(
+    r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?![\d:])"
+    r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
+    re.I,
+)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_REFERENCE = re.compile(r"\brecords? #?(?P<n>\d+)\b", re.I)
+_IDENTIFIER = re.compile(
+    r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+(?![\w])|"
+    r"(?<![\w./-])(?=[\w:./-]*\d)(?=[\w:./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_:./][A-Za-z0-9]+)+(?![\w-])"
+    r"|(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w-])"
+    r"|(?<![\w./-])(?=\w*[A-Z])(?=\w*\d)[A-Z]{1,5}\d[\w]*(?![\w-])"
+)
+_NOT_IDENTIFIERS = re.compile(r"CO2|H2O|CH4|N2O|A[34]", re.I)
+_ZONE = re.compile(r"\b(?:UTC|GMT)\s?[+\-−–]\s?\d{1,2}(?::\d\d)?\b")
+_ENUMERATOR = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]|#{1,6}\s*\d{1,2}\.?)(?=\s)")
+_UNIT = "|".join(sorted((re.escape(unit) for unit in SPOKEN), key=len, reverse=True)).replace(r"\ ", r"[\s-]")
+_NUMBER = re.compile(
+    rf"(?P<lead>US\$|[$€£¥])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
+    rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
+    re.I,
+)
+_SPELLED = re.compile(rf"\b(?P<word>{'|'.join(_WORDS)})\b(?:[\s-](?P<unit>{_UNIT})\b)?", re.I)
+_ABOUT = re.compile(
+    r"(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|over|more than|under|~|≈|c\.|circa)\s*$", re.I
+)
+_LOSS = re.compile(
+    r"\b(?:decreas|declin|drop|fell|fall|loss|lost|lower|less|below|down|reduc|minus|negative)\w*\b", re.I
+)
+
+
+class Claim(Value, frozen=True):
+    """One checkable thing in a text."""
+
+    kind: str
+    """number, date, time, identifier, citation, url, mail, reference"""
+    text: str
+    start: int
+    end: int
+    number: Decimal | None = None
+    step: Decimal = Decimal(1)
+    """How finely the number is said: 0.1 for 41.5, 1000 for 12 thousand."""
+    unit: str | None = None
+    date: tuple[int | None, int | None, int | None] = (None, None, None)
+    either: bool = False
+    """Day and month of the date may have changed places."""
+    minutes: int | None = None
+    about: bool = False
+    falls: bool = False
+    """The words before it speak of a decrease, so that a negative figure may be said without its sign."""
+
+
+def claims(text: str) -> tuple[Claim, ...]:
+    """Everything in a text that can be checked, in order."""
+    found: list[Claim] = []
+    for pattern in (_ENUMERATOR, _ZONE):
+        for match in pattern.finditer(text):
+            text = _blank(text, match.start(), match.end())
+    for finder in _FINDERS:
+        for claim in finder(text):
+            found.append(claim)
+            text = _blank(text, claim.start, claim.end)
+    return tuple(sorted(found, key=lambda claim: claim.start))
+
+
+def _blank(text: str, start: int, end: int) -> str:
+    return text[:start] + "\x00" * (end - start) + text[end:]
+
+
+def _urls(text: str) -> Iterator[Claim]:
+    for match in _URL.finditer(text):
+        yield Claim("url", match[0], match.start(), match.end())
+
+
+def _citations(text: str) -> Iterator[Claim]:
+    for match in _CITATION.finditer(text):
+        said = match[0].rstrip(".-]")
+        yield Claim("citation", said, match.start(), match.start() + len(said))
+
+
+def _references(text: str) -> Iterator[Claim]:
+    for match in _REFERENCE.finditer(text):
+        yield Claim("reference", f"record {match['n']}", match.start(), match.end())
+
+
+def _mails(text: str) -> Iterator[Claim]:
+    for match in _MAIL.finditer(text):
+        yield Claim("mail", match[0], match.start(), match.end())
+
+
+def _dates(text: str) -> Iterator[Claim]:
+    for match in _DATE.finditer(text):
+        parts = {key[0]: value for key, value in match.groupdict().items() if value}
+        month = _month(parts["M"]) if "M" in parts else int(parts["m"]) if "m" in parts else None
+        day = int(parts["d"]) if "d" in parts else None
+        year = int(parts["y"]) if "y" in parts else None
+        if year is not None and year < 100:
+            year += 2000
+        either = match["m5"] is not None and month is not None and day is not None and month <= 12
+        if match["m5"] is not None and month is not None and month > 12:  # 28/11/2024: the day comes first
+            month, day = day, month
+        if (month is None or 1 <= month <= 12) and (day is None or 1 <= day <= 31):
+            if month == 5 and year is None and match[0].islower():
+                continue  # "may 3 people": the verb
+            yield Claim("date", match[0], match.start(), match.end(), date=(year, month, day), either=either)
+
+
+def _month(text: str) -> int:
+    return next(n for n, name in enumerate(_MONTHS, 1) if name.startswith(text.lower()[:3]))
+
+
+def _times(text: str) -> Iterator[Claim]:
+    for match in _TIME.finditer(text):
+        minutes = minutes_of(match)
+        if minutes is not None:
+            yield Claim("time", match[0], match.start(), match.end(), minutes=minutes)
+
+
+def minutes_of(match: re.Match[str]) -> int | None:
+    """A time of the day in minutes since midnight."""
+    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or 0)
+    half = (match["half"] or match["half2"] or "").lower()
+    if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):
+        return None
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour) * 60 + minute
+
+
+def times_in(text: str) -> tuple[int, ...]:
+    """Every time of the day in a text, also those inside of timestamps, in minutes since midnight."""
+    plain = _TIMESTAMP.sub(r" \1 ", text)
+    return tuple(found for match in _TIME.finditer(plain) if (found := minutes_of(match)) is not None)
+
+
+def _identifiers(text: str) -> Iterator[Claim]:
+    for match in _IDENTIFIER.finditer(text):
+        said = match[0]
+        measured = _NUMBER.fullmatch(said.replace("/", " "))
+        figure = measured is not None and (measured["unit"] or measured["mag"])  # "12-month", "5ft" and "1.5M"
+        if not figure and not _NOT_IDENTIFIERS.fullmatch(said):
+            yield Claim("identifier", said, match.start(), match.end())
+
+
+def _numbers(text: str) -> Iterator[Claim]:
+    for match in _NUMBER.finditer(text):
+        digits = re.sub(r"[,\u202f\u00a0]", "", match["digits"])
+        places = len(digits.partition(".")[2])
+        try:
+            number = Decimal(digits)
+        except InvalidOperation:  # pragma: no cover - the pattern admits only digits
+            continue
+        magnitude = match["mag"] or ""
+        metres = magnitude == "m" and not match["lead"]
+        power = 0 if magnitude == "" or metres else _MAGNITUDE[magnitude.lower()]
+        unit = unit_of(match["lead"]) if match["lead"] else unit_of(match["unit"]) if match["unit"] else None
+        unit = unit or ("metre" if metres else None)
+        start = (
+            match.start("lead") if match["lead"] else match.start("sign") if match["sign"] else match.start("digits")
+        )
+        before = text[max(0, start - 40) : start]
+        yield Claim(
+            "number",
+            text[start : match.end()].strip(),
+            start,
+            match.end(),
+            number=number.scaleb(power) * (-1 if match["sign"] else 1),
+            step=Decimal(1).scaleb(power - places),
+            unit=unit,
+            about=_ABOUT.search(before) is not None,
+            falls=_LOSS.search(before) is not None,
+        )
+
+
+def _spelled(text: str) -> Iterator[Claim]:
+    """Numbers in words from two on: "one" is more often a pronoun."""
+    for match in _SPELLED.finditer(text):
+        number = _WORDS[match["word"].lower()]
+        if number >= 2:
+            unit = unit_of(match["unit"]) if match["unit"] else None
+            yield Claim("number", match[0], match.start(), match.end(), number=Decimal(number), unit=unit)
+
+
+_FINDERS = (_urls, _mails, _references, _citations, _dates, _times, _identifiers, _numbers, _spelled)

@@ -1,0 +1,105 @@
+"""What an answer may rest on: every value in the results, with the record and the path where it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+
+from interlock.grounding.claims import claims, times_in
+from interlock.grounding.units import is_share, unit_of, units_in_name
+from interlock.values import Json, Value
+
+_LONGEST = 20_000
+_DIGITS = re.compile(r"\d{1,12}")
+_UNIT_KEYS = ("unit", "units", "currency")
+
+
+class Source(Value, frozen=True):
+    """One thing that was given to the turn: a result, the user's words, a record or chunk that was handed in."""
+
+    id: str
+    """`record 12`, `question`, or the id of a chunk."""
+    value: Json
+    echo: bool = False
+    """The user's own words: they may be repeated, but prove nothing."""
+
+
+class Fact(Value, frozen=True):
+    """One value somewhere in a source."""
+
+    source: str
+    path: str
+    number: Decimal | None = None
+    units: frozenset[str] = frozenset()
+    share: bool = False
+    date: tuple[int | None, int | None, int | None] = (None, None, None)
+    text: str = ""
+    echo: bool = False
+    minutes: int | None = None
+    counted: bool = False
+    """Not written there: the length of a list."""
+    label: bool = False
+    """Part of a name, not a value."""
+
+
+def facts(sources: Iterable[Source]) -> tuple[Fact, ...]:
+    """Every number, date and text in the sources; numbers inside texts too."""
+    return tuple(fact for source in sources for fact in _walk(source, source.value, "$", frozenset()))
+
+
+def _walk(source: Source, value: Json, path: str, units: frozenset[str]) -> Iterator[Fact]:
+    name = path.rpartition(".")[2]
+    if isinstance(value, bool) or value is None:
+        return
+    if isinstance(value, int | float):
+        number = Decimal(repr(value)) if value == value and abs(value) != float("inf") else None
+        if number is not None:
+            said = units_in_name(path.removeprefix("$")) | units
+            yield Fact(source.id, path, number=number, units=said, share=is_share(name), echo=source.echo)
+    elif isinstance(value, str):
+        yield Fact(source.id, path, text=value[:_LONGEST], echo=source.echo)
+        yield from _in_text(source, path, value[:_LONGEST], units)
+    elif isinstance(value, list | tuple):
+        yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
+        for place, item in enumerate(value):
+            yield from _walk(source, item, f"{path}[{place}]", units)
+    elif isinstance(value, dict):
+        beside = frozenset(
+            unit for key in _UNIT_KEYS if isinstance(value.get(key), str) and (unit := unit_of(value[key])) is not None
+        )
+        yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
+        for key, item in value.items():
+            yield from _named(source, f"{path}.{key}", str(key))
+            yield from _walk(source, item, f"{path}.{key}", beside or units)
+
+
+def _named(source: Source, path: str, key: str) -> Iterator[Fact]:
+    """What a key says itself: words, dates, and figures such as those in `p95_ms` and `planted_2022`."""
+    yield Fact(source.id, path, text=key, echo=source.echo)
+    yield from (
+        Fact(source.id, path, date=claim.date, echo=source.echo) for claim in claims(key) if claim.kind == "date"
+    )
+    yield from _digits(source, path, key)
+
+
+def _in_text(source: Source, path: str, text: str, units: frozenset[str]) -> Iterator[Fact]:
+    for claim in claims(text):
+        if claim.number is not None:
+            said = frozenset({claim.unit}) if claim.unit else units_in_name(path.removeprefix("$")) | units
+            yield Fact(source.id, path, number=claim.number, units=said, echo=source.echo)
+        elif claim.kind == "date":
+            yield Fact(source.id, path, date=claim.date, echo=source.echo)
+            if claim.either:
+                year, month, day = claim.date
+                yield Fact(source.id, path, date=(year, day, month), echo=source.echo)
+        elif claim.kind == "identifier":
+            yield from _digits(source, path, claim.text)
+    for minutes in times_in(text):
+        yield Fact(source.id, path, minutes=minutes, echo=source.echo)
+
+
+def _digits(source: Source, path: str, name: str) -> Iterator[Fact]:
+    """The figures inside a name: they support one that is said without a unit, as a label."""
+    for digits in _DIGITS.findall(name):
+        yield Fact(source.id, path, number=Decimal(digits), echo=source.echo, label=True)

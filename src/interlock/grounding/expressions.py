@@ -1,0 +1,105 @@
+"""Figures that an answer derives itself: only with the sum written out, over figures that are supported."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, DivisionByZero, InvalidOperation
+
+from interlock.grounding.claims import Claim
+
+_BETWEEN = re.compile(r"^[\s()]*(?P<op>[+\-−–×x*·/÷])[\s()]*$|^\s*\)?\s*(?P<eq>=|≈|equals|is|gives)\s*\(?\s*$", re.I)
+_OPERATORS = {"−": "-", "–": "-", "×": "*", "x": "*", "·": "*", "÷": "/"}
+_OPENS = re.compile(r"^[^.;\n()=]{0,40}(?:\(|:|=)\s*\(*\s*$")
+
+
+def derivations(text: str, said: Sequence[Claim], supported: Sequence[bool]) -> Iterator[tuple[int, str]]:
+    """Claims that are the checked result of an expression in the text: `12 + 30 = 42`, or `42 (12 + 30)`."""
+    place = 0
+    while place < len(said):
+        last = _run(text, said, place)
+        if last > place and all(supported[n] for n in range(place, last + 1)):
+            written = text[said[place].start : said[last].end]
+            for result in (last + 1 if _equals(text, said, last) else -1, place - 1 if _led(text, said, place) else -1):
+                if result >= 0 and _agrees(text, said, (place, last), said[result]):
+                    yield result, written
+        place = max(place + 1, last)
+
+
+def _gap(text: str, said: Sequence[Claim], left: int) -> str:
+    return text[said[left].end : said[left + 1].start]
+
+
+def _run(text: str, said: Sequence[Claim], first: int) -> int:
+    """The last claim of the expression that begins with `first`."""
+    last = first
+    while last + 1 < len(said) and said[last].number is not None and said[last + 1].number is not None:
+        match = _BETWEEN.match(_gap(text, said, last))
+        if match is None or not match["op"]:
+            break
+        last += 1
+    return last
+
+
+def _equals(text: str, said: Sequence[Claim], last: int) -> bool:
+    if last + 1 >= len(said):
+        return False
+    match = _BETWEEN.match(_gap(text, said, last))
+    return match is not None and match["eq"] is not None
+
+
+def _led(text: str, said: Sequence[Claim], first: int) -> bool:
+    return first > 0 and _OPENS.match(_gap(text, said, first - 1)) is not None
+
+
+def _agrees(text: str, said: Sequence[Claim], ends: tuple[int, int], result: Claim) -> bool:
+    """Whether the expression comes to the result, within the fineness in which it is said."""
+    if result.number is None:
+        return False
+    first, last = ends
+    parts = [f"Decimal('{said[first].number}')"]
+    opened = text[max(0, said[first].start - 2) : said[first].start].count("(") if _led(text, said, first) else 0
+    for place in range(first, last):
+        gap = _gap(text, said, place)
+        for mark in gap:
+            mark = _OPERATORS.get(mark.lower(), mark)
+            if mark in "+-*/()":
+                parts.append(mark)
+        parts.append(f"Decimal('{said[place + 1].number}')")
+    written = "".join(parts)
+    written += ")" * max(0, written.count("(") - written.count(")")) if opened else ""
+    value = _evaluate(written)
+    unit = result.unit
+    units = {said[n].unit for n in range(first, last + 1)} - {None}
+    if value is None or (unit and units and unit not in units and "*" not in written and "/" not in written):
+        return False
+    if unit == "percent" and "percent" not in units and abs(value) <= 1 < abs(result.number):
+        value *= 100
+    return abs(value - result.number) <= result.step / 2
+
+
+def _evaluate(written: str) -> Decimal | None:
+    """The value of numbers, the four operations and brackets; None for anything else."""
+    try:
+        tree = ast.parse(written, mode="eval").body
+        return _value(tree)
+    except (SyntaxError, ValueError, DivisionByZero, InvalidOperation, RecursionError):
+        return None
+
+
+def _value(node: ast.expr) -> Decimal:
+    if isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant):
+        return Decimal(str(node.args[0].value))
+    if isinstance(node, ast.BinOp):
+        left, right = _value(node.left), _value(node.right)
+        match node.op:
+            case ast.Add():
+                return left + right
+            case ast.Sub():
+                return left - right
+            case ast.Mult():
+                return left * right
+            case ast.Div():
+                return left / right
+    raise ValueError("not an expression over figures")

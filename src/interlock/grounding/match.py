@@ -1,0 +1,155 @@
+"""Whether what an answer claims stands in the evidence: units and rounding understood, sums checked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
+
+from interlock.grounding.claims import Claim, claims
+from interlock.grounding.evidence import Fact, Source, facts
+from interlock.grounding.expressions import derivations
+from interlock.values import Value
+
+_BARE = re.compile(r"[\W_]+")
+_YEARS = (Decimal(1900), Decimal(2100))
+
+
+class Support(Value, frozen=True):
+    """One claim, and what stands behind it."""
+
+    text: str
+    kind: str
+    start: int
+    end: int
+    source: str = ""
+    """`record 12`, `question`, or the id of a chunk; empty if nothing stands behind it."""
+    path: str = ""
+    how: str = "unsupported"
+    """exact, rounded, echo, counted, derived, or unsupported."""
+
+
+class Grounded(Value, frozen=True):
+    """An answer's claims, each with its support."""
+
+    claims: tuple[Support, ...] = ()
+
+    @property
+    def unsupported(self) -> tuple[Support, ...]:
+        """Those that nothing stands behind."""
+        return tuple(claim for claim in self.claims if claim.how == "unsupported")
+
+    @property
+    def holds(self) -> bool:
+        """Whether everything is supported."""
+        return not self.unsupported
+
+    @property
+    def cites(self) -> bool:
+        """Whether at least one claim rests on a result, not only on the question."""
+        return any(claim.how not in ("unsupported", "echo") for claim in self.claims)
+
+
+def ground(answer: str, sources: Sequence[Source]) -> Grounded:
+    """Trace every claim of an answer to where it comes from."""
+    known, said = (*facts(sources), *(Fact(s.id, "$", text=s.id) for s in sources)), claims(answer)
+    found = [_support(claim, known) for claim in said]
+    for place, expression in derivations(answer, said, [item.how != "unsupported" for item in found]):
+        if found[place].how == "unsupported":
+            claim = said[place]
+            found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", expression, "derived")
+    return Grounded(tuple(found))
+
+
+def _support(claim: Claim, known: Sequence[Fact]) -> Support:
+    best: tuple[int, Fact, str] | None = None
+    for fact in known:
+        how = _how(claim, fact)
+        if how is None:
+            continue
+        rank = _RANKS.index("echo" if fact.echo else "counted" if fact.counted else how)
+        if best is None or rank < best[0]:
+            best = (rank, fact, _RANKS[rank])
+        if rank == 0:
+            break
+    if best is None:
+        return Support(claim.text, claim.kind, claim.start, claim.end)
+    return Support(claim.text, claim.kind, claim.start, claim.end, best[1].source, best[1].path, best[2])
+
+
+_RANKS = ("exact", "rounded", "counted", "echo")
+
+
+def _how(claim: Claim, fact: Fact) -> str | None:
+    if claim.kind == "number":
+        return None if fact.number is None and fact.date[0] is None else _number(claim, fact)
+    if claim.kind == "date":
+        year, month, day = claim.date
+        turned = claim.either and _same_date((year, day, month), fact.date)
+        return "exact" if turned or _same_date(claim.date, fact.date) else None
+    if claim.kind == "time":
+        return "exact" if claim.minutes == fact.minutes else None
+    return "exact" if fact.text and _stands_in(claim, fact.text) else None
+
+
+def _number(claim: Claim, fact: Fact) -> str | None:
+    said = claim.number
+    assert said is not None
+    if fact.number is None:
+        is_year = claim.unit is None and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
+        return "exact" if is_year and said == fact.date[0] else None
+    if fact.label:
+        as_label = claim.unit is None or "-" in claim.text
+        return "counted" if as_label and abs(said) == fact.number and claim.step == 1 else None
+    if fact.counted:
+        return "counted" if claim.unit is None and said == fact.number else None
+    values = [fact.number]
+    if claim.falls and fact.number < 0:
+        values.append(-fact.number)
+    if claim.unit == "percent" and "percent" not in fact.units:
+        if fact.units and not fact.share:
+            return None
+        values = [value * 100 for value in values if abs(value) <= 1] + ([] if fact.share else values)
+    elif claim.unit is not None and fact.units and claim.unit not in fact.units:
+        return None
+    for value in values:
+        if value == said:
+            return "exact"
+        if _rounds_to(value, claim):
+            return "rounded"
+    return None
+
+
+def _rounds_to(value: Decimal, claim: Claim) -> bool:
+    said = claim.number
+    assert said is not None
+    step = claim.step
+    if claim.about and said != 0 and step >= 1:  # "about 127,000": the noughts are not meant
+        step = max(step, Decimal(1).scaleb(_noughts(said)))
+    if step >= 1 and value == value.to_integral_value() and step == 1:
+        return False  # a whole number is said whole, or with "about"
+    scaled = value / step
+    if abs(scaled) > Decimal(10) ** 20:
+        return False
+    wanted = said / step
+    return any(scaled.quantize(Decimal(1), rounding=way) == wanted for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+
+
+def _noughts(said: Decimal) -> int:
+    digits = str(abs(said).to_integral_value())
+    return len(digits) - len(digits.rstrip("0"))
+
+
+def _same_date(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
+    if all(part is None for part in known):
+        return False
+    return all(a is None or a == b for a, b in zip(said, known, strict=True))
+
+
+def _stands_in(claim: Claim, text: str) -> bool:
+    """Whether an identifier, citation or address stands in a text, as a whole and whatever its punctuation."""
+    if claim.kind in ("url", "mail", "reference"):
+        at = text.lower().find(claim.text.lower())
+        return at >= 0 and not text[at + len(claim.text) : at + len(claim.text) + 1].isalnum()
+    said, there = _BARE.sub(" ", claim.text.lower()).strip(), f" {_BARE.sub(' ', text.lower()).strip()} "
+    return f" {said} " in there or f" {said.replace(' ', '')} " in there

@@ -1,0 +1,204 @@
+"""What a turn must have done before its answer may leave: tools, all or any of them, in order, with which arguments.
+
+A requirement is data, and whether it is met is a fold over the calls of one turn: only what succeeded counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from cel_expr_python import cel
+
+from interlock.errors import ConfigError
+from interlock.values import Json, Mode, Status, Value
+
+_RAN = (Status.FAILED, Status.UNKNOWN)
+
+
+class Need(Value, frozen=True, tag="need"):
+    """One successful call of a tool."""
+
+    tool: str
+    where: str = ""
+    """A condition in CEL over `args`, the arguments of the call."""
+    no_data: bool = False
+    """Whether "nothing on file" is an answer too."""
+
+
+class AllOf(Value, frozen=True, tag="all_of"):
+    """Every part; `in_order`: each after the one before it."""
+
+    parts: tuple[Need | AllOf | AnyOf, ...]
+    in_order: bool = False
+
+
+class AnyOf(Value, frozen=True, tag="any_of"):
+    """One of the parts."""
+
+    parts: tuple[Need | AllOf | AnyOf, ...]
+
+
+Requirement = Need | AllOf | AnyOf
+NOTHING = AllOf(parts=())
+"""Conversation: no tool is needed."""
+
+
+class Seen(Value, frozen=True):
+    """One call of the turn, as far as requirements look at it."""
+
+    record: int
+    tool: str
+    status: Status
+    arguments: Json = None
+    mode: Mode = Mode.APPLY
+    error: str = ""
+    message: str = ""
+    hints: tuple[str, ...] = ()
+    ran: bool = False
+    """Whether the tool itself was reached."""
+    ticket: str | None = None
+
+
+def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:
+    """One successful call of a tool, with arguments that satisfy a condition such as `args.season == "winter"`."""
+    if where:
+        _condition(where)
+    return Need(tool=tool, where=where, no_data=no_data)
+
+
+def all_of(*parts: str | Requirement, in_order: bool = False) -> AllOf:
+    """All of these, names of tools or requirements."""
+    return AllOf(parts=tuple(_part(part) for part in parts), in_order=in_order)
+
+
+def any_of(*parts: str | Requirement) -> AnyOf:
+    """One of these."""
+    if not parts:
+        raise ConfigError("any_of() of nothing can never be met; name at least one tool")
+    return AnyOf(parts=tuple(_part(part) for part in parts))
+
+
+def _part(part: str | Requirement) -> Requirement:
+    return need(part) if isinstance(part, str) else part
+
+
+def met_at(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> int | None:
+    """The place in `calls` after which the requirement was met by those from `after` on; None if it is not."""
+    match requirement:
+        case Need():
+            return next((n + 1 for n, call in enumerate(calls) if n >= after and satisfies(call, requirement)), None)
+        case AnyOf(parts=parts):
+            ends = [end for part in parts if (end := met_at(part, calls, after)) is not None]
+            return min(ends, default=None)
+        case AllOf(parts=parts, in_order=in_order):
+            end = after
+            for part in parts:
+                found = met_at(part, calls, end if in_order else after)
+                if found is None:
+                    return None
+                end = max(end, found)
+            return end
+
+
+def unmet(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> Requirement | None:
+    """What is still missing, as a requirement of its own; None if nothing is."""
+    if met_at(requirement, calls, after) is not None:
+        return None
+    match requirement:
+        case Need():
+            return requirement
+        case AnyOf(parts=parts):
+            return parts[0] if len(parts) == 1 else requirement
+        case AllOf(parts=parts, in_order=in_order):
+            left: list[Requirement] = []
+            end = after
+            for part in parts:
+                found = None if in_order and left else met_at(part, calls, end if in_order else after)
+                if found is None:
+                    rest = part if in_order and left else unmet(part, calls, end if in_order else after)
+                    left.append(rest or part)
+                end = max(end, found or end)
+            return left[0] if len(left) == 1 else AllOf(parts=tuple(left), in_order=in_order)
+
+
+def satisfies(call: Seen, leaf: Need) -> bool:
+    """Whether one call is what one leaf asks for."""
+    if call.tool != leaf.tool:
+        return False
+    planned = call.status is Status.PLANNED and call.mode is Mode.DRY_RUN
+    if call.status is not Status.OK and not planned and not (leaf.no_data and call.status is Status.NO_DATA):
+        return False
+    return not leaf.where or _holds(leaf.where, call.arguments)
+
+
+def leaves(requirement: Requirement) -> tuple[Need, ...]:
+    """Every tool that is named, once for each place."""
+    if isinstance(requirement, Need):
+        return (requirement,)
+    return tuple(leaf for part in requirement.parts for leaf in leaves(part))
+
+
+def next_needs(missing: Requirement) -> tuple[Need, ...]:
+    """Which calls would help now: of an order only the first, of a choice all."""
+    match missing:
+        case Need():
+            return (missing,)
+        case AllOf(parts=parts, in_order=True):
+            return next_needs(parts[0]) if parts else ()
+        case AllOf(parts=parts) | AnyOf(parts=parts):
+            return tuple(leaf for part in parts for leaf in next_needs(part))
+
+
+def hopeless(missing: Requirement, calls: Sequence[Seen], statuses: tuple[Status, ...] = _RAN) -> bool:
+    """Whether everything that is missing was tried, reached its tool, and came to nothing there."""
+    tried = {call.tool for call in calls if call.ran and call.status in statuses}
+    match missing:
+        case Need(tool=tool):
+            return tool in tried
+        case AnyOf(parts=parts):
+            return all(hopeless(part, calls, statuses) for part in parts)
+        case AllOf(parts=parts):
+            return any(hopeless(part, calls, statuses) for part in parts)
+
+
+def described(requirement: Requirement) -> str:
+    """The requirement in words that a model and a person can act on."""
+    match requirement:
+        case Need(tool=tool, where=where):
+            return f"a successful call of {tool}" + (f" with {where}" if where else "")
+        case AllOf(parts=()):
+            return "nothing"
+        case AllOf(parts=parts, in_order=in_order):
+            return ("; then " if in_order else " and ").join(described(part) for part in parts)
+        case AnyOf(parts=parts):
+            return "either " + " or ".join(described(part) for part in parts)
+
+
+def encoded(requirement: Requirement) -> Json:
+    """The requirement as JSON, for records."""
+    return msgspec.to_builtins(requirement)
+
+
+def decoded(value: Json) -> Requirement:
+    """A requirement from a record."""
+    made: Requirement = msgspec.convert(value, Need | AllOf | AnyOf)
+    return made
+
+
+def _condition(where: str) -> Any:
+    env = cel.NewEnv(variables={"args": cel.Type.DYN})
+    try:
+        program = env.compile(where)
+    except RuntimeError as error:
+        raise ConfigError(f"requirement: {where!r} is no condition over args: {error}") from None
+    if program.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
+        raise ConfigError(f"requirement: {where!r} must be true or false")
+    return program
+
+
+def _holds(where: str, arguments: Json) -> bool:
+    """Whether a condition is true of arguments; what cannot be said is not true."""
+    value = _condition(where).eval(data={"args": arguments})
+    return value.type() == cel.Type.BOOL and value.value() is True

@@ -1,0 +1,175 @@
+"""Known values: what somebody calls a thing becomes its id, a question where several fit, or nothing on file.
+
+A tool says which values an argument can have (`candidates={"trail_id": TRAILS}`), and one resolver does the rest, the
+same for every model: exact ids and names first, then whole words, then small misspellings. Digits are never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import EnumMeta
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from interlock.errors import ContractError
+from interlock.values import Json, Rewrite
+
+Known = Mapping[str, str | Sequence[str]]
+"""Values, and the name or names each goes by."""
+Candidates = Known | Iterable[str] | EnumMeta | Callable[[str], Known | Iterable[str]]
+"""Known values, or a function that finds those worth considering for a text."""
+
+RULE = "candidates"
+_SURE = 80.0
+_CLOSE = 70.0
+_GAP = 8.0
+_SHOWN = 4
+_DIGITS = re.compile(r"\d+")
+
+
+class Unclear(msgspec.Struct, frozen=True):
+    """An argument that names no value, or more than one."""
+
+    field: str
+    said: str
+    fits: tuple[str, ...]
+    """The values that fit, if there are several."""
+    names: tuple[str, ...]
+    """What they are called; of the nearest, if none fits."""
+
+    @property
+    def several(self) -> bool:
+        """Whether somebody has to choose."""
+        return bool(self.fits)
+
+    @property
+    def message(self) -> str:
+        """A question, or what is nearest."""
+        if self.several:
+            return f"which {self.field} is meant by {self.said!r}: {_either(self.names)}?"
+        nearest = f"; the nearest are {', '.join(self.names)}" if self.names else ""
+        return f"there is no {self.field} {self.said!r} on file{nearest}"
+
+
+def candidates_of(name: str, given: Any) -> dict[str, Candidates]:
+    """The option of a tool, checked."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise ContractError(f"{name}: candidates is a mapping from arguments to their known values")
+    for field, known in given.items():
+        if isinstance(known, str) or not (callable(known) or isinstance(known, Iterable)):
+            raise ContractError(f"{name}: the candidates of {field!r} are values, values with names, or a function")
+    return dict(given)
+
+
+def known_values(candidates: Candidates, text: str) -> dict[str, tuple[str, ...]]:
+    """Each value with everything it is called, itself included."""
+    if isinstance(candidates, EnumMeta):
+        members: Mapping[str, Any] = candidates.__members__
+        return {str(member.value): (str(member.value),) for member in members.values()}
+    found = candidates(text) if callable(candidates) else candidates
+    if not isinstance(found, Mapping):
+        return {value: (value,) for value in found}
+    return {value: (value, *((names,) if isinstance(names, str) else tuple(names))) for value, names in found.items()}
+
+
+def resolved(candidates: Mapping[str, Candidates], arguments: Json) -> tuple[Json, tuple[Rewrite, ...]] | Unclear:
+    """Arguments with every known value in place of what was said for it; or the first that is unclear."""
+    if not isinstance(arguments, dict):
+        return arguments, ()
+    changed, rewrites = dict(arguments), []
+    for field, known in candidates.items():
+        said = arguments.get(field)
+        several = isinstance(said, list)
+        if not several and not isinstance(said, str):
+            continue
+        meant = [_one(field, item, known) for item in (said if isinstance(said, list) else [said])]
+        unclear = next((item for item in meant if isinstance(item, Unclear)), None)
+        if unclear is not None:
+            return unclear
+        changed[field] = meant if several else meant[0]
+        if changed[field] != said:
+            rewrites.append(Rewrite(field=field, before=said, after=changed[field], rule=RULE))
+    return changed, tuple(rewrites)
+
+
+def _one(field: str, said: Json, candidates: Candidates) -> Json | Unclear:
+    if not isinstance(said, str):
+        return said
+    known = known_values(candidates, said)
+    if said in known:
+        return said
+    fits = fitting(said, known)
+    if len(fits) == 1:
+        return fits[0]
+    shown = fits or nearest_values(said, known)
+    names = tuple(_called(value, known[value]) for value in shown[:_SHOWN])
+    return Unclear(field, said, fits, names)
+
+
+def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The values that a text can mean: one, several, or none."""
+    wanted = plain(said)
+    if not wanted:
+        return ()
+    spelled = {value: [plain(name) for name in names] for value, names in known.items()}
+    exact = tuple(value for value, names in spelled.items() if wanted in names)
+    if exact:
+        return exact
+    digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
+    spelled = {value: names for value, names in spelled.items() if digits <= set(_DIGITS.findall(" ".join(names)))}
+    words = set(wanted.split())
+    inside = tuple(value for value, names in spelled.items() if any(_within(words, set(n.split())) for n in names))
+    return inside or _alike(wanted, spelled)
+
+
+def _within(said: set[str], name: set[str]) -> bool:
+    """Whether every word that was said belongs to the name, or the whole name was said among other words."""
+    telling = {word for word in said if len(word) > 2}
+    return bool(telling) and (said <= name or (bool(name) and name <= said and any(len(word) > 3 for word in name)))
+
+
+def _alike(wanted: str, spelled: Mapping[str, list[str]]) -> tuple[str, ...]:
+    """Small misspellings: those that look most like it, if they look like it at all."""
+    scores = {value: max(map(partial(_likeness, wanted), names)) for value, names in spelled.items()}
+    best = max(scores.values(), default=0.0)
+    near = tuple(sorted((v for v in scores if scores[v] > best - _GAP), key=lambda v: -scores[v]))
+    if best >= _SURE or (best >= _CLOSE and len(near) > 1):
+        return near
+    return ()
+
+
+def _likeness(said: str, name: str) -> float:
+    """From 0 to 100: how well each word that was said matches some word of the name, or the whole the whole."""
+    from rapidfuzz import fuzz
+
+    words = [max((fuzz.ratio(word, other) for other in name.split()), default=0.0) for word in said.split()]
+    whole = fuzz.ratio(said.replace(" ", ""), name.replace(" ", ""))
+    return max(sum(words) / len(words) if words else 0.0, whole)
+
+
+def nearest_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The values whose names look most like a text, best first."""
+    wanted = plain(said)
+    scored = {value: max(_likeness(wanted, plain(name)) for name in names) for value, names in known.items()}
+    return tuple(sorted(scored, key=lambda value: -scored[value])[:_SHOWN])
+
+
+def plain(text: str) -> str:
+    """Lower case, no accents, words with single spaces."""
+    bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    return " ".join(re.sub(r"[\W_]+", " ", bare).split())
+
+
+def _called(value: str, names: Sequence[str]) -> str:
+    name = next((name for name in names if name != value), "")
+    return f"{name} ({value})" if name else value
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -1,0 +1,28 @@
+"""Turns: an answer leaves only when the tools it needed succeeded and its figures are traced to their results."""
+
+from interlock.intents import Classified, Intent
+from interlock.requirements import all_of, any_of, need
+from interlock.turn.agent import Agent, model_calls
+from interlock.turn.ladder import TurnOutcome, TurnState, next_step
+from interlock.turn.result import Action, TurnResult, TurnStatus
+from interlock.turn.turn import Again, Asked, Proposal, Turn
+
+__all__ = [
+    "Action",
+    "Again",
+    "Agent",
+    "Asked",
+    "Classified",
+    "Intent",
+    "Proposal",
+    "Turn",
+    "TurnOutcome",
+    "TurnResult",
+    "TurnState",
+    "TurnStatus",
+    "all_of",
+    "any_of",
+    "model_calls",
+    "need",
+    "next_step",
+]

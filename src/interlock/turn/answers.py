@@ -1,0 +1,104 @@
+"""Answers afterwards: fetched by whoever asked, released, corrected or rejected by a reviewer, gone on with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.engine import World
+from interlock.errors import NotAllowed
+from interlock.intents import Classified
+from interlock.operations import Desk, held_beside, refuse_own, store_digest
+from interlock.ports import Query, Store
+from interlock.requirements import decoded
+from interlock.review import Terms
+from interlock.standing import Ticket, TicketState
+from interlock.transitions import Decide
+from interlock.turn import wording
+from interlock.turn.ending import ANSWER
+from interlock.turn.result import Action, TurnResult, TurnStatus
+from interlock.turn.trail import TURN
+from interlock.turn.turn import Asked
+from interlock.values import Json, Stored
+
+
+async def _own_records(store: Store, turn: str) -> list[Stored]:
+    found = [record async for record in store.records(Query(turn=turn)) if record.kind == "turn"]
+    if not found:
+        raise NotAllowed(f"there is no turn {turn!r}; see interlock turns list")
+    return found
+
+
+async def fetched(store: Store, turn: str) -> TurnResult:
+    """The result of a turn as it stands now."""
+    ended = [
+        r for r in await _own_records(store, turn) if r.status in ("finished", "released", "corrected", "rejected")
+    ]
+    if not ended:
+        raise NotAllowed(f"turn {turn!r} has not ended yet, or was abandoned")
+    beside = await held_beside(store, ended[-1].id, ended[-1].content())
+    if "result" not in beside:
+        raise NotAllowed(f"the answer of turn {turn!r} was deleted; its records remain: interlock turns show {turn}")
+    return msgspec.convert(beside["result"], TurnResult)
+
+
+async def reopened(world: World, turn: str, principal: str) -> Asked:
+    """What a turn that waited is gone on with."""
+    records = await _own_records(world.store, turn)
+    last = [record for record in records if record.status == "finished"]
+    if last and last[-1].content().arguments["outcome"] not in ("WAITING", "ASKED"):
+        raise NotAllowed(f"turn {turn!r} has ended as {last[-1].content().arguments['outcome']}; open a new one")
+    opened = next(record for record in records if record.status == "opened")
+    what, beside = opened.content().arguments, await held_beside(world.store, opened.id, opened.content())
+    if "question" not in beside:
+        raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
+    classified = Classified(decoded(what["requires"]), tuple(what["intents"]), what["by"])
+    return Asked(
+        id=turn,
+        question=beside["question"],
+        classified=classified,
+        principal=principal,
+        parent=what.get("parent"),
+        reopens=True,
+    )
+
+
+async def decide_answer(desk: Desk, terms: Terms, name: str, state: TicketState, reason: str, text: str = "") -> int:
+    """Release an escalated draft, put another answer in its place, or reject it; under the same turn."""
+    if desk.faults is not None:
+        desk.faults.at("answer.read")
+    ticket = await desk.store.ticket(name)
+    if ticket is None or ticket.kind != ANSWER or ticket.turn is None:
+        raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
+    refuse_own(desk, terms, ticket)
+    finished = [r for r in await _own_records(desk.store, ticket.turn) if r.status == "finished"][-1]
+    beside = await held_beside(desk.store, finished.id, finished.content())
+    if "draft" not in beside or ticket.binding != _binding(desk, ticket, beside["draft"]):
+        raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
+    before = msgspec.convert(beside["result"], TurnResult)
+    after = _decided(before, ticket, state, beside["draft"], text or "", reason)
+    what: dict[str, Json] = {
+        "state": after.status.value,
+        "ticket": name,
+        "reason": reason,
+        "agent": ticket.actor,
+        "outcome": after.outcome.value,
+    }
+    desk.about = TURN
+    decision = Decide(name, state, desk.by, reason)
+    return await desk.commit_with("turn", what, {"result": msgspec.to_builtins(after)}, ticket.turn, decision)
+
+
+def _binding(desk: Desk, ticket: Ticket, draft: str) -> str:
+    return f"{ANSWER}|{ticket.turn}|{store_digest(desk.store, draft.encode())}"
+
+
+def _decided(before: TurnResult, ticket: Ticket, state: TicketState, draft: str, text: str, reason: str) -> TurnResult:
+    if state is TicketState.DENIED:
+        status, answer = TurnStatus.REJECTED, wording.rejected(ticket.id, reason)
+    elif text:
+        status, answer = TurnStatus.CORRECTED, text
+    elif not draft:
+        raise NotAllowed("there is no draft to release: write the answer (--answer), or deny the ticket")
+    else:
+        status, answer = TurnStatus.RELEASED, draft
+    return msgspec.structs.replace(before, status=status, answer=answer, action=Action.NONE, reason=reason)

@@ -1,0 +1,204 @@
+"""The trail of a turn: its records, folded into what was called, what was tried, and what an answer may rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.errors import ConfigError
+from interlock.grounding import Source
+from interlock.operations import held_beside
+from interlock.ports import Query, Store
+from interlock.requirements import Requirement, Seen, decoded, hopeless, next_needs, unmet
+from interlock.schema import MARK
+from interlock.values import Content, Effect, Json, Status, Stored, Value
+
+TURN = "interlock.turn"
+"""What stands in the tool column of a turn's own records."""
+_EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)
+
+
+class Trail(Value, frozen=True):
+    """What a turn's records say."""
+
+    turn: str
+    calls: tuple[Seen, ...] = ()
+    retries: int = 0
+    corrected: bool = False
+    forced: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    opened: Json = None
+    finished: Json = None
+    sources: tuple[Source, ...] = ()
+    confidence: float | None = None
+    data_sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """The records of its calls that an answer may rest on."""
+        return tuple(call.record for call in self.calls if call.status in _EVIDENCE)
+
+
+async def read_trail(store: Store, turn: str, *, evidence: bool = True, depth: int = 4) -> Trail:
+    """Fold the records of a turn, with what lies beside them, and those of the turns it delegated to."""
+    records = [record async for record in store.records(Query(turn=turn))]
+    trail = _events(Trail(turn=turn), records)
+    calls: list[Seen] = []
+    sources: list[Source] = []
+    confidences: list[float] = []
+    named: list[str] = []
+    notes: list[str] = []
+    for record in records:
+        if record.kind != "call" or record.tool == TURN:
+            continue
+        content = record.content()
+        calls.append(await _seen(store, record, content))
+        if calls[-1].status not in _EVIDENCE or not evidence:
+            continue
+        sources.append(await _source(store, record, content))
+        if content.result_confidence is not None:
+            confidences.append(content.result_confidence)
+        named += content.sources
+        notes += _notes(record, content)
+    for child in trail.children if depth else ():
+        inner = await read_trail(store, child, evidence=evidence, depth=depth - 1)
+        sources += inner.sources
+        named += inner.data_sources
+        confidences += [] if inner.confidence is None else [inner.confidence]
+    return msgspec.structs.replace(
+        trail,
+        calls=tuple(_without_retaken(calls)),
+        sources=tuple(sources),
+        confidence=min(confidences, default=None),
+        data_sources=tuple(dict.fromkeys(named)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _events(trail: Trail, records: Sequence[Stored]) -> Trail:
+    """The turn's own records: opened, attempts, delegations, finished."""
+    for record in records:
+        if record.kind != "turn":
+            continue
+        what: dict[str, Any] = record.content().arguments
+        match what["state"]:
+            case "opened":
+                trail = msgspec.structs.replace(trail, opened=what)
+            case "retry":
+                counts = what["rung"] == "retry"
+                trail = msgspec.structs.replace(
+                    trail, retries=trail.retries + counts, corrected=trail.corrected or not counts
+                )
+            case "force":
+                trail = msgspec.structs.replace(trail, forced=(*trail.forced, what["tool"]))
+            case "delegated":
+                trail = msgspec.structs.replace(trail, children=(*trail.children, what["child"]))
+            case "finished":
+                trail = msgspec.structs.replace(trail, finished=what)
+            case _:
+                continue
+    return trail
+
+
+async def _seen(store: Store, record: Stored, content: Content) -> Seen:
+    arguments, problem = content.arguments, content.problem
+    if content.payload and _is_marked(arguments):
+        arguments = (await held_beside(store, record.id, content)).get("arguments", arguments)
+    return Seen(
+        record=record.id,
+        tool=record.tool,
+        status=Status(record.status),
+        arguments=arguments,
+        mode=content.mode,
+        error="" if problem is None else problem.error,
+        message="" if problem is None else problem.message,
+        hints=() if problem is None else problem.hints,
+        ran=bool(content.attempts),
+        ticket=content.ticket,
+    )
+
+
+def _is_marked(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(_is_marked(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_is_marked(item) for item in value)
+    return bool(isinstance(value, str) and MARK in value)
+
+
+def _without_retaken(calls: list[Seen]) -> list[Seen]:
+    """A parked call that was resumed is decided by its later record."""
+    performed = {call.ticket for call in calls if call.ticket is not None and call.status is not Status.PARKED}
+    return [call for call in calls if call.status is not Status.PARKED or call.ticket not in performed]
+
+
+async def _source(store: Store, record: Stored, content: Content) -> Source:
+    """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
+    whole = await held_beside(store, record.id, content) if content.payload else {"value": content.value}
+    made = content.effect is not None and content.effect is not Effect.READ
+    given = {
+        "value": whole.get("value", content.value),
+        "made": whole.get("arguments", content.arguments) if made else None,
+        "keys": list(content.keys),
+        "summary": content.said,
+        "snippets": list(content.snippets),
+        "metadata": content.metadata,
+        "sources": list(content.sources),
+        "confidence": content.result_confidence,
+        "problem": None if content.problem is None else content.problem.message,
+    }
+    return Source(
+        id=f"record {record.id}", value={key: item for key, item in given.items() if item not in (None, "", [], {})}
+    )
+
+
+async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
+    """Evidence that was handed in: chunks as they are, records by their numbers."""
+    found = []
+    for item in given:
+        if isinstance(item, Source):
+            found.append(item)
+            continue
+        records = [record async for record in store.records(Query(after=item - 1, until=item))]
+        if not records or records[0].kind != "call":
+            raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
+        found.append(await _source(store, records[0], records[0].content()))
+    return tuple(found)
+
+
+def _notes(record: Stored, content: Content) -> list[str]:
+    if record.status == Status.PLANNED:
+        return [f"{record.tool} was only planned; nothing was changed."]
+    if record.status == Status.NO_DATA:
+        said = content.problem.message if content.problem is not None else content.said or "nothing on file"
+        return [f"{record.tool}: {said}"]
+    return []
+
+
+def what_is_missing(requirement: Requirement, trail: Trail) -> tuple[Requirement | None, str, str, str]:
+    """What of a requirement is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
+    missing = unmet(requirement, trail.calls)
+    if missing is None:
+        return None, "", "", ""
+    wanted = {leaf.tool for leaf in next_needs(missing)}
+    mine = [call for call in trail.calls if call.tool in wanted]
+    failed = empty = question = ""
+    if hopeless(missing, trail.calls):
+        bad = next(call for call in reversed(mine) if call.ran and call.status in (Status.FAILED, Status.UNKNOWN))
+        failed = f"{bad.tool} failed: {bad.message}"
+    nothing = [call for call in mine if call.status is Status.NO_DATA]
+    if nothing:
+        empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
+    last = mine[-1] if mine else None
+    if last is not None and last.error == "ambiguous":
+        question = last.message
+    return missing, failed, empty, question
+
+
+def requirement_of(trail: Trail) -> Requirement:
+    """What the turn was opened with."""
+    return decoded(trail.opened["requires"])

@@ -1,0 +1,247 @@
+"""`Turn`: one question, its calls, and the one way out for an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+from interlock.engine import World
+from interlock.errors import ConfigError
+from interlock.grounding import Grounded, Source, ground
+from interlock.intents import Classified
+from interlock.operations import Desk
+from interlock.requirements import Requirement, encoded, leaves
+from interlock.schema import Tool
+from interlock.turn.agent import Agent, model_calls
+from interlock.turn.ending import Ending, conclude
+from interlock.turn.instructions import instructions
+from interlock.turn.ladder import Force, Retry, Step, TurnState, next_step
+from interlock.turn.result import TurnResult
+from interlock.turn.trail import TURN, Trail, given_sources, read_trail, what_is_missing
+from interlock.turn.unmet import unmet_child
+from interlock.turn.vacuous import is_vacuous
+from interlock.turn.wording import named, told
+from interlock.values import Effect, Json, Mode, Outcome, Status, Value
+
+Call = Callable[..., Awaitable[Outcome]]
+_LONGEST_QUESTION = 20_000
+
+
+class Proposal(Value, frozen=True):
+    """One call that a model proposes."""
+
+    tool: str
+    arguments: Json
+    id: str = ""
+    """The model's own id for it: the same id in the same turn is the same call."""
+
+
+class Again(Value, frozen=True):
+    """The draft cannot leave: what to tell the model, and the one tool that it may call if it is forced."""
+
+    prompt: str
+    tool: str | None = None
+
+
+class Asked(Value, frozen=True):
+    """What a turn starts from."""
+
+    id: str
+    question: str
+    classified: Classified
+    principal: str
+    parent: str | None = None
+    run: str | None = None
+    mode: Mode | None = None
+    given: tuple[Source | int, ...] = ()
+    """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
+    rounds: int = 0
+    reopens: bool = False
+
+
+class Turn:
+    """One turn of one agent; use it as an async context manager, and finish it."""
+
+    def __init__(self, world: World, call: Call, agent: Agent, asked: Asked) -> None:
+        if not asked.question.strip():
+            raise ConfigError("the question is empty; a turn needs one")
+        self.agent = agent
+        self.asked = asked
+        self.id = asked.id
+        self.result: TurnResult | None = None
+        self.replies = 0
+        """How many times the model has replied in this turn."""
+        self._world = world
+        self._call = call
+        self._overhead_s = 0.0
+        self._given: tuple[Source, ...] = ()
+        self._end_s = world.clock.monotonic() + agent.deadline_s
+        self._desk = Desk(asked.principal, world.store, world.clock, world.ids, world.faults)
+        self._desk.actor, self._desk.about = agent.name, TURN
+
+    @property
+    def requirement(self) -> Requirement:
+        """What the answer needs."""
+        return self.asked.classified.requirement
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the agent, as they are shown to a model."""
+        return tuple(desk.tool for name in self.agent.tools if (desk := self._world.desks.get(name)) is not None)
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told before the question."""
+        return instructions(self.agent, self.tools)
+
+    @property
+    def most_replies(self) -> int:
+        """The bound on model calls."""
+        return model_calls(self.agent, self.requirement, self.asked.rounds)
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline; not above it even when time is up."""
+        return max(0.0, self._end_s - self._world.clock.monotonic())
+
+    async def __aenter__(self) -> Turn:
+        started, asked, classified = self._world.clock.monotonic(), self.asked, self.asked.classified
+        what: dict[str, Json] = {
+            "state": "reopened" if asked.reopens else "opened",
+            "agent": self.agent.name,
+            "intents": list(classified.intents),
+            "by": classified.by,
+            "requires": encoded(self.requirement),
+            "enforcement": self.agent.enforcement,
+            "most_model_calls": self.most_replies,
+            "parent": asked.parent,
+        }
+        beside = {"question": asked.question[:_LONGEST_QUESTION]}
+        self._given = await given_sources(self._world.store, asked.given)
+        if asked.parent is not None and not asked.reopens:
+            await self._desk.commit(
+                "turn", {"state": "delegated", "child": self.id, "agent": self.agent.name}, turn=asked.parent
+            )
+        await self._desk.commit_with("turn", what, beside, self.id)
+        self._spent(started)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.result is None:  # nobody got an answer
+            why = "the turn was left without an answer" if error is None else type(error).__name__
+            await self._desk.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
+
+    async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
+        """One governed call in this turn."""
+        asked = self.asked
+        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self.agent.tools}
+        if call_id:
+            details["call_id"] = call_id
+        for name, value in (("mode", asked.mode), ("run", asked.run), ("parent", asked.parent)):
+            if value is not None:
+                details[name] = value
+        return await self._call(tool, arguments, actor=self.agent.name, **details)
+
+    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        """Calls of one reply, in order: reads side by side, changes one after another; refusals are outcomes too."""
+        self.replies += 1
+        done: list[Outcome] = []
+        reads: list[Proposal] = []
+        for proposal in proposals:
+            desk = self._world.desks.get(proposal.tool)
+            if desk is None or desk.tool.effect is Effect.READ:
+                reads.append(proposal)
+                continue
+            done += await self._together(reads)
+            reads = []
+            done.append(await self._one(proposal))
+        return done + await self._together(reads)
+
+    async def _together(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        if len(proposals) < 2:
+            return [await self._one(proposal) for proposal in proposals]
+        return list(await asyncio.gather(*map(self._one, proposals)))
+
+    def _one(self, proposal: Proposal) -> Awaitable[Outcome]:
+        return self.call(proposal.tool, proposal.arguments, call_id=proposal.id)
+
+    async def finish(self, draft: str | None, *, blocked: str = "") -> TurnResult | Again:
+        """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused."""
+        if self.result is not None:
+            return self.result
+        started = self._world.clock.monotonic()
+        self.replies += 1
+        draft = (draft or "").strip()
+        trail = await read_trail(self._world.store, self.id)
+        state, grounded = await self._state(trail, draft, blocked)
+        step = next_step(state)
+        again = isinstance(step, Retry | Force) and self.agent.enforcement == "enforce"
+        if again:
+            await self._note(step, trail)
+            self._spent(started)
+            assert isinstance(step, Retry | Force)
+            return Again(told(step), step.need.tool if isinstance(step, Force) else None)
+        self._spent(started)
+        ending = Ending(
+            turn=self.id,
+            agent=self.agent,
+            question=self.asked.question,
+            step=step,
+            draft=draft,
+            grounded=grounded,
+            missing=named(state.missing),
+            replies=self.replies,
+            overhead_us=int(self._overhead_s * 1e6),
+        )
+        self.result = await conclude(self._desk, self._world.review, ending, trail)
+        return self.result
+
+    async def _state(self, trail: Trail, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
+        missing, failed, empty, question = what_is_missing(self.requirement, trail)
+        child = await unmet_child(self._world.store, trail)
+        sources = [*trail.sources, *self._given, Source("question", self.asked.question, echo=True)]
+        checks = self.agent.grounding and bool(draft)
+        grounded = ground(draft, sources) if checks else Grounded()
+        required = bool(leaves(self.requirement))
+        parked = next((c.ticket for c in reversed(trail.calls) if c.status is Status.PARKED), None)
+        if child is not None and missing is None:
+            missing, failed, question = child.missing, child.failed, child.question
+        return TurnState(
+            required=required,
+            missing=missing,
+            failed=failed,
+            empty=empty,
+            ticket=parked or (None if child is None else child.ticket),
+            question=question,
+            blocked=blocked,
+            late=self.left_s <= 0,
+            has_draft=bool(draft),
+            unsupported=tuple(claim.text for claim in grounded.unsupported),
+            vacuous=required and checks and is_vacuous(draft, self.asked.question, grounded, trail),
+            retries=trail.retries,
+            max_retries=self.agent.max_retries,
+            corrected=trail.corrected,
+            forced=trail.forced,
+            calls_left=self.most_replies - self.replies,
+        ), grounded
+
+    async def _note(self, step: Step, trail: Trail) -> None:
+        """An attempt that did not pass: on which rung, what had been called, what is missing."""
+        what: dict[str, Json] = {"called": [call.tool for call in trail.calls]}
+        if isinstance(step, Force):
+            what |= {"state": "force", "rung": "force", "tool": step.need.tool}
+        elif isinstance(step, Retry):
+            what |= {
+                "state": "retry",
+                "rung": "retry" if step.missing is not None else "correct",
+                "missing": list(named(step.missing)),
+                "unsupported": len(step.unsupported),
+            }
+        await self._desk.commit("turn", what, turn=self.id)
+
+    def _spent(self, started: float) -> None:
+        self._overhead_s += self._world.clock.monotonic() - started
