@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
-from interlock.grounding.units import SPOKEN, unit_of
+from interlock.grounding.units import NO_UNIT, SPOKEN, Units, units_of
 from interlock.values import Value
 
 _MONTHS = [
@@ -62,6 +62,8 @@ _CITATION = re.compile(
     r"|\b(?:FSH|FSM|DOI|EO|E\.O\.|Executive Order|P\.?L\.?|Pub\.\s?L\.|RFC|ISO|ASTM)\s*(?:No\.\s*)?"
     r"\d[\w.\-]*(?:\([\w]+\))*"
     rf"|§+\s*{_SECTION}"
+    r"|\b(?:Rule|Section|Sec\.|Article|Art\.|Chapter|Appendix|Annex|Clause|Form|Schedule|Exhibit|Paragraph)\s+"
+    r"\d[\w.\-]*(?:\([\w]+\))*"
     r"|\b10\.\d{4,9}/[^\s,;]+"
     r"|\([A-Z][A-Za-z'’\-]+(?: (?:et al\.|and|&) ?(?:[A-Z][A-Za-z'’\-]+)?)?,? (?:1\d|20)\d\d[a-z]?\)"
 )
@@ -74,6 +76,12 @@ _DATE = re.compile(
     r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
     re.I,
 )
+_DAYS = re.compile(
+    rf"\b(?P<month>{_MONTH})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:and|&|–|-)\s*"
+    r"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\d:])(?:,?\s+(?P<year>(?:1\d|20)\d\d))?\b",
+    re.I,
+)
+_PERIOD = re.compile(r"\b(?:FY|CY|Q|H|W)[ -]?(?P<n>\d{1,4})\b")
 _TIME = re.compile(
     r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?![\d:])"
     r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
@@ -89,11 +97,12 @@ _IDENTIFIER = re.compile(
     r"|(?<![\w./-])(?=\w*[A-Z])(?=\w*\d)[A-Z]{1,5}\d[\w]*(?![\w-])"
 )
 _NOT_IDENTIFIERS = re.compile(r"CO2|H2O|CH4|N2O|A[34]", re.I)
+_A_RATE = re.compile(r"[\d.,]+/")
 _ZONE = re.compile(r"\b(?:UTC|GMT)\s?[+\-−–]\s?\d{1,2}(?::\d\d)?\b")
 _ENUMERATOR = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]|#{1,6}\s*\d{1,2}\.?)(?=\s)")
-_UNIT = "|".join(sorted((re.escape(unit) for unit in SPOKEN), key=len, reverse=True)).replace(r"\ ", r"[\s-]")
+_UNIT = "|".join(map(re.escape, SPOKEN)).replace(r"\ ", r"[\s-]")
 _NUMBER = re.compile(
-    rf"(?P<lead>US\$|[$€£¥])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>US\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
     re.I,
@@ -118,7 +127,7 @@ class Claim(Value, frozen=True):
     number: Decimal | None = None
     step: Decimal = Decimal(1)
     """How finely the number is said: 0.1 for 41.5, 1000 for 12 thousand."""
-    unit: str | None = None
+    units: Units = NO_UNIT
     date: tuple[int | None, int | None, int | None] = (None, None, None)
     either: bool = False
     """Day and month of the date may have changed places."""
@@ -164,6 +173,22 @@ def _references(text: str) -> Iterator[Claim]:
 def _mails(text: str) -> Iterator[Claim]:
     for match in _MAIL.finditer(text):
         yield Claim("mail", match[0], match.start(), match.end())
+
+
+def _day_lists(text: str) -> Iterator[Claim]:
+    """November 24 and 25, 1978: two dates."""
+    for match in _DAYS.finditer(text):
+        year, month = int(match["year"]) if match["year"] else None, _month(match["month"])
+        yield Claim("date", text[match.start() : match.end("first")], match.start(), match.end("first"),
+                    date=(year, month, int(match["first"])))  # fmt: skip
+        start = match.start("second")
+        yield Claim("date", text[start : match.end()], start, match.end(), date=(year, month, int(match["second"])))
+
+
+def _periods(text: str) -> Iterator[Claim]:
+    """FY2023, Q3, W12: a figure with its kind in front."""
+    for match in _PERIOD.finditer(text):
+        yield Claim("number", match[0], match.start(), match.end(), number=Decimal(match["n"]))
 
 
 def _dates(text: str) -> Iterator[Claim]:
@@ -213,6 +238,8 @@ def _identifiers(text: str) -> Iterator[Claim]:
     for match in _IDENTIFIER.finditer(text):
         said = match[0]
         measured = _NUMBER.fullmatch(said.replace("/", " "))
+        if _A_RATE.match(said):  # 73.8/MWh
+            continue
         figure = measured is not None and (measured["unit"] or measured["mag"])  # "12-month", "5ft" and "1.5M"
         if not figure and not _NOT_IDENTIFIERS.fullmatch(said):
             yield Claim("identifier", said, match.start(), match.end())
@@ -229,20 +256,17 @@ def _numbers(text: str) -> Iterator[Claim]:
         magnitude = match["mag"] or ""
         metres = magnitude == "m" and not match["lead"]
         power = 0 if magnitude == "" or metres else _MAGNITUDE[magnitude.lower()]
-        unit = unit_of(match["lead"]) if match["lead"] else unit_of(match["unit"]) if match["unit"] else None
-        unit = unit or ("metre" if metres else None)
-        start = (
-            match.start("lead") if match["lead"] else match.start("sign") if match["sign"] else match.start("digits")
-        )
+        units = units_of(match["lead"] or match["unit"] or ("m" if metres else ""))
+        start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
         before = text[max(0, start - 40) : start]
         yield Claim(
             "number",
             text[start : match.end()].strip(),
             start,
             match.end(),
-            number=number.scaleb(power) * (-1 if match["sign"] else 1),
+            number=number.scaleb(power) * (-1 if match["sign"] or match["minus"] else 1),
             step=Decimal(1).scaleb(power - places),
-            unit=unit,
+            units=units,
             about=_ABOUT.search(before) is not None,
             falls=_LOSS.search(before) is not None,
         )
@@ -253,8 +277,20 @@ def _spelled(text: str) -> Iterator[Claim]:
     for match in _SPELLED.finditer(text):
         number = _WORDS[match["word"].lower()]
         if number >= 2:
-            unit = unit_of(match["unit"]) if match["unit"] else None
-            yield Claim("number", match[0], match.start(), match.end(), number=Decimal(number), unit=unit)
+            units = units_of(match["unit"] or "")
+            yield Claim("number", match[0], match.start(), match.end(), number=Decimal(number), units=units)
 
 
-_FINDERS = (_urls, _mails, _references, _citations, _dates, _times, _identifiers, _numbers, _spelled)
+_FINDERS = (
+    _urls,
+    _mails,
+    _references,
+    _citations,
+    _day_lists,
+    _dates,
+    _times,
+    _periods,
+    _identifiers,
+    _numbers,
+    _spelled,
+)

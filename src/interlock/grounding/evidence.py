@@ -7,11 +7,12 @@ from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
 from interlock.grounding.claims import claims, times_in
-from interlock.grounding.units import is_share, unit_of, units_in_name
+from interlock.grounding.units import CURRENCIES, NO_UNIT, Units, is_share, units_in_name, units_named
 from interlock.values import Json, Value
 
 _LONGEST = 20_000
-_DIGITS = re.compile(r"\d{1,12}")
+_SEGMENT = re.compile(r"[.\[\]]")
+_DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
 _UNIT_KEYS = ("unit", "units", "currency")
 
 
@@ -31,7 +32,9 @@ class Fact(Value, frozen=True):
     source: str
     path: str
     number: Decimal | None = None
-    units: frozenset[str] = frozenset()
+    units: Units = NO_UNIT
+    money: Units = NO_UNIT
+    """The currency that stands beside it, if it is an amount of money."""
     share: bool = False
     date: tuple[int | None, int | None, int | None] = (None, None, None)
     text: str = ""
@@ -45,33 +48,42 @@ class Fact(Value, frozen=True):
 
 def facts(sources: Iterable[Source]) -> tuple[Fact, ...]:
     """Every number, date and text in the sources; numbers inside texts too."""
-    return tuple(fact for source in sources for fact in _walk(source, source.value, "$", frozenset()))
+    return tuple(fact for source in sources for fact in _walk(source, source.value, "$", NO_UNIT))
 
 
-def _walk(source: Source, value: Json, path: str, units: frozenset[str]) -> Iterator[Fact]:
+def _walk(source: Source, value: Json, path: str, units: Units) -> Iterator[Fact]:
     name = path.rpartition(".")[2]
     if isinstance(value, bool) or value is None:
         return
     if isinstance(value, int | float):
         number = Decimal(repr(value)) if value == value and abs(value) != float("inf") else None
         if number is not None:
-            said = units_in_name(path.removeprefix("$")) | units
-            yield Fact(source.id, path, number=number, units=said, share=is_share(name), echo=source.echo)
+            said = _units_on(path)
+            soft = units if units <= CURRENCIES else NO_UNIT  # "currency": "EUR" beside counts and dates
+            said |= units - soft
+            yield Fact(source.id, path, number=number, units=said, money=soft, share=is_share(name), echo=source.echo)
     elif isinstance(value, str):
         yield Fact(source.id, path, text=value[:_LONGEST], echo=source.echo)
-        yield from _in_text(source, path, value[:_LONGEST], units)
+        yield from _in_text(source, path, value[:_LONGEST])
     elif isinstance(value, list | tuple):
         yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
         for place, item in enumerate(value):
             yield from _walk(source, item, f"{path}[{place}]", units)
     elif isinstance(value, dict):
-        beside = frozenset(
-            unit for key in _UNIT_KEYS if isinstance(value.get(key), str) and (unit := unit_of(value[key])) is not None
-        )
+        beside = NO_UNIT.union(*(units_named(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)))
         yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
         for key, item in value.items():
             yield from _named(source, f"{path}.{key}", str(key))
             yield from _walk(source, item, f"{path}.{key}", beside or units)
+
+
+def _units_on(path: str) -> Units:
+    """The units that the names on a path speak of, the last one first: it says what the value is."""
+    for name in reversed(_SEGMENT.split(path.removeprefix("$"))):
+        found = units_in_name(name)
+        if found:
+            return found
+    return NO_UNIT
 
 
 def _named(source: Source, path: str, key: str) -> Iterator[Fact]:
@@ -83,10 +95,10 @@ def _named(source: Source, path: str, key: str) -> Iterator[Fact]:
     yield from _digits(source, path, key)
 
 
-def _in_text(source: Source, path: str, text: str, units: frozenset[str]) -> Iterator[Fact]:
+def _in_text(source: Source, path: str, text: str) -> Iterator[Fact]:
     for claim in claims(text):
         if claim.number is not None:
-            said = frozenset({claim.unit}) if claim.unit else units_in_name(path.removeprefix("$")) | units
+            said = claim.units or _units_on(path)
             yield Fact(source.id, path, number=claim.number, units=said, echo=source.echo)
         elif claim.kind == "date":
             yield Fact(source.id, path, date=claim.date, echo=source.echo)
@@ -100,6 +112,7 @@ def _in_text(source: Source, path: str, text: str, units: frozenset[str]) -> Ite
 
 
 def _digits(source: Source, path: str, name: str) -> Iterator[Fact]:
-    """The figures inside a name: they support one that is said without a unit, as a label."""
-    for digits in _DIGITS.findall(name):
-        yield Fact(source.id, path, number=Decimal(digits), echo=source.echo, label=True)
+    """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
+    for match in _DIGITS.finditer(name):
+        units = units_named(match["unit"] or "")
+        yield Fact(source.id, path, number=Decimal(match["digits"]), units=units, echo=source.echo, label=True)

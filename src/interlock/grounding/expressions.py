@@ -70,11 +70,11 @@ def _agrees(text: str, said: Sequence[Claim], ends: tuple[int, int], result: Cla
     written = "".join(parts)
     written += ")" * max(0, written.count("(") - written.count(")")) if opened else ""
     value = _evaluate(written)
-    unit = result.unit
-    units = {said[n].unit for n in range(first, last + 1)} - {None}
-    if value is None or (unit and units and unit not in units and "*" not in written and "/" not in written):
+    units = frozenset().union(*(said[n].units for n in range(first, last + 1)))
+    other = bool(result.units and units and not result.units & units)
+    if value is None or (other and "*" not in written and "/" not in written):
         return False
-    if unit == "percent" and "percent" not in units and abs(value) <= 1 < abs(result.number):
+    if "percent" in result.units and "percent" not in units and abs(value) <= 1 < abs(result.number):
         value *= 100
     return abs(value - result.number) <= result.step / 2
 

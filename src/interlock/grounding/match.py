@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 from interlock.grounding.claims import Claim, claims
 from interlock.grounding.evidence import Fact, Source, facts
 from interlock.grounding.expressions import derivations
+from interlock.grounding.units import CURRENCIES
 from interlock.values import Value
 
 _BARE = re.compile(r"[\W_]+")
@@ -54,11 +55,29 @@ def ground(answer: str, sources: Sequence[Source]) -> Grounded:
     """Trace every claim of an answer to where it comes from."""
     known, said = (*facts(sources), *(Fact(s.id, "$", text=s.id) for s in sources)), claims(answer)
     found = [_support(claim, known) for claim in said]
-    for place, expression in derivations(answer, said, [item.how != "unsupported" for item in found]):
-        if found[place].how == "unsupported":
-            claim = said[place]
-            found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", expression, "derived")
+    while _derive(answer, said, found):
+        pass
     return Grounded(tuple(found))
+
+
+def _derive(answer: str, said: Sequence[Claim], found: list[Support]) -> bool:
+    """Support what the answer computes itself, and the same figure where it is used again; whether anything was."""
+    supported = [item.how != "unsupported" for item in found]
+    new = dict(derivations(answer, said, supported))
+    for place, claim in enumerate(said):
+        if not supported[place] and place not in new and claim.number is not None:
+            same = [n for n, item in enumerate(found) if item.how == "derived" and _repeats(claim, said[n])]
+            if same:
+                new[place] = found[same[0]].path
+    fresh = [place for place in new if not supported[place]]
+    for place in fresh:
+        claim = said[place]
+        found[place] = Support(claim.text, claim.kind, claim.start, claim.end, "answer", new[place], "derived")
+    return bool(fresh)
+
+
+def _repeats(claim: Claim, other: Claim) -> bool:
+    return claim.number == other.number and (not claim.units or not other.units or bool(claim.units & other.units))
 
 
 def _support(claim: Claim, known: Sequence[Fact]) -> Support:
@@ -96,21 +115,23 @@ def _number(claim: Claim, fact: Fact) -> str | None:
     said = claim.number
     assert said is not None
     if fact.number is None:
-        is_year = claim.unit is None and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
+        is_year = not claim.units and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
         return "exact" if is_year and said == fact.date[0] else None
     if fact.label:
-        as_label = claim.unit is None or "-" in claim.text
+        as_label = not claim.units or claim.units & fact.units or "-" in claim.text
         return "counted" if as_label and abs(said) == fact.number and claim.step == 1 else None
     if fact.counted:
-        return "counted" if claim.unit is None and said == fact.number else None
+        return "counted" if not claim.units and said == fact.number else None
     values = [fact.number]
     if claim.falls and fact.number < 0:
         values.append(-fact.number)
-    if claim.unit == "percent" and "percent" not in fact.units:
+    if "percent" in claim.units and "percent" not in fact.units:
         if fact.units and not fact.share:
             return None
         values = [value * 100 for value in values if abs(value) <= 1] + ([] if fact.share else values)
-    elif claim.unit is not None and fact.units and claim.unit not in fact.units:
+    elif (claim.units and fact.units and not claim.units & fact.units) or (
+        fact.money and claim.units & CURRENCIES and not claim.units & fact.money
+    ):
         return None
     for value in values:
         if value == said:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 
 from interlock.errors import ConfigError
@@ -14,10 +15,13 @@ from interlock.values import Value
 
 _log = logging.getLogger("interlock")
 CHAT = "conversation"
-_HOLDS = 0.34
+_HOLDS = 0.4
 _SURE_CHAT = 0.5
 _SURE = 0.3
-_A_KEYWORD = 0.25
+_CLEARLY = 0.8
+_A_KEYWORD = 0.1
+_A_REQUEST = 3
+_AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
 
 
 class Intent(Value, frozen=True):
@@ -81,7 +85,7 @@ class Classifier:
         named = {intent.name: len(hits(intent.keywords, words)) * intent.weight for intent in self.intents}
         if self.head is None:
             return self._by_keywords(named)
-        return self._together(named, self.head.probabilities(text))
+        return self._together(text, named)
 
     def _by_keywords(self, named: dict[str, float]) -> Classified:
         best = max(named.values())
@@ -89,20 +93,37 @@ class Classifier:
             return self._unsure(0.0)
         return self._as(tuple(name for name, score in named.items() if score == best), "keywords", best)
 
-    def _together(self, named: dict[str, float], likely: dict[str, float]) -> Classified:
+    def _together(self, text: str, named: dict[str, float]) -> Classified:
+        """The head decides what is conversation; between intents, keywords help it."""
+        assert self.head is not None
+        likely = self.head.probabilities(text)
+        if likely[CHAT] >= _SURE_CHAT:
+            return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
         most = sum(named.values())
-        total = {name: p * self._weight(name) for name, p in likely.items()}
+        total = {name: likely[name] * self._weight(name) for name in named}
         for name, score in named.items():
             total[name] += _A_KEYWORD * score / most if most else 0.0
         top = max(total, key=lambda name: total[name])
-        if top == CHAT and likely[CHAT] >= _SURE_CHAT and not most:
-            return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
-        del total[CHAT]
-        top = max(total, key=lambda name: total[name])
         if total[top] < _SURE:
             return self._unsure(total[top])
-        hold = tuple(name for name, score in total.items() if name == top or score >= max(_HOLDS, total[top] / 2))
-        return self._as(hold, "both" if most else "semantic", total[top])
+        hold = {top, *(name for name, score in total.items() if score >= max(_HOLDS, 0.8 * total[top]))}
+        hold |= self._asked_together(text)
+        return self._as(tuple(name for name in total if name in hold), "both" if most else "semantic", total[top])
+
+    def _asked_together(self, text: str) -> set[str]:
+        """Two requests in one sentence: each part after an "and" or "then" clearly asks for something of its own."""
+        assert self.head is not None
+        parts = [part for part in _AND.split(text) if len(part.split()) >= _A_REQUEST]
+        if len(parts) < 2:
+            return set()
+        found = set()
+        for part in parts:
+            likely = self.head.probabilities(part)
+            top = max(likely, key=lambda name: likely[name])
+            if likely[top] < _CLEARLY:
+                return set()
+            found.add(top)
+        return found if len(found) > 1 and CHAT not in found else set()
 
     def _weight(self, name: str) -> float:
         return next((intent.weight for intent in self.intents if intent.name == name), 1.0)

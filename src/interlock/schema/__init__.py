@@ -1,6 +1,6 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
-from interlock.schema.candidates import Unclear, fitting, known_values, nearest_values, resolved
+from interlock.schema.candidates import Unclear, fitting, known_values, nearest_values, plain, resolved
 from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest, written
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
 from interlock.schema.effects import Compensation
@@ -27,6 +27,7 @@ __all__ = [
     "known_values",
     "nearest",
     "nearest_values",
+    "plain",
     "read_result",
     "resolved",
     "tool",

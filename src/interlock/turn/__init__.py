@@ -1,11 +1,12 @@
 """Turns: an answer leaves only when the tools it needed succeeded and its figures are traced to their results."""
 
 from interlock.intents import Classified, Intent
+from interlock.models import Proposal
 from interlock.requirements import all_of, any_of, need
 from interlock.turn.agent import Agent, model_calls
 from interlock.turn.ladder import TurnOutcome, TurnState, next_step
 from interlock.turn.result import Action, TurnResult, TurnStatus
-from interlock.turn.turn import Again, Asked, Proposal, Turn
+from interlock.turn.turn import Again, Asked, Turn
 
 __all__ = [
     "Action",

@@ -34,7 +34,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     grounded: Grounded
     missing: tuple[str, ...]
     replies: int
-    overhead_us: int
+    overhead_us: int = 0
 
 
 async def conclude(desk: Desk, terms: Terms, ending: Ending, trail: Trail) -> TurnResult:

@@ -118,7 +118,7 @@ def next_step(state: TurnState) -> Step:
     if state.has_draft and not state.unsupported and not state.vacuous:
         return Pass(_passed(state))
     if not state.corrected and not state.late and state.calls_left > 0:
-        return Retry(unsupported=state.unsupported, vacuous=state.vacuous)
+        return Retry(unsupported=state.unsupported, vacuous=state.vacuous and not state.unsupported)
     return Render(_passed(state), _why_rendered(state))
 
 

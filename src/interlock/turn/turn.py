@@ -7,10 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from interlock.engine import World
 from interlock.errors import ConfigError
 from interlock.grounding import Grounded, Source, ground
 from interlock.intents import Classified
+from interlock.models import Proposal
 from interlock.operations import Desk
 from interlock.requirements import Requirement, encoded, leaves
 from interlock.schema import Tool
@@ -21,21 +24,12 @@ from interlock.turn.ladder import Force, Retry, Step, TurnState, next_step
 from interlock.turn.result import TurnResult
 from interlock.turn.trail import TURN, Trail, given_sources, read_trail, what_is_missing
 from interlock.turn.unmet import unmet_child
-from interlock.turn.vacuous import is_vacuous
+from interlock.turn.vacuous import is_vacuous, only_repeats
 from interlock.turn.wording import named, told
 from interlock.values import Effect, Json, Mode, Outcome, Status, Value
 
 Call = Callable[..., Awaitable[Outcome]]
 _LONGEST_QUESTION = 20_000
-
-
-class Proposal(Value, frozen=True):
-    """One call that a model proposes."""
-
-    tool: str
-    arguments: Json
-    id: str = ""
-    """The model's own id for it: the same id in the same turn is the same call."""
 
 
 class Again(Value, frozen=True):
@@ -76,6 +70,7 @@ class Turn:
         self._world = world
         self._call = call
         self._overhead_s = 0.0
+        self._follows = True
         self._given: tuple[Source, ...] = ()
         self._end_s = world.clock.monotonic() + agent.deadline_s
         self._desk = Desk(asked.principal, world.store, world.clock, world.ids, world.faults)
@@ -135,6 +130,18 @@ class Turn:
             why = "the turn was left without an answer" if error is None else type(error).__name__
             await self._desk.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
 
+    def new_id(self) -> str:
+        """An id for a call of a model that gives none."""
+        return self._world.ids.new()
+
+    async def begin(self, *, follows: bool) -> Again | None:
+        """What to start with: nothing, for a model that follows instructions; for another, the call that is forced."""
+        self._follows = follows
+        if follows or not leaves(self.requirement) or self.agent.enforcement != "enforce":
+            return None
+        step = await self._decided(await read_trail(self._world.store, self.id), "", "")
+        return step if isinstance(step, Again) else None
+
     async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
         """One governed call in this turn."""
         asked = self.asked
@@ -175,18 +182,23 @@ class Turn:
             return self.result
         started = self._world.clock.monotonic()
         self.replies += 1
-        draft = (draft or "").strip()
         trail = await read_trail(self._world.store, self.id)
+        step = await self._decided(trail, (draft or "").strip(), blocked)
+        self._spent(started)
+        if isinstance(step, Again):
+            return step
+        ending = msgspec.structs.replace(step, overhead_us=int(self._overhead_s * 1e6))
+        self.result = await conclude(self._desk, self._world.review, ending, trail)
+        return self.result
+
+    async def _decided(self, trail: Trail, draft: str, blocked: str) -> Again | Ending:
+        """The next step: what the model is told, with its record; or how the turn ends."""
         state, grounded = await self._state(trail, draft, blocked)
         step = next_step(state)
-        again = isinstance(step, Retry | Force) and self.agent.enforcement == "enforce"
-        if again:
+        if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._note(step, trail)
-            self._spent(started)
-            assert isinstance(step, Retry | Force)
             return Again(told(step), step.need.tool if isinstance(step, Force) else None)
-        self._spent(started)
-        ending = Ending(
+        return Ending(
             turn=self.id,
             agent=self.agent,
             question=self.asked.question,
@@ -195,10 +207,7 @@ class Turn:
             grounded=grounded,
             missing=named(state.missing),
             replies=self.replies,
-            overhead_us=int(self._overhead_s * 1e6),
         )
-        self.result = await conclude(self._desk, self._world.review, ending, trail)
-        return self.result
 
     async def _state(self, trail: Trail, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
         missing, failed, empty, question = what_is_missing(self.requirement, trail)
@@ -221,13 +230,19 @@ class Turn:
             late=self.left_s <= 0,
             has_draft=bool(draft),
             unsupported=tuple(claim.text for claim in grounded.unsupported),
-            vacuous=required and checks and is_vacuous(draft, self.asked.question, grounded, trail),
+            vacuous=required and checks and self._says_nothing(draft, grounded, trail),
             retries=trail.retries,
-            max_retries=self.agent.max_retries,
-            corrected=trail.corrected,
+            max_retries=self.agent.max_retries if self._follows else 0,
+            corrected=trail.corrected or not self._follows,
             forced=trail.forced,
             calls_left=self.most_replies - self.replies,
         ), grounded
+
+    def _says_nothing(self, draft: str, grounded: Grounded, trail: Trail) -> bool:
+        question = self.asked.question
+        if is_vacuous(draft, question, grounded, trail):
+            return True
+        return not self._follows and not only_repeats(draft, question, trail)
 
     async def _note(self, step: Step, trail: Trail) -> None:
         """An attempt that did not pass: on which rung, what had been called, what is missing."""

@@ -10,6 +10,12 @@ from interlock.values import Json, Status
 
 _WORD = re.compile(r"[^\W\d_]{4,}")
 _ENOUGH = 2
+_STEM = 5
+_LITTLE_WORDS = frozenset(
+    word[:_STEM]
+    for word in "that this with from have been were they their there than then which about into according facts result"
+    " results shows show given based".split()
+)
 
 
 def is_vacuous(draft: str, question: str, grounded: Grounded, trail: Trail) -> bool:
@@ -20,6 +26,23 @@ def is_vacuous(draft: str, question: str, grounded: Grounded, trail: Trail) -> b
     if not there:
         return False  # the results hold nothing but truths and figures that need no saying
     return len((_text_words(draft) & there) - _text_words(question)) < min(_ENOUGH, len(there))
+
+
+def only_repeats(draft: str, question: str, trail: Trail) -> bool:
+    """Whether a draft says nothing but words of the results, their fields and the question.
+
+    A model that cannot follow instructions may copy figures into sentences that are not true; it may only repeat.
+    """
+    there = {word[:_STEM] for source in trail.sources for word in _words(source.value) | _fields(source.value)}
+    there |= {word[:_STEM] for word in _text_words(question)} | _LITTLE_WORDS
+    return all(word[:_STEM] in there for word in _text_words(draft))
+
+
+def _fields(value: Json) -> set[str]:
+    if isinstance(value, dict):
+        own = {word for key in value for word in _text_words(str(key))}
+        return own.union(*(_fields(item) for item in value.values()))
+    return set().union(*(_fields(item) for item in value)) if isinstance(value, list | tuple) else set()
 
 
 def _words(value: Json) -> set[str]:

@@ -1,0 +1,31 @@
+"""One setting chooses the model: `local`, or `provider:name` with another to fall back to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import ConfigError
+from interlock.models.manifest import WAYS
+from interlock.models.values import Model
+
+LOCAL = "local"
+
+
+def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools: str = "native") -> Model:
+    """The model of a setting: `local`, `local:FILE.gguf`, or `provider:name` (google:…, anthropic:…, openai:…)."""
+    if tools not in ("native", *WAYS):
+        raise ConfigError(f"model_tools is native, {', '.join(WAYS)}, not {tools!r}")
+    kind, _, rest = name.partition(":")
+    if kind == LOCAL:
+        from interlock.models.local import LocalModel
+
+        return LocalModel(Path(rest).expanduser() if rest else None)
+    if not rest:
+        raise ConfigError(f"model {name!r}: write local, or provider:name such as google:gemini-2.5-flash")
+    from interlock.models.direct import DirectModel
+
+    second: Any = fallback
+    if fallback.partition(":")[0] == LOCAL:
+        raise ConfigError("model_fallback: the embedded model cannot stand in for a provider's; name another provider")
+    return DirectModel(name, fallback=second, timeout_s=timeout_s, tools=tools)

@@ -1,0 +1,51 @@
+"""Tools as text, for models that take no native tools: one of three ways to write a call, with an example of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from interlock.models.values import ToolCard
+from interlock.values import Json
+
+WAYS = ("json", "xml", "batch")
+
+
+def manifest(tools: Sequence[ToolCard], way: str = "json") -> str:
+    """The tools with their parameters, and how to call one."""
+    if not tools:
+        return ""
+    lines = [f"{tool.name}({_parameters(tool.parameters)}): {_first_line(tool.description)}" for tool in tools]
+    return "Tools:\n" + "\n".join(f"- {line}" for line in lines) + "\n\n" + _how(tools[0], way)
+
+
+def _parameters(schema: dict[str, Json]) -> str:
+    required = set(schema.get("required", ()))
+    return ", ".join(
+        f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in schema.get("properties", {}).items()
+    )
+
+
+def _kind(part: Json) -> str:
+    if not isinstance(part, dict):
+        return "any"
+    if "enum" in part:
+        return "|".join(json.dumps(item) for item in part["enum"])
+    kinds = [str(inner.get("type", "any")) for inner in part.get("anyOf", ()) if isinstance(inner, dict)]
+    return "|".join(kinds) or str(part.get("type", "any"))
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
+
+
+def _how(tool: ToolCard, way: str) -> str:
+    names = list(tool.parameters.get("properties", {}))[:1]
+    if way == "xml":
+        inner = "".join(f"<parameter={name}>value</parameter>" for name in names)
+        return f"To call a tool, write only:\n<tool_call><function={tool.name}>{inner}</function></tool_call>"
+    arguments = dict.fromkeys(names, "value")
+    if way == "batch":
+        one = json.dumps({"plan": "what for", "tool_calls": [{"tool": tool.name, "args": arguments}]})
+        return f"To call tools, write only one JSON object:\n{one}"
+    return f"To call a tool, write only:\n{json.dumps({'name': tool.name, 'arguments': arguments})}"

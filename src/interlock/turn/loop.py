@@ -1,0 +1,139 @@
+"""A model's turn from question to answer: ask, call, check, and again, never more often than the bound."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
+from interlock.schema import Tool
+from interlock.turn.result import TurnResult
+from interlock.turn.slots import slots
+from interlock.turn.turn import Again, Turn
+from interlock.values import Json, Outcome, Status, Value
+
+_LONGEST_RESULT = 12_000
+
+
+class Progress(Value, frozen=True):
+    """Something that happened in a turn, for whoever watches."""
+
+    what: str
+    """asking, called, returned, again, forced or finished."""
+    text: str = ""
+    tool: str = ""
+    outcome: Outcome | None = None
+
+
+Watch = Callable[[Progress], None]
+
+
+async def drive(turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()) -> TurnResult:
+    """Let a model work on an open turn until there is a result."""
+    return await _Drive(turn, model, watch or (lambda _progress: None), history).run()
+
+
+class _Drive:
+    def __init__(self, turn: Turn, model: Model, watch: Watch, history: Sequence[Message]) -> None:
+        self._turn = turn
+        self._model = model
+        self._watch = watch
+        self._messages: list[Message] = [*history, Message("user", turn.asked.question)]
+        self._cards = tuple(map(card, turn.tools))
+
+    async def run(self) -> TurnResult:
+        turn = self._turn
+        step: TurnResult | Again | None = await turn.begin(follows=self._model.follows)
+        while not isinstance(step, TurnResult):
+            step = await self._round(step)
+        self._watch(Progress("finished", step.outcome.value))
+        return step
+
+    async def _round(self, again: Again | None) -> TurnResult | Again | None:
+        """One model call, and what follows from it."""
+        turn = self._turn
+        forced = None if again is None else again.tool
+        if again is not None and again.prompt:
+            self._watch(Progress("forced" if forced else "again", again.prompt, forced or ""))
+            self._messages.append(Message("user", again.prompt))
+        reply = await self._ask(forced)
+        if again is not None and again.prompt:
+            self._messages.pop()  # said once, for one reply; it is not part of the conversation
+        if reply is None:
+            return await turn.finish(None)
+        if reply.blocked:
+            return await turn.finish(None, blocked=reply.blocked)
+        if not reply.proposals:
+            return await turn.finish(reply.text)
+        settled = await self._calls(reply, forced)
+        goes_on = not settled and turn.replies < turn.most_replies and turn.left_s > 0
+        return None if goes_on else await turn.finish(None)
+
+    async def _ask(self, forced: str | None) -> Reply | None:
+        turn = self._turn
+        said = " ".join(message.text for message in self._messages if message.role == "user")
+        tool = next((tool for tool in turn.tools if tool.name == forced), None)
+        request = Request(
+            instructions=turn.instructions,
+            messages=tuple(self._messages),
+            tools=self._cards if forced is None else tuple(c for c in self._cards if c.name == forced),
+            force=forced,
+            slots={} if tool is None else slots(tool, turn.asked.question or said),
+        )
+        self._watch(Progress("asking", self._model.name))
+        try:
+            async with asyncio.timeout(turn.left_s):
+                return await self._model.reply(request)
+        except (TimeoutError, ModelFailed) as error:
+            self._watch(Progress("again", f"no reply: {error or 'time is up'}"))
+            return None
+
+    async def _calls(self, reply: Reply, forced: str | None) -> bool:
+        """Make the calls; whether the turn ends here, as a person has to decide or to answer first."""
+        proposals = [p if p.id else msgspec.structs.replace(p, id=self._turn.new_id()) for p in reply.proposals]
+        if forced is not None:
+            proposals = [p for p in proposals if p.tool == forced][:1] or proposals[:1]
+        for proposal in proposals:
+            self._watch(Progress("called", msgspec.json.encode(proposal.arguments).decode(), proposal.tool))
+        outcomes = await self._turn.propose(proposals)
+        self._messages.append(Message("assistant", reply.text, tuple(proposals)))
+        for proposal, outcome in zip(proposals, outcomes, strict=True):
+            self._watch(Progress("returned", outcome.summary, outcome.tool, outcome))
+            self._messages.append(Message("tool", shown(outcome), (), proposal.tool, proposal.id))
+        if reply.dropped:
+            told = f"{reply.dropped} more calls were not made: propose fewer at a time."
+            self._messages.append(Message("user", told))
+        parked = any(outcome.status is Status.PARKED for outcome in outcomes)
+        return parked or (not self._model.follows and not any(outcome.ok for outcome in outcomes))
+
+
+def card(tool: Tool) -> ToolCard:
+    """What a model is shown of a tool."""
+    made = tool.manifest()
+    return ToolCard(made["name"], made["description"], made["parameters"])
+
+
+def shown(outcome: Outcome) -> str:
+    """An outcome as a model sees it: status, value or reason, where it comes from."""
+    given: dict[str, Json] = {"status": outcome.status.value}
+    if outcome.value is not None:
+        given["value"] = outcome.value
+    if outcome.said:
+        given["summary"] = outcome.said
+    if outcome.snippets:
+        given["snippets"] = list(outcome.snippets)
+    if outcome.problem is not None:
+        given["reason"] = outcome.problem.message
+        if outcome.problem.hints:
+            given["hints"] = list(outcome.problem.hints)
+    if outcome.sources:
+        given["sources"] = list(outcome.sources)
+    if outcome.record is not None:
+        given["record"] = outcome.record
+    text = msgspec.json.encode(given).decode()
+    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT] + "… (cut)"
+
+
+__all__ = ["Progress", "Proposal", "Watch", "card", "drive", "shown"]

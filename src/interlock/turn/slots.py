@@ -1,0 +1,98 @@
+"""The values that arguments can have, as far as the conversation tells: what is left for a model to choose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from interlock.grounding.claims import claims
+from interlock.models.grammar import spans
+from interlock.schema import Tool, fitting, known_values, plain
+from interlock.values import Json
+
+_MOST_WORDS = 5
+_NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
+_COMMON = frozenset(
+    "about after again all also and any are been before between both but can could does each else every fire for from"
+    " give have here how into just know like list long made make many more most much near need next only open other"
+    " over please road same season should show since some still such tell than that the their them then there these"
+    " they this those through trail trails under until very want was well were what when where which while who why"
+    " will with would year your".split()
+)
+
+
+def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
+    """For each argument the values that were mentioned; empty if it can be left out; absent if nothing is known."""
+    found: dict[str, tuple[Json, ...]] = {}
+    required = set(tool.input.schema.get("required", ()))
+    for name, kind in tool.input.schema.get("properties", {}).items():
+        values = _values(tool, name, kind, text)
+        if values or name not in required:
+            found[name] = values
+    return found
+
+
+def _values(tool: Tool, name: str, kind: Json, text: str) -> tuple[Json, ...]:
+    known = tool.candidates.get(name)
+    if known is not None:
+        return mentioned(text, known_values(known, text))
+    schema = _inner(kind)
+    if "enum" in schema:
+        return _of_enum(schema["enum"], text)
+    kinds = schema.get("type")
+    if kinds in ("integer", "number"):
+        figures = [claim.number for claim in claims(text) if claim.number is not None]
+        if kinds == "integer":
+            return tuple(int(n) for n in figures if n == n.to_integral_value())
+        return tuple(float(n) for n in figures)
+    if kinds == "string" and "pattern" in schema:
+        return tuple(word for word in spans(text) if re.search(schema["pattern"], word))
+    return ()
+
+
+def _inner(kind: Json) -> dict[str, Json]:
+    """The schema of a value that may also be null."""
+    if not isinstance(kind, dict):
+        return {}
+    parts = [part for part in kind.get("anyOf", ()) if isinstance(part, dict) and part.get("type") != "null"]
+    return {**kind, **parts[0]} if len(parts) == 1 else kind
+
+
+def _of_enum(values: Sequence[Json], text: str) -> tuple[Json, ...]:
+    words = f" {plain(text)} "
+    return tuple(value for value in values if isinstance(value, str) and f" {plain(value)} " in words)
+
+
+def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
+    words = f" {plain(text)} "
+    spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
+    named = {
+        value: max((n for n in names if f" {n} " in words), key=len, default="") for value, names in spelled.items()
+    }
+    said = {value: name for value, name in named.items() if name}
+    whole = tuple(
+        v for v, name in said.items() if not any(name != o and f" {name} " in f" {o} " for o in said.values())
+    )
+    if whole:
+        return whole
+    for run in _NAMES.findall(text):  # a name that is none of them is said as it is, and found to be nothing on file
+        telling = plain(run)
+        if telling and not set(telling.split()) <= _COMMON:
+            fits = fitting(telling, known)
+            return fits if len(fits) == 1 else (run,)
+    unsure = ""
+    for span in sorted(spans(text), key=lambda item: -len(item.split())):
+        telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in _COMMON]
+        if not telling_words or len(span.split()) > _MOST_WORDS:
+            continue
+        fits = tuple(v for v in fitting(" ".join(telling_words), known) if _heads(telling_words, spelled[v]))
+        if len(fits) == 1:
+            return fits
+        unsure = unsure or (span if fits else "")
+    return (unsure,) if unsure else ()
+
+
+def _heads(words: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the first word of a name is meant: "mountain" alone names no mountain."""
+    return any(fitting(word, {"": (name.split()[0],)}) for word in words for name in names)
