@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "requirements",
             "intents",
             "grounding",
+            "models",
         }
     ),
     frozenset({"changes", "review"}),

@@ -58,6 +58,8 @@ class Seen(Value, frozen=True):
     hints: tuple[str, ...] = ()
     ran: bool = False
     """Whether the tool itself was reached."""
+    changes: bool = False
+    """Whether it changes the world: then that it was done is the answer."""
     ticket: str | None = None
 
 

@@ -1,5 +1,6 @@
-"""Parts for the tests of applications: a clock that is moved by hand."""
+"""Parts for the tests of applications: a clock that is moved by hand, and models that misbehave on purpose."""
 
 from interlock.testing.clock import ManualClock
+from interlock.testing.models import BEHAVIOURS, Script, Scripted, scripted
 
-__all__ = ["ManualClock"]
+__all__ = ["BEHAVIOURS", "ManualClock", "Script", "Scripted", "scripted"]

@@ -44,6 +44,7 @@ class _Drive:
         self._cards = tuple(map(card, turn.tools))
 
     async def run(self) -> TurnResult:
+        """Until there is a result."""
         turn = self._turn
         step: TurnResult | Again | None = await turn.begin(follows=self._model.follows)
         while not isinstance(step, TurnResult):

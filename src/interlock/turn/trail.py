@@ -118,8 +118,13 @@ async def _seen(store: Store, record: Stored, content: Content) -> Seen:
         message="" if problem is None else problem.message,
         hints=() if problem is None else problem.hints,
         ran=bool(content.attempts),
+        changes=_changes(content),
         ticket=content.ticket,
     )
+
+
+def _changes(content: Content) -> bool:
+    return content.effect is not None and content.effect is not Effect.READ
 
 
 def _is_marked(value: Json) -> bool:
@@ -139,7 +144,7 @@ def _without_retaken(calls: list[Seen]) -> list[Seen]:
 async def _source(store: Store, record: Stored, content: Content) -> Source:
     """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
     whole = await held_beside(store, record.id, content) if content.payload else {"value": content.value}
-    made = content.effect is not None and content.effect is not Effect.READ
+    made = _changes(content)
     given = {
         "value": whole.get("value", content.value),
         "made": whole.get("arguments", content.arguments) if made else None,

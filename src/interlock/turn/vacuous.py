@@ -20,7 +20,7 @@ _LITTLE_WORDS = frozenset(
 
 def is_vacuous(draft: str, question: str, grounded: Grounded, trail: Trail) -> bool:
     """Whether neither a figure nor enough words of the draft come from the results, but for those in the question."""
-    if grounded.cites or not any(call.status is Status.OK for call in trail.calls):
+    if grounded.cites or not any(call.status is Status.OK and not call.changes for call in trail.calls):
         return False
     there = {word for source in trail.sources for word in _words(source.value)}
     if not there:

@@ -1,0 +1,145 @@
+"""Models that misbehave on purpose: one family for every adapter, to prove that no unverified answer leaves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from interlock.models import ModelFailed, Proposal, Reply, Request, written
+from interlock.values import Json, Value
+
+Arguments = Mapping[str, Json]
+_FOREVER_S = 3600.0
+
+
+class Script(Value, frozen=True):
+    """What a scripted model knows: the tool that the question needs, with its arguments, and a true answer."""
+
+    tool: str
+    arguments: dict[str, Json]
+    answer: str
+    other: str = ""
+    """A tool that does not help."""
+
+
+class Scripted:
+    """A model that answers by a function of the request and of how many replies it has given."""
+
+    follows = True
+
+    def __init__(self, name: str, script: Script, behave: Callable[[Scripted, Request], Reply]) -> None:
+        self.name = name
+        self.script = script
+        self.calls = 0
+        self._behave = behave
+
+    async def reply(self, request: Request) -> Reply:
+        """The next line of the script."""
+        self.calls += 1
+        if self.name == "hangs":
+            await asyncio.sleep(_FOREVER_S)
+        return self._behave(self, request)
+
+    def call(self, **changes: Json) -> Reply:
+        """The right call, or one with other arguments."""
+        return Reply(proposals=(Proposal(self.script.tool, {**self.script.arguments, **changes}),))
+
+    def has_results(self, request: Request) -> bool:
+        """Whether the right tool has already answered."""
+        return any(message.role == "tool" and '"status":"ok"' in message.text for message in request.messages)
+
+
+def _obedient(model: Scripted, request: Request) -> Reply:
+    return Reply(model.script.answer) if model.has_results(request) else model.call()
+
+
+def _skips(times: int) -> Callable[[Scripted, Request], Reply]:
+    def behave(model: Scripted, request: Request) -> Reply:
+        """Answer in words so many times."""
+        if model.has_results(request):
+            return Reply(model.script.answer)
+        return Reply("In general, such trails are in fair condition.") if model.calls <= times else model.call()
+
+    return behave
+
+
+def _wrong_tool(model: Scripted, request: Request) -> Reply:
+    if any(message.role == "tool" for message in request.messages):
+        return Reply(model.script.answer)
+    return Reply(proposals=(Proposal(model.script.other or "no_such_tool", {}),))
+
+
+def _bad_arguments(model: Scripted, request: Request) -> Reply:
+    if any(message.role == "tool" for message in request.messages):
+        return Reply(model.script.answer)
+    return Reply(proposals=(Proposal(model.script.tool, {"nonsense": 1}),))
+
+
+def _loops(model: Scripted, _request: Request) -> Reply:
+    return model.call()
+
+
+def _claims_success(_model: Scripted, _request: Request) -> Reply:
+    return Reply("I have called the tool and everything was done successfully.")
+
+
+def _hallucinates(model: Scripted, request: Request) -> Reply:
+    return Reply("It is class 9 with 123.4 trees, see 99 CFR 1.2.") if model.has_results(request) else model.call()
+
+
+def _floods(model: Scripted, request: Request) -> Reply:
+    if model.has_results(request):
+        return Reply(model.script.answer)
+    return Reply(proposals=tuple(Proposal(model.script.tool, model.script.arguments) for _ in range(16)), dropped=984)
+
+
+def _malformed(model: Scripted, request: Request) -> Reply:
+    if model.has_results(request):
+        return Reply(model.script.answer)
+    proposals, rest = written(
+        f'<tool_call>{{"name": "{model.script.tool}", "arguments": {{"x": </tool_call>', request.tools
+    )
+    return Reply(rest, proposals)
+
+
+def _refuses(_model: Scripted, _request: Request) -> Reply:
+    return Reply(blocked="the provider refused to answer")
+
+
+def _fails(_model: Scripted, _request: Request) -> Reply:
+    raise ModelFailed("no connection")
+
+
+def _literal_any(model: Scripted, request: Request) -> Reply:
+    """Whenever a call is forced it calls; it answers only when it is free to."""
+    return model.call() if request.force is not None or not model.has_results(request) else Reply(model.script.answer)
+
+
+def _silent(_model: Scripted, _request: Request) -> Reply:
+    return Reply("")
+
+
+BEHAVIOURS: dict[str, Callable[[Scripted, Request], Reply]] = {
+    "obedient": _obedient,
+    "skips once": _skips(1),
+    "skips twice": _skips(2),
+    "skips until forced": _skips(3),
+    "never calls": _skips(10_000),
+    "wrong tool": _wrong_tool,
+    "bad arguments": _bad_arguments,
+    "loops": _loops,
+    "claims success": _claims_success,
+    "hallucinates": _hallucinates,
+    "floods": _floods,
+    "malformed": _malformed,
+    "refuses": _refuses,
+    "fails": _fails,
+    "literal any": _literal_any,
+    "silent": _silent,
+    "hangs": _obedient,
+}
+
+
+def scripted(name: str, script: Script) -> Scripted:
+    """One of the family: see `BEHAVIOURS`."""
+    return Scripted(name, script, BEHAVIOURS[name])

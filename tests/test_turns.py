@@ -1,0 +1,457 @@
+"""Turns: nothing unverified leaves, whatever the model does; every turn ends within its bound, and its records agree."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from interlock import Result, Runtime, Status, ToolError, tool
+from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
+from interlock.grounding import Source
+from interlock.models import Message, Proposal
+from interlock.policy import parse_policy
+from interlock.ports import Query
+from interlock.requirements import all_of, any_of, need
+from interlock.testing import BEHAVIOURS, Script, scripted
+from interlock.turn import Again, Agent, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
+from interlock.turn.loop import drive
+
+OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
+QUESTION = "What is the damage on Waldo Lake?"
+ANSWER = "Waldo Lake is class 3 with 41.5 downed trees per mile."
+SCRIPT = Script("classify_damage", {"trail_id": "Waldo Lake"}, ANSWER, other="list_trails")
+
+
+def tools(ran: list[str] | None = None) -> list[Any]:
+    count = ran if ran is not None else []
+
+    @tool(effect="read", candidates={"trail_id": TRAILS})
+    async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
+        """Damage class of a trail."""
+        count.append(trail_id)
+        value = {"trail_id": trail_id, "name": TRAILS[trail_id], "damage_class": 3, "downed_trees_per_mile": 41.5}
+        return Result(value=value, confidence=0.8, sources=("survey 2022-10",))
+
+    @tool(effect="read")
+    async def list_trails() -> list[str]:
+        """All trails."""
+        return list(TRAILS)
+
+    @tool(effect="read")
+    async def broken(x: int = 0) -> int:
+        """Fails."""
+        raise Permanent("the imagery service is gone")
+
+    @tool(effect="read")
+    async def nothing(x: int = 0) -> int:
+        """Finds nothing."""
+        raise NotFound("no survey of that")
+
+    @tool(effect="send", key="{to}")
+    async def notify(to: str) -> bool:
+        """Tell somebody."""
+        count.append(f"mail {to}")
+        return True
+
+    return [classify_damage, list_trails, broken, nothing, notify]
+
+
+NAMES = ("classify_damage", "list_trails", "broken", "nothing", "notify")
+DAMAGE = Intent(name="damage", requires="classify_damage", keywords=("damage", "downed trees"))
+AGENT = Agent(name="trails", tools=NAMES, intents=(DAMAGE,), semantic=False, deadline_s=5)
+
+
+def opened(policy: str = OPEN, ran: list[str] | None = None, store: str = "memory://") -> Runtime:
+    return Runtime.open(store, policy=parse_policy(policy), tools=tools(ran))
+
+
+async def own_records(runtime: Runtime, turn: str) -> list[Any]:
+    return [r async for r in runtime.store.records(Query(turn=turn)) if r.kind == "turn"]
+
+
+EXPECTED = {
+    "obedient": ("PASSED", "verified"),
+    "skips once": ("RETRY_SUCCEEDED", "verified"),
+    "skips twice": ("RETRY_SUCCEEDED", "verified"),
+    "skips until forced": ("FORCED", "verified"),
+    "never calls": ("ESCALATED", "escalated"),
+    "wrong tool": ("ESCALATED", "escalated"),
+    "bad arguments": ("ESCALATED", "escalated"),
+    "loops": ("PASSED", "rendered"),
+    "claims success": ("ESCALATED", "escalated"),
+    "hallucinates": ("RETRY_SUCCEEDED", "rendered"),
+    "floods": ("PASSED", "verified"),
+    "malformed": ("ESCALATED", "escalated"),
+    "refuses": ("BLOCKED", "blocked"),
+    "fails": ("ESCALATED", "escalated"),
+    "literal any": ("PASSED", "verified"),
+    "silent": ("ESCALATED", "escalated"),
+    "hangs": ("TIMEOUT", "timed_out"),
+}
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+async def test_whatever_the_model_does(name: str) -> None:
+    runtime, model = opened(), scripted(name, SCRIPT)
+    agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
+    async with runtime.turn(QUESTION, agent=agent) as turn:
+        result = await drive(turn, model)
+    assert (result.outcome.value, result.status.value) == EXPECTED[name]
+    assert model.calls <= model_calls(agent, turn.requirement) == 5
+    if result.status is TurnStatus.VERIFIED:
+        assert result.answer == ANSWER
+        assert all(claim.how == "exact" for claim in result.claims)
+        assert result.confidence == 0.8
+        assert result.sources == ("survey 2022-10",)
+    else:
+        assert "class 9" not in result.answer
+        assert "fair condition" not in result.answer
+        assert "successfully" not in result.answer
+    ended = [r for r in await own_records(runtime, turn.id) if r.status == "finished"]
+    assert len(ended) == 1
+    assert ended[0].content().arguments["outcome"] == result.outcome.value
+    assert await runtime.answer(turn.id) == result
+    await runtime.close()
+
+
+def as_kwargs(agent: Agent) -> dict[str, Any]:
+    return {name: getattr(agent, name) for name in Agent.__struct_fields__}
+
+
+async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
+    runtime = opened()
+    names = ["obedient", "never calls", "hallucinates", "skips until forced"]
+
+    async def one(n: int) -> tuple[str, TurnResult]:
+        name = names[n % 4]
+        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+            return name, await drive(turn, scripted(name, SCRIPT))
+
+    for name, result in await asyncio.gather(*map(one, range(200))):
+        assert (result.outcome.value, result.status.value) == EXPECTED[name]
+        assert len(result.records) <= 1
+    await runtime.close()
+
+
+async def test_a_forced_call_is_one_call_even_if_its_tool_fails() -> None:
+    agent = Agent(name="a", tools=NAMES, intents=(Intent(name="x", requires="broken", keywords=("damage",)),),
+                  semantic=False, max_retries=0)  # fmt: skip
+    runtime = opened()
+    async with runtime.turn(QUESTION, agent=agent) as turn:
+        first = await turn.finish("words")
+        assert isinstance(first, Again)
+        assert first.tool == "broken"
+        await turn.propose([Proposal("broken", {})])
+        result = await turn.finish("words")
+    assert isinstance(result, TurnResult)
+    assert (result.outcome, result.confidence, result.ticket) == (TurnOutcome.TOOL_FAILED, 0.0, None)
+    assert "the imagery service is gone" in result.answer
+    assert "words" not in result.answer
+    await runtime.close()
+
+
+async def test_nothing_on_file_counts_only_where_the_requirement_says_so() -> None:
+    runtime = opened()
+    for accepts, outcome in ((True, TurnOutcome.PASSED), (False, TurnOutcome.TOOL_FAILED)):
+        async with runtime.turn("x", agent=AGENT, requires=need("nothing", no_data=accepts)) as turn:
+            await turn.call("nothing", {})
+            result = await turn.finish("There is no survey of that.")
+            for _ in range(2 if not accepts else 0):
+                assert isinstance(result, Again)
+                result = await turn.finish("There is no survey of that.")
+        assert isinstance(result, TurnResult)
+        assert result.outcome is outcome
+        assert "no survey of that" in result.answer
+    await runtime.close()
+
+
+async def test_what_was_denied_or_parked_does_not_count() -> None:
+    policy = OPEN + '[[rule]]\nid = "no"\ntools = ["classify_damage"]\ndecision = "deny"\nreason = "not today"\n'
+    runtime = opened(policy)
+    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+        result = await drive(turn, scripted("obedient", SCRIPT))
+    assert result.outcome is TurnOutcome.ESCALATED
+    assert ANSWER not in result.answer
+    await runtime.close()
+
+
+async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() -> None:
+    ran: list[str] = []
+    policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
+    runtime = opened(policy, ran)
+    script = Script("notify", {"to": "crew"}, "The crew was told: true.")
+    async with runtime.turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        result = await drive(turn, scripted("obedient", script))
+    assert result.outcome is TurnOutcome.WAITING
+    assert result.ticket is not None
+    assert ran == []
+    with pytest.raises(NotAllowed, match="asked for this"):
+        await runtime.decide(result.ticket, approve=True)
+    await runtime.decide(result.ticket, approve=True, by="os:boss")
+    assert (await runtime.resume(result.ticket)).ok
+    again = await runtime.reopen(turn.id, agent=AGENT)
+    async with again:
+        result = await drive(again, scripted("obedient", script))
+    assert result.outcome is TurnOutcome.PASSED
+    assert ran == ["mail crew"]  # the model proposed it again; it was not sent again
+    await runtime.close()
+
+
+async def test_a_name_that_fits_several_is_asked_and_one_that_fits_none_is_nothing_on_file() -> None:
+    runtime = opened()
+    for said, outcome, words in (
+        ("Waldo", TurnOutcome.ASKED, "Waldo Lake (waldo-lake-3536) or Waldo Mountain (waldo-mtn-3540)"),
+        ("Fuji Mountain", TurnOutcome.TOOL_FAILED, "the nearest are Waldo Mountain"),
+    ):
+        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+            result: Any = None
+            for _ in range(4):
+                await turn.call("classify_damage", {"trail_id": said})
+                result = await turn.finish(ANSWER)
+                if isinstance(result, TurnResult):
+                    break
+        assert result.outcome is outcome
+        assert words in result.answer
+    await runtime.close()
+
+
+async def test_ordered_and_alternative_requirements() -> None:
+    runtime = opened()
+    ordered = all_of("list_trails", "classify_damage", in_order=True)
+    async with runtime.turn(QUESTION, agent=AGENT, requires=ordered) as turn:
+        await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        first = await turn.finish(ANSWER)
+        assert isinstance(first, Again)
+        assert "list_trails" in first.prompt
+        await turn.call("list_trails", {})
+        assert isinstance(await turn.finish(ANSWER), Again)  # the damage has to come after the list
+        await turn.call("classify_damage", {"trail_id": "Bobby Lake"})
+        result = await turn.finish("Bobby Lake is class 3.")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    async with runtime.turn(QUESTION, agent=AGENT, requires=any_of("broken", "list_trails")) as turn:
+        await turn.call("broken", {})
+        assert isinstance(await turn.finish("x"), Again)
+        await turn.call("list_trails", {})
+        result = await turn.finish("There are three trails, waldo-lake-3536 among them.")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    await runtime.close()
+
+
+async def test_a_predicate_on_arguments() -> None:
+    runtime = opened()
+    wants = need("classify_damage", where='args.trail_id == "bobby-lake-3526"')
+    async with runtime.turn(QUESTION, agent=AGENT, requires=wants) as turn:
+        await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        assert isinstance(await turn.finish(ANSWER), Again)
+        await turn.call("classify_damage", {"trail_id": "Bobby Lake"})
+        assert isinstance(await turn.finish("Bobby Lake is class 3."), TurnResult)
+    with pytest.raises(ConfigError, match="no condition"):
+        need("x", where="args.(")
+    await runtime.close()
+
+
+async def test_observing_lets_everything_out_marked_and_records_what_would_have_been() -> None:
+    runtime = opened()
+    agent = Agent(**{**as_kwargs(AGENT), "enforcement": "observe"})
+    async with runtime.turn(QUESTION, agent=agent) as turn:
+        result = await drive(turn, scripted("never calls", SCRIPT))
+    assert result.status is TurnStatus.OBSERVED
+    assert not result.verified
+    assert "fair condition" in result.answer
+    assert "unverified" in result.answer
+    assert "retry" in result.reason
+    await runtime.close()
+
+
+async def test_conversation_needs_no_tool_but_its_figures_are_checked() -> None:
+    runtime = opened()
+    async with runtime.turn("thanks a lot!", agent=AGENT) as turn:
+        result = await turn.finish("You are welcome.")
+    assert isinstance(result, TurnResult)
+    assert result.outcome is TurnOutcome.SKIPPED_NO_REQUIREMENTS
+    assert result.verified
+    async with runtime.turn("thanks a lot!", agent=AGENT) as turn:
+        assert isinstance(await turn.finish("Welcome! 4,200 acres burned."), Again)
+        result = await turn.finish("As I said, 4,200 acres.")
+    assert isinstance(result, TurnResult)
+    assert "4,200" not in result.answer
+    await runtime.close()
+
+
+async def test_an_answer_may_rest_on_records_and_chunks_that_were_given() -> None:
+    runtime = opened()
+    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+        outcome = await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        await turn.finish(ANSWER)
+    assert outcome.record is not None
+    chunk = Source("chunk 7", "The bridge was built in 1931.")
+    async with runtime.turn("thanks a lot!", agent=AGENT, given=[outcome.record, chunk]) as turn:
+        result = await turn.finish("Earlier: class 3, and the bridge is from 1931.")
+    assert isinstance(result, TurnResult)
+    assert {claim.source for claim in result.claims} == {f"record {outcome.record}", "chunk 7"}
+    with pytest.raises(ConfigError, match="no record 99999"):
+        async with runtime.turn("hi", agent=AGENT, given=[99999]):
+            pass
+    await runtime.close()
+
+
+async def test_a_child_that_did_not_pass_holds_its_parent_back() -> None:
+    runtime = opened()
+    async with runtime.turn("brief me", agent=AGENT, requires=all_of()) as parent:
+        async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+            for _ in range(4):
+                await child.finish("It is fine.")
+        for _ in range(6):
+            result = await parent.finish("All is fine.")
+            if isinstance(result, TurnResult):
+                break
+    assert isinstance(result, TurnResult)
+    assert result.outcome is TurnOutcome.ESCALATED
+    async with runtime.turn("brief me", agent=AGENT, requires=all_of()) as parent:
+        async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+            await child.call("classify_damage", {"trail_id": "Waldo Lake"})
+            await child.finish(ANSWER)
+        result = await parent.finish(f"The specialist found: {ANSWER}")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    assert all(claim.source.startswith("record") for claim in result.claims)
+    await runtime.close()
+
+
+async def test_a_tool_that_the_agent_does_not_have_is_refused_on_the_path() -> None:
+    runtime = opened()
+    agent = Agent(name="a", tools=("list_trails",))
+    async with runtime.turn("hello", agent=agent) as turn:
+        outcome = await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        await turn.finish("hello")
+    assert outcome.status is Status.DENIED
+    assert outcome.problem is not None
+    assert outcome.problem.error == "not_offered"
+    assert outcome.record is not None
+    await runtime.close()
+
+
+async def test_changes_of_one_reply_are_made_in_order_and_reads_side_by_side() -> None:
+    ran: list[str] = []
+    runtime = opened(ran=ran)
+    async with runtime.turn("hello", agent=AGENT) as turn:
+        proposals = [
+            Proposal("notify", {"to": "a"}),
+            Proposal("list_trails", {}),
+            Proposal("no_such", {}),
+            Proposal("notify", {"to": "b"}),
+        ]
+        outcomes = await turn.propose(proposals)
+        await turn.finish("done")
+    assert [outcome.tool for outcome in outcomes] == ["notify", "list_trails", "no_such", "notify"]
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "ok", "denied", "ok"]
+    assert ran == ["mail a", "mail b"]
+    await runtime.close()
+
+
+async def test_a_planned_change_satisfies_a_dry_run_and_the_answer_says_so() -> None:
+    runtime = opened()
+    async with runtime.turn("tell them", agent=AGENT, requires="notify", mode="dry_run") as turn:
+        await turn.call("notify", {"to": "crew"})
+        result = await turn.finish("The crew will be told by notify.")
+    assert isinstance(result, TurnResult)
+    assert result.verified
+    assert "only planned; nothing was changed" in result.answer
+    await runtime.close()
+
+
+async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_else() -> None:
+    from interlock.operations import Desk
+    from interlock.ports import SystemClock, SystemIds
+    from interlock.review import Terms
+    from interlock.standing import TicketState
+    from interlock.turn.answers import decide_answer
+
+    runtime = opened()
+    terms = Terms(0, 0, False)
+    for state, text, status in (
+        (TicketState.APPROVED, "", TurnStatus.RELEASED),
+        (TicketState.APPROVED, "Class 3, I looked it up.", TurnStatus.CORRECTED),
+        (TicketState.DENIED, "", TurnStatus.REJECTED),
+    ):
+        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+            result = await drive(turn, scripted("claims success", SCRIPT))
+        assert result.ticket is not None
+        own = Desk(turn.asked.principal, runtime.store, SystemClock(), SystemIds())
+        with pytest.raises(NotAllowed, match="somebody else decides"):
+            await decide_answer(own, terms, result.ticket, state, "")
+        desk = Desk("os:reviewer", runtime.store, SystemClock(), SystemIds())
+        await decide_answer(desk, terms, result.ticket, state, "checked", text)
+        after = await runtime.answer(turn.id)
+        assert after.status is status
+        assert ("successfully" in after.answer) is (status is TurnStatus.RELEASED)
+        with pytest.raises(NotAllowed):
+            await decide_answer(desk, terms, result.ticket, state, "twice")
+    await runtime.close()
+
+
+def test_an_agent_that_makes_no_sense_is_refused() -> None:
+    for changes, words in (
+        ({"enforcement": "maybe"}, "enforce or observe"),
+        ({"deadline_s": 0}, "above 0"),
+        ({"default": "fly"}, "requires fly"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            Agent(**{**as_kwargs(AGENT), **changes})
+    runtime = opened()
+    with pytest.raises(ConfigError, match="not registered: fly"):
+        runtime.turn("x", agent=Agent(name="a", tools=("fly",)))
+    with pytest.raises(ConfigError, match="question is empty"):
+        runtime.turn("  ", agent=AGENT)
+
+
+async def test_a_turn_that_is_left_is_abandoned_and_cannot_be_fetched() -> None:
+    runtime = opened()
+    with pytest.raises(ToolError):
+        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+            raise ToolError("the program failed")
+    assert [r.status for r in await own_records(runtime, turn.id)] == ["opened", "abandoned"]
+    with pytest.raises(NotAllowed, match="not ended"):
+        await runtime.answer(turn.id)
+    with pytest.raises(NotAllowed, match="no turn"):
+        await runtime.answer("nope")
+    await runtime.close()
+
+
+async def test_instructions_say_what_is_enforced() -> None:
+    runtime = opened()
+    agent = Agent(name="a", tools=NAMES, intents=(DAMAGE,), default=need("list_trails", no_data=True), semantic=False)
+    turn = runtime.turn(QUESTION, agent=agent)
+    for words in ("THINK", "damage → call classify_damage", "anything else about the domain → call list_trails",
+                  "Damage class of a trail.", "no tool"):  # fmt: skip
+        assert words in turn.instructions
+    await runtime.close()
+
+
+async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> None:
+    runtime = opened()
+    seen: list[Any] = []
+
+    class Watching:
+        name, follows = "watching", True
+
+        def __init__(self) -> None:
+            self.inner = scripted("skips once", SCRIPT)
+
+        async def reply(self, request: Any) -> Any:
+            seen.append(request)
+            return await self.inner.reply(request)
+
+    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+        await drive(turn, Watching(), history=[Message("user", "hello"), Message("assistant", "hi")])
+    assert [m.text for m in seen[0].messages] == ["hello", "hi", QUESTION]
+    assert "cannot be used yet" in seen[1].messages[-1].text
+    assert not any("cannot be used yet" in m.text for m in seen[2].messages)
+    assert all(m.role != "system" for request in seen for m in request.messages)
+    assert seen[2].messages[-1].role == "tool"
+    await runtime.close()
