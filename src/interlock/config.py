@@ -39,6 +39,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     review_escalate_s: float = 14_400.0
     self_approval: bool = False
     review_keys: tuple[str, ...] = ()
+    apps: tuple[str, ...] = ()
+    model: str = "local"
+    model_fallback: str = ""
+    model_timeout_s: float = 60.0
+    model_tools: str = "native"
 
 
 HELP = {
@@ -58,6 +63,11 @@ HELP = {
     "review_escalate_s": "seconds after which an undecided ticket is escalated",
     "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
     "review_keys": "files of public keys that may sign tokens for review (default: none, so that only people decide)",
+    "apps": "where applications are found, beside those that are installed: module:NAME of an interlock.turn.App",
+    "model": "who answers: local (embedded), local:FILE.gguf, or provider:name (google:…, anthropic:…, openai:…)",
+    "model_fallback": "the provider:name that is asked if the model gives no reply",
+    "model_timeout_s": "seconds after which a provider's reply is given up",
+    "model_tools": "how tools are shown to a provider's model: native, or as text (json, xml, batch)",
     "otel": "emit an OpenTelemetry span for each record (needs the extra 'otel')",
 }
 
@@ -133,7 +143,7 @@ def _known(key: str, shown: str, prefix: str = "", *, upper: bool = False) -> st
 
 def _spelled(key: str, text: str) -> Any:
     """A variable's text as the setting's type."""
-    if key in ("tools", "review_keys"):
+    if key in ("tools", "review_keys", "apps"):
         return tuple(part.strip() for part in text.split(",") if part.strip())
     kind = type(Settings.__struct_defaults__[Settings.__struct_fields__.index(key)])
     try:
@@ -170,6 +180,8 @@ def _checked(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         raise ConfigError("lease_s must be at least 1; review_expires_s and review_escalate_s must be above 0")
     if settings.threads < 1 or settings.record_bytes < 0 or settings.busy_s < 0:
         raise ConfigError("threads must be at least 1; record_bytes and busy_s must not be negative")
+    if settings.model_timeout_s <= 0 or settings.model_tools not in ("native", "json", "xml", "batch"):
+        raise ConfigError("model_timeout_s must be above 0, and model_tools is native, json, xml or batch")
     if settings.store.startswith("memory:"):
         for key in ("busy_s", "anchors", "audit_key"):
             if origins[key] != "default":

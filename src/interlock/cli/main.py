@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from interlock import __version__
-from interlock.cli import audit, call, changes, config, halt, metrics, plans, policy, review, tools
+from interlock.cli import ask, audit, call, changes, config, halt, metrics, plans, policy, review, tools, turns
 from interlock.cli.setting import add_common
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
@@ -21,7 +21,9 @@ exit codes: 0  done, and nothing is wrong
             2  the command or a setting is wrong
             3  the store cannot be used
 
-examples:   interlock call classify_damage '{"trail_id": "waldo-lake-3536"}' --actor trail-assessor
+examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
+            interlock turns show TURN; interlock metrics enforcement --since 7d
+            interlock call classify_damage '{"trail_id": "waldo-lake-3536"}' --actor trail-assessor
             interlock policy check
             interlock call set_title '{"id": "a", "title": "new"}' --mode dry_run
             interlock review list; interlock review approve TICKET --resume
@@ -42,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"interlock {__version__}")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (call, plans, changes, review, halt, tools, policy, audit, metrics, config):
+    for module in (ask, turns, call, plans, changes, review, halt, tools, policy, audit, metrics, config):
         module.register(commands, add_common)
     return top
 

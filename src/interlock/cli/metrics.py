@@ -7,15 +7,25 @@ import asyncio
 import sys
 from typing import Any
 
-from interlock.cli.setting import coloured, console, opened_store, print_json, settings_of, shown, table
+from interlock.cli.setting import coloured, console, moment, opened_store, print_json, settings_of, shown, table
 from interlock.metrics import Metrics, exposition, fold
+from interlock.metrics.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
 from interlock.ports import Query, SystemClock
+from interlock.turn.trail import TURN
 
 
 def register(commands: Any, common: Any) -> None:
     """Add the command."""
     text = "counts by outcome, latency, retries and denials, per agent and tool, computed from the ledger"
     parser = commands.add_parser("metrics", help="counts, latency, retries and denials", description=text)
+    parser.add_argument(
+        "what",
+        nargs="?",
+        choices=("calls", "enforcement"),
+        default="calls",
+        help="calls (default), or enforcement: how turns ended, per agent, against targets; exit 1 on an alarm",
+    )
+    parser.add_argument("--since", help="enforcement: only turns since this time (default 24h; 7d, 2026-01-31)")
     parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
     parser.add_argument("--limits", action="store_true", help="what budgets have spent, and how full rate buckets are")
     parser.add_argument("--actor", help="only this agent")
@@ -26,6 +36,8 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fold the ledger and print."""
+    if given.what == "enforcement":
+        return asyncio.run(_enforcement(given))
     if given.limits:
         return asyncio.run(_limits(given))
     metrics = asyncio.run(_fold(given))
@@ -64,6 +76,41 @@ async def _limits(given: argparse.Namespace) -> int:
         levels.add_row(shown(name), f"{tokens:.1f}")
     console().print(levels)
     return 0
+
+
+async def _enforcement(given: argparse.Namespace) -> int:
+    """How turns ended, per agent, against targets; non-zero if an alarm is due."""
+    query = Query(tool=TURN, status="finished", actor=given.actor, since_us=moment(given.since or "24h"))
+    async with opened_store(settings_of(given).settings) as store:
+        lines = await enforcement(store.records(query))
+    if given.json:
+        print_json({"agents": lines, "targets": TARGETS, "alarms": ALARMS})
+    else:
+        _show_enforcement(lines)
+    return 1 if any(line.alarms for line in lines) else 0
+
+
+def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
+    columns = ("agent", "turns", "needed tools", "first pass", "combined", "escalated", "overhead", "outcomes")
+    rows = table("enforcement", columns)
+    for line in lines:
+        outcomes = "  ".join(f"{name} {count}" for name, count in line.outcomes.items())
+        rates = [_rated(line, name) for name in ("first_pass", "combined", "escalated", "overhead_ms")]
+        rows.add_row(shown(line.agent), str(line.turns), str(line.required), *rates, outcomes)
+    rows.add_row("[dim]target[/]", "", "", "[dim]> 90 %[/]", "[dim]> 99 %[/]", "[dim]< 1 %[/]", "[dim]< 100 ms[/]", "")
+    rows.add_row("[dim]alarm[/]", "", "", "[dim]< 85 %[/]", "[dim]< 95 %[/]", "[dim]> 5 %[/]", "[dim]> 500 ms[/]", "")
+    console().print(rows)
+    for line in lines:
+        if line.retried_intents:
+            said = f"{line.retried:.0%} of turns were tried again; intents: {', '.join(line.retried_intents)}"
+            console().print(f"[yellow]{shown(line.agent)}: {shown(said)}[/]")
+
+
+def _rated(line: AgentLine, name: str) -> str:
+    value: float = getattr(line, name)
+    text = f"{value:.1f} ms" if name == "overhead_ms" else f"{value:.1%}"
+    colour = "red" if name in line.alarms else "green" if meets(line, name) else "yellow"
+    return f"[{colour}]{text}[/]"
 
 
 def _show(metrics: Metrics) -> None:

@@ -32,6 +32,8 @@ from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import Identity, authenticate, issue
 from interlock.standing import Ticket, TicketState, state_of
+from interlock.turn.answers import decide_answer, held_answer
+from interlock.turn.ending import ANSWER
 from interlock.values import Status
 
 
@@ -50,6 +52,7 @@ def register(commands: Any, common: Any) -> None:
     for action in (approve, deny):
         action.add_argument("--reason", default="", help="why")
         action.add_argument("--token", metavar="FILE", help="decide as the service whose token this file holds")
+    approve.add_argument("--answer", default="", metavar="TEXT", help="for an answer that waits: what is said instead")
     approve.add_argument("--resume", action="store_true", help="and make the call at once")
     token = actions.add_parser("token", help="make a token with which a service can decide tickets")
     token.add_argument("name", help="the service")
@@ -85,6 +88,8 @@ async def _show(given: argparse.Namespace) -> int:
         record, whole = (None, {}) if ticket.record is None else await beside_of(store, ticket.record)
     # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
+    if ticket.kind == ANSWER:
+        return await _show_answer(given, ticket)
     if given.json:
         print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff})
         return 0
@@ -95,6 +100,22 @@ async def _show(given: argparse.Namespace) -> int:
         out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {shown(value)}")
     out.print(f"[bold]{'arguments':<12}[/] {shown(msgspec.json.encode(arguments).decode())}")
     print_diff(diff)
+    return 0
+
+
+async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:
+    """An answer that waits: the question, the draft that was held back, and what the tools returned."""
+    async with opened_store(settings_of(given).settings) as store:
+        held = await held_answer(store, ticket)
+    if given.json:
+        print_json({**msgspec.to_builtins(ticket), **held})
+        return 0
+    out = console()
+    for name, text in (("ticket", ticket.id), ("agent", ticket.actor), ("why", ticket.why), *held.items()):
+        out.print(f"[bold]{name:<9}[/] {shown(text, lines=True)}")
+    out.print(
+        f"[dim]interlock review approve {ticket.id} [--answer TEXT] | deny; interlock turns show {ticket.turn}[/]"
+    )
     return 0
 
 
@@ -113,7 +134,12 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
         by = _who(given, settings, store)
         desk = Desk(by, store, SystemClock(), SystemIds())
         terms = Terms(0, 0, settings.self_approval)
-        number = await decide_ticket(desk, terms, given.ticket, state, given.reason)
+        ticket = await store.ticket(given.ticket)
+        if ticket is not None and ticket.kind == ANSWER:
+            text = getattr(given, "answer", "")
+            number = await decide_answer(desk, terms, given.ticket, state, given.reason, text)
+        else:
+            number = await decide_ticket(desk, terms, given.ticket, state, given.reason)
     if quiet:
         return 0
     if given.json:

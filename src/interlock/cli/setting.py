@@ -26,6 +26,7 @@ from interlock.registry import Registry
 from interlock.runtime import Runtime
 from interlock.schema import Tool
 from interlock.stores import open_store
+from interlock.turn.app import App
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -49,6 +50,17 @@ COLOURS = {
     "differs": "yellow",
     "pending": "cyan",
     "expired": "yellow",
+    "verified": "green",
+    "rendered": "green",
+    "escalated": "magenta",
+    "waiting": "magenta",
+    "limited": "yellow",
+    "timed_out": "yellow",
+    "blocked": "red",
+    "observed": "yellow",
+    "released": "green",
+    "corrected": "green",
+    "rejected": "red",
 }
 
 
@@ -74,21 +86,34 @@ def settings_of(given: argparse.Namespace) -> Loaded:
 
 def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
     """Import the tools that the settings name."""
-    folder = str(loaded.folder.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
     found: list[Tool] = []
     for name in loaded.settings.tools:
-        module, _, attribute = name.partition(":")
-        try:
-            value = getattr(importlib.import_module(module), attribute or "TOOLS")
-        except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
-            raise ConfigError(f"tools: {name!r} cannot be imported: {error}; write module:NAME") from None
+        value = _imported(loaded, "tools", name, "TOOLS")
         several = [value] if isinstance(value, Tool) else value
         if not isinstance(several, list | tuple):
             raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
         found.extend(several)
     return tuple(Registry(with_undo(found)))
+
+
+def load_apps(loaded: Loaded) -> tuple[App, ...]:
+    """Import the applications that the settings name."""
+    found = [_imported(loaded, "apps", name, "APP") for name in loaded.settings.apps]
+    for name, value in zip(loaded.settings.apps, found, strict=True):
+        if not isinstance(value, App):
+            raise ConfigError(f"apps: {name!r} is no interlock.turn.App")
+    return tuple(found)
+
+
+def _imported(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any:
+    folder = str(loaded.folder.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute or otherwise)
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+        raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}; write module:NAME") from None
 
 
 def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:

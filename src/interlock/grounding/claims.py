@@ -73,6 +73,7 @@ _DATE = re.compile(
     rf"|\b(?P<M2>{_MONTH})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>(?:1\d|20)\d\d))?\b"
     rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{_MONTH})(?:,?\s+(?P<y3>(?:1\d|20)\d\d))?\b"
     rf"|\b(?P<M4>{_MONTH})\s+(?P<y4>(?:1\d|20)\d\d)\b"
+    r"|\b(?P<d6>\d{1,2})\.(?P<m6>\d{1,2})\.(?P<y6>(?:1\d|20)\d\d)\b"
     r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
     re.I,
 )
@@ -91,8 +92,8 @@ _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _REFERENCE = re.compile(r"\brecords? #?(?P<n>\d+)\b", re.I)
 _IDENTIFIER = re.compile(
-    r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+(?![\w])|"
-    r"(?<![\w./-])(?=[\w:./-]*\d)(?=[\w:./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_:./][A-Za-z0-9]+)+(?![\w-])"
+    r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+(?![\w])|(?<![\w-])[A-Z]{1,4}-[A-Z]{4,}(?![\w-])|"
+    r"(?<![\w.,/-])(?=[\w:./-]*\d)(?=[\w:./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_:./][A-Za-z0-9]+)+(?![\w-])"
     r"|(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w-])"
     r"|(?<![\w./-])(?=\w*[A-Z])(?=\w*\d)[A-Z]{1,5}\d[\w]*(?![\w-])"
 )
@@ -125,6 +126,8 @@ class Claim(Value, frozen=True):
     start: int
     end: int
     number: Decimal | None = None
+    digits: Decimal | None = None
+    """The number as it is written, before "million"."""
     step: Decimal = Decimal(1)
     """How finely the number is said: 0.1 for 41.5, 1000 for 12 thousand."""
     units: Units = NO_UNIT
@@ -135,6 +138,11 @@ class Claim(Value, frozen=True):
     about: bool = False
     falls: bool = False
     """The words before it speak of a decrease, so that a negative figure may be said without its sign."""
+
+
+def spelled_out(words: str) -> list[int]:
+    """The numbers from two on that stand as words in a name: `seven_day_max`."""
+    return [_WORDS[word] for word in re.split(r"[_\W]+", words.lower()) if _WORDS.get(word, 0) >= 2]
 
 
 def claims(text: str) -> tuple[Claim, ...]:
@@ -265,6 +273,7 @@ def _numbers(text: str) -> Iterator[Claim]:
             start,
             match.end(),
             number=number.scaleb(power) * (-1 if match["sign"] or match["minus"] else 1),
+            digits=number if power else None,
             step=Decimal(1).scaleb(power - places),
             units=units,
             about=_ABOUT.search(before) is not None,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
-from interlock.grounding.claims import claims, times_in
+from interlock.grounding.claims import claims, spelled_out, times_in
 from interlock.grounding.units import CURRENCIES, NO_UNIT, Units, is_share, units_in_name, units_named
 from interlock.values import Json, Value
 
@@ -114,5 +114,8 @@ def _in_text(source: Source, path: str, text: str) -> Iterator[Fact]:
 def _digits(source: Source, path: str, name: str) -> Iterator[Fact]:
     """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
     for match in _DIGITS.finditer(name):
-        units = units_named(match["unit"] or "")
-        yield Fact(source.id, path, number=Decimal(match["digits"]), units=units, echo=source.echo, label=True)
+        unit = match["unit"] or ""
+        number = Decimal(match["digits"]) * (1000 if unit.lower() == "k" else 1)
+        yield Fact(source.id, path, number=number, units=units_named(unit), echo=source.echo, label=True)
+    for spelled in spelled_out(name):
+        yield Fact(source.id, path, number=Decimal(spelled), echo=source.echo, label=True)

@@ -9,7 +9,9 @@ from decimal import Decimal, DivisionByZero, InvalidOperation
 
 from interlock.grounding.claims import Claim
 
-_BETWEEN = re.compile(r"^[\s()]*(?P<op>[+\-−–×x*·/÷])[\s()]*$|^\s*\)?\s*(?P<eq>=|≈|equals|is|gives)\s*\(?\s*$", re.I)
+_BETWEEN = re.compile(
+    r"^[\s()]*(?:[A-Za-z]+\s+){0,2}(?P<op>[+\-−–×x*·/÷])[\s()]*$|^\s*\)?\s*(?P<eq>=|≈|equals|is|gives)\s*\(?\s*$", re.I
+)
 _OPERATORS = {"−": "-", "–": "-", "×": "*", "x": "*", "·": "*", "÷": "/"}
 _OPENS = re.compile(r"^[^.;\n()=]{0,40}(?:\(|:|=)\s*\(*\s*$")
 

@@ -13,6 +13,8 @@ from interlock.grounding.units import CURRENCIES
 from interlock.values import Value
 
 _BARE = re.compile(r"[\W_]+")
+_IN_MILLIONS = re.compile(r"_(?:m|mn|mio|million|millions|k|thousand|thousands|bn|billion|billions)$")
+_NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 _YEARS = (Decimal(1900), Decimal(2100))
 
 
@@ -77,7 +79,8 @@ def _derive(answer: str, said: Sequence[Claim], found: list[Support]) -> bool:
 
 
 def _repeats(claim: Claim, other: Claim) -> bool:
-    return claim.number == other.number and (not claim.units or not other.units or bool(claim.units & other.units))
+    same = other.number in (claim.number, claim.digits)
+    return same and (not claim.units or not other.units or bool(claim.units & other.units))
 
 
 def _support(claim: Claim, known: Sequence[Fact]) -> Support:
@@ -108,7 +111,17 @@ def _how(claim: Claim, fact: Fact) -> str | None:
         return "exact" if turned or _same_date(claim.date, fact.date) else None
     if claim.kind == "time":
         return "exact" if claim.minutes == fact.minutes else None
+    if claim.kind == "citation" and _is_part(claim.text, fact):
+        return "exact"
     return "exact" if fact.text and _stands_in(claim, fact.text) else None
+
+
+def _is_part(text: str, fact: Fact) -> bool:
+    """Section 14.2, where a field `section` says 14.2."""
+    match = _NAMED_PART.fullmatch(text)
+    if match is None or match["word"].lower()[:4] not in fact.path.rpartition(".")[2].lower():
+        return False
+    return match["number"] in (fact.text, str(fact.number))
 
 
 def _number(claim: Claim, fact: Fact) -> str | None:
@@ -128,17 +141,23 @@ def _number(claim: Claim, fact: Fact) -> str | None:
     if "percent" in claim.units and "percent" not in fact.units:
         if fact.units and not fact.share:
             return None
-        values = [value * 100 for value in values if abs(value) <= 1] + ([] if fact.share else values)
+        values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
     elif (claim.units and fact.units and not claim.units & fact.units) or (
         fact.money and claim.units & CURRENCIES and not claim.units & fact.money
     ):
         return None
+    if claim.digits is not None and _IN_MILLIONS.search(fact.path):  # galaxies_m: 4.5 is 4.5 million
+        values = [*values, *(value * said / claim.digits for value in values if claim.digits)]
     for value in values:
         if value == said:
             return "exact"
         if _rounds_to(value, claim):
             return "rounded"
     return None
+
+
+def _is_fraction(value: Decimal) -> bool:
+    return abs(value) <= 1 or (abs(value) < 10 and value != value.to_integral_value())
 
 
 def _rounds_to(value: Decimal, claim: Claim) -> bool:

@@ -29,6 +29,11 @@ _SPELLINGS = {
     "acre": "acre acres ac",
     "hectare": "hectare hectares ha",
     "mile": "mile miles mi",
+    "parsec": "pc parsec parsecs",
+    "light_year": "ly light-year light-years",
+    "astronomical_unit": "au",
+    "ccf": "ccf",
+    "mcf": "mcf",
     "nautical_mile": "nmi nautical-mile nautical-miles",
     "foot": "ft foot feet",
     "inch": "in inch inches ″",
@@ -167,6 +172,8 @@ def units_of(text: str) -> Units:
 def units_named(text: str) -> Units:
     """The units that a field's value or name can stand for, whatever its case."""
     spelled = " ".join(text.replace("-", " ").split())
+    if spelled in ("F", "C"):
+        return _MORE_AT_THE_END[spelled.lower()]
     return _EXACT.get(spelled) or _FOLDED.get(spelled.partition("/")[0].lower(), NO_UNIT)
 
 

@@ -30,6 +30,14 @@ def call_grammar(schema: Mapping[str, Json], slots: Mapping[str, Sequence[Json]]
     return f"root ::= {_quoted('{')} {comma.join(parts)} {_quoted('}')}" if parts else f"root ::= {_quoted('{}')}"
 
 
+def answer_grammar(lead: str, facts: Sequence[str]) -> str:
+    """A grammar whose every text is the lead and up to three of the statements."""
+    one = "(" + " | ".join(_quoted(fact) for fact in facts) + ")"
+    if not facts:
+        return f'root ::= {_quoted(lead)} "."'
+    return f'root ::= {_quoted(lead)} ("; " {one}){{0,2}} "."' if lead else f'root ::= {one} ("; " {one}){{0,3}} "."'
+
+
 def _free(kind: Json, said: str) -> str:
     """Text may only be a span of what was said; figures may be any, where none was said."""
     choices = kind.get("enum") if isinstance(kind, dict) else None

@@ -17,7 +17,7 @@ from typing import Any
 
 from interlock.errors import ConfigError
 from interlock.models.formats import written
-from interlock.models.grammar import call_grammar
+from interlock.models.grammar import answer_grammar, call_grammar
 from interlock.models.values import Message, ModelFailed, Proposal, Reply, Request, Usage
 from interlock.values import Json
 
@@ -58,7 +58,7 @@ class LocalModel:
     def _reply(self, request: Request) -> Reply:
         asked: dict[str, Json] = {
             "messages": chat(request),
-            "max_tokens": min(request.max_tokens, 80),
+            "max_tokens": min(request.max_tokens, 48),
             "temperature": request.temperature,
             "seed": 1,
             "cache_prompt": True,
@@ -70,6 +70,8 @@ class LocalModel:
                 "temperature": 0.0,
                 "max_tokens": 160,
             }
+        elif request.lead or request.facts:
+            asked |= {"grammar": answer_grammar(request.lead, request.facts), "temperature": 0.0, "max_tokens": 160}
         answer = self._complete(asked)
         choice = answer["choices"][0]
         text = choice["message"].get("content") or ""
@@ -77,6 +79,8 @@ class LocalModel:
         usage = Usage(int(used.get("prompt_tokens", 0)), int(used.get("completion_tokens", 0)))
         if tool is not None:
             return Reply(proposals=(Proposal(tool.name, _arguments(text)),), usage=usage)
+        if request.lead or request.facts:
+            return Reply(_once(text), usage=usage)
         proposals, rest = written(text, request.tools)
         return Reply(rest, proposals, usage)
 
@@ -136,7 +140,8 @@ def _task(request: Request) -> str:
         return f"Write the arguments of {tool.name} as JSON. {tool.description.strip().splitlines()[0]}"
     if any(message.role == "tool" for message in request.messages):
         return "Answer the question in one or two short sentences with the facts that are given, and nothing else."
-    return "You are a friendly assistant. Answer in one short sentence. Do not state any figures."
+    purpose = request.instructions.strip().partition("\n")[0]
+    return f"{purpose} Answer in one short friendly sentence."
 
 
 def _shown(message: Message) -> str:
@@ -161,6 +166,12 @@ def _lines(value: Json, name: str = "") -> list[str]:
     if isinstance(value, list):
         return [line for item in value for line in _lines(item, name)]
     return [f"- {name}: {value}" if name else f"- {value}"]
+
+
+def _once(text: str) -> str:
+    """Statements that were chosen twice are said once; one that was cut off is left out."""
+    whole = [part.strip() for part in text.rstrip(".").split("; ")]
+    return "; ".join(dict.fromkeys(whole if text.endswith(".") else whole[:-1])) + "."
 
 
 def _said(request: Request) -> str:

@@ -46,6 +46,9 @@ class Request(Value, frozen=True):
     """The one tool that may be called, and must be."""
     slots: dict[str, tuple[Json, ...]] = {}
     """For the forced tool: the values that an argument may have, where they are known."""
+    lead: str = ""
+    facts: tuple[str, ...] = ()
+    """For a model that can only be constrained: what its answer begins with, and what may follow."""
     max_tokens: int = 1024
     temperature: float = 0.1
 

@@ -63,7 +63,8 @@ async def resume(run: Run, world: World, name: str) -> Outcome:
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
     if ticket.kind != "change" or ticket.record is None:
-        raise NotAllowed(f"ticket {name!r} asks whether an effect landed; there is no call to resume")
+        about = "whether an answer may leave" if ticket.kind == "answer" else "whether an effect landed"
+        raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
     record, whole = await beside(world, ticket.record)
     if record is None:
         raise NotAllowed(f"the call behind ticket {name!r} is not in the ledger; run audit verify")

@@ -41,7 +41,8 @@ def why_not(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str |
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
     if ticket.kind != "change":
-        return f"ticket {ticket.id!r} asks whether an effect landed; it allows nothing"
+        about = "whether an answer may leave" if ticket.kind == "answer" else "whether an effect landed"
+        return f"ticket {ticket.id!r} asks {about}; it allows no call"
     if ticket.tool != call.tool:
         return f"ticket {ticket.id!r} is for {ticket.tool!r}, not for {call.tool!r}"
     if ticket.turn != call.turn:

@@ -4,6 +4,7 @@ from interlock.intents import Classified, Intent
 from interlock.models import Proposal
 from interlock.requirements import all_of, any_of, need
 from interlock.turn.agent import Agent, model_calls
+from interlock.turn.app import App
 from interlock.turn.ladder import TurnOutcome, TurnState, next_step
 from interlock.turn.result import Action, TurnResult, TurnStatus
 from interlock.turn.turn import Again, Asked, Turn
@@ -12,6 +13,7 @@ __all__ = [
     "Action",
     "Again",
     "Agent",
+    "App",
     "Asked",
     "Classified",
     "Intent",

@@ -88,6 +88,19 @@ async def decide_answer(desk: Desk, terms: Terms, name: str, state: TicketState,
     return await desk.commit_with("turn", what, {"result": msgspec.to_builtins(after)}, ticket.turn, decision)
 
 
+async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
+    """What a reviewer has to look at: the question, and the draft that did not leave."""
+    records = await _own_records(store, ticket.turn or "")
+    beside = {record.status: await held_beside(store, record.id, record.content()) for record in records}
+    draft = beside.get("finished", {}).get("draft", "(deleted)")
+    answer = beside.get("finished", {}).get("result", {}).get("answer", "")
+    return {
+        "question": beside.get("opened", {}).get("question", "(deleted)"),
+        "draft": draft or "(the model wrote none)",
+        "told": answer,
+    }
+
+
 def _binding(desk: Desk, ticket: Ticket, draft: str) -> str:
     return f"{ANSWER}|{ticket.turn}|{store_digest(desk.store, draft.encode())}"
 

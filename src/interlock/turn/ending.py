@@ -33,6 +33,8 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     draft: str
     grounded: Grounded
     missing: tuple[str, ...]
+    required: bool
+    intents: tuple[str, ...]
     replies: int
     overhead_us: int = 0
 
@@ -59,7 +61,8 @@ async def conclude(desk: Desk, terms: Terms, ending: Ending, trail: Trail) -> Tu
         "reason": result.reason,
         "ticket": result.ticket,
         "enforced": ending.agent.enforcement == "enforce",
-        "required": result.outcome is not TurnOutcome.SKIPPED_NO_REQUIREMENTS,
+        "required": ending.required,
+        "intents": list(ending.intents),
     }
     beside = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:

@@ -11,6 +11,7 @@ from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Reque
 from interlock.schema import Tool
 from interlock.turn.result import TurnResult
 from interlock.turn.slots import slots
+from interlock.turn.statements import statements
 from interlock.turn.turn import Again, Turn
 from interlock.values import Json, Outcome, Status, Value
 
@@ -42,6 +43,7 @@ class _Drive:
         self._watch = watch
         self._messages: list[Message] = [*history, Message("user", turn.asked.question)]
         self._cards = tuple(map(card, turn.tools))
+        self._outcomes: list[Outcome] = []
 
     async def run(self) -> TurnResult:
         """Until there is a result."""
@@ -76,12 +78,15 @@ class _Drive:
         turn = self._turn
         said = " ".join(message.text for message in self._messages if message.role == "user")
         tool = next((tool for tool in turn.tools if tool.name == forced), None)
+        leads, facts = ((), ()) if self._model.follows or forced else statements(self._outcomes)
         request = Request(
             instructions=turn.instructions,
             messages=tuple(self._messages),
             tools=self._cards if forced is None else tuple(c for c in self._cards if c.name == forced),
             force=forced,
             slots={} if tool is None else slots(tool, turn.asked.question or said),
+            lead="; ".join(leads),
+            facts=tuple(facts),
         )
         self._watch(Progress("asking", self._model.name))
         try:
@@ -99,6 +104,7 @@ class _Drive:
         for proposal in proposals:
             self._watch(Progress("called", msgspec.json.encode(proposal.arguments).decode(), proposal.tool))
         outcomes = await self._turn.propose(proposals)
+        self._outcomes += [outcome for outcome in outcomes if outcome.ok]
         self._messages.append(Message("assistant", reply.text, tuple(proposals)))
         for proposal, outcome in zip(proposals, outcomes, strict=True):
             self._watch(Progress("returned", outcome.summary, outcome.tool, outcome))

@@ -26,16 +26,20 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
     found: dict[str, tuple[Json, ...]] = {}
     required = set(tool.input.schema.get("required", ()))
     for name, kind in tool.input.schema.get("properties", {}).items():
-        values = _values(tool, name, kind, text)
+        values = _values(tool, name, kind, text, name in required)
         if values or name not in required:
             found[name] = values
     return found
 
 
-def _values(tool: Tool, name: str, kind: Json, text: str) -> tuple[Json, ...]:
+def _values(tool: Tool, name: str, kind: Json, text: str, required: bool) -> tuple[Json, ...]:
     known = tool.candidates.get(name)
     if known is not None:
-        return mentioned(text, known_values(known, text))
+        values = mentioned(text, known_values(known, text))
+        if required or all(value in known_values(known, text) for value in values):
+            return values
+        said = re.search(rf"\b{re.escape(plain(name).split()[0])}\s+([\w-]+)", text, re.I)
+        return (said[1],) if said else ()  # "sector NW-9": it was named, and will be found to be nothing on file
     schema = _inner(kind)
     if "enum" in schema:
         return _of_enum(schema["enum"], text)

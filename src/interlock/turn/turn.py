@@ -206,6 +206,8 @@ class Turn:
             draft=draft,
             grounded=grounded,
             missing=named(state.missing),
+            required=state.required,
+            intents=self.asked.classified.intents,
             replies=self.replies,
         )
 

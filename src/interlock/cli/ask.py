@@ -1,0 +1,130 @@
+"""`interlock ask`: a question to an application, with what happens shown while it happens."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import Any
+
+from rich.console import Console
+
+from interlock.cli.setting import coloured, console, load_apps, load_tools, notes, print_json, settings_of, shown
+from interlock.config import Loaded
+from interlock.models import Model, open_model
+from interlock.runtime import Runtime
+from interlock.turn import TurnResult, TurnStatus
+from interlock.turn.app import App, find_app
+from interlock.turn.loop import Progress, drive
+from interlock.values import Mode
+
+_GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "ask",
+        help="ask an application a question",
+        description="Ask an agent of an application. Its answer is printed only when the tools it needed succeeded and"
+        " its figures are traced; otherwise the tools' results, a question back, or a ticket. Exit 1 if there is no"
+        " answer.",
+    )
+    parser.add_argument("app", help="the application: one that is installed, or one of the setting `apps`")
+    parser.add_argument("question", nargs="?", help="the question, or - to read it from standard input")
+    parser.add_argument("--agent", help="which of its agents (default: the first)")
+    parser.add_argument("--model", help="local, or provider:name (default: the setting `model`)")
+    parser.add_argument("--turn", dest="turn_id", metavar="ID", help="go on with a turn that waited for a person")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
+    parser.add_argument("--quiet", action="store_true", help="only the answer")
+    common(parser)
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Ask, and print the answer with its sources."""
+    loaded = settings_of(given)
+    app = find_app(given.app, load_apps(loaded))
+    result = asyncio.run(_ask(given, loaded, app))
+    if given.json:
+        print_json(result)
+    else:
+        show_answer(result, quiet=given.quiet)
+    return 0 if result.status in _GOOD else 1
+
+
+async def _ask(given: argparse.Namespace, loaded: Loaded, app: App) -> TurnResult:
+    settings, agent = loaded.settings, app.agent(given.agent)
+    name = given.model or settings.model
+    model: Model = open_model(
+        name, fallback=settings.model_fallback, timeout_s=settings.model_timeout_s, tools=settings.model_tools
+    )
+    own_policy = app.policy is not None and loaded.origins["policy"] == "default"
+    runtime = Runtime.open(
+        settings.store,
+        policy=app.policy if own_policy and app.policy is not None else settings.policy,
+        tools=app.tools or load_tools(loaded),
+        settings=settings,
+    )
+    quiet = given.quiet or given.json
+    details: dict[str, Any] = {"mode": given.mode} if given.mode else {}
+    async with runtime:
+        if given.turn_id:
+            opened = await runtime.reopen(given.turn_id, agent=agent)
+        else:
+            question = sys.stdin.read() if given.question in (None, "-") else given.question
+            opened = runtime.turn(question, agent=agent, **details)
+        async with opened as turn:
+            if not quiet:
+                _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
+            return await drive(turn, model, watch=None if quiet else _Watch(notes()))
+
+
+def _start(intents: tuple[str, ...], by: str, model: str) -> None:
+    what = ", ".join(intents) or "nothing in particular"
+    notes().print(f"[dim]recognised {shown(what)} ({by}); asking {shown(model)}[/]")
+
+
+class _Watch:
+    """Prints what happens, a line each."""
+
+    def __init__(self, out: Console) -> None:
+        self._out = out
+
+    def __call__(self, progress: Progress) -> None:
+        out = self._out
+        match progress.what:
+            case "called":
+                out.print(f"[dim]→[/] {shown(progress.tool)} [dim]{shown(progress.text)}[/]")
+            case "returned" if progress.outcome is not None:
+                out.print(f"[dim]←[/] {coloured(progress.outcome.status.value)} [dim]{shown(progress.text)}[/]")
+            case "again":
+                out.print(f"[yellow]again[/] [dim]{shown(progress.text)}[/]")
+            case "forced":
+                out.print(f"[yellow]forced[/] [dim]{shown(progress.tool)}[/]")
+            case "asking":
+                out.print("[dim]…[/]")
+
+
+def show_answer(result: TurnResult, *, quiet: bool = False) -> None:
+    """The answer, where its figures come from, and its trail."""
+    out = console()
+    out.print(shown(result.answer, lines=True))
+    if quiet:
+        return
+    out.print()
+    supports = [claim for claim in result.claims if claim.how not in ("echo", "unsupported")]
+    for claim in supports[:12]:
+        path = claim.path if claim.how == "derived" else claim.path.removeprefix("$.")
+        out.print(f"  [dim]{shown(claim.text)} ← {shown(claim.source)} {shown(path)} ({claim.how})[/]")
+    if len(supports) > 12:
+        out.print(f"  [dim]… and {len(supports) - 12} more figures, all traced[/]")
+    if result.sources:
+        out.print(f"  [dim]sources: {shown(', '.join(result.sources))}[/]")
+    said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
+    why = f" [dim]({shown(result.reason)})[/]" if result.reason else ""
+    how = f"{result.outcome.value}{said}, {result.model_calls} model calls"
+    out.print(f"{coloured(result.status.value)} [dim]{how}[/]{why}")
+    if result.ticket is not None:
+        out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}[/]")
+    out.print(f"[dim]trail: interlock turns show {result.turn}[/]")

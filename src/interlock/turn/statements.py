@@ -1,0 +1,44 @@
+"""Results as short statements, each true as it stands: what a model that can only be constrained may choose from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from interlock.values import Json, Outcome
+
+_MOST = 60
+_LONGEST = 120
+_NAMES = ("name", "title", "label")
+
+
+def statements(outcomes: Sequence[Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What tools said of their results in one line, and a statement for each value that successful calls returned."""
+    leads = tuple(_plain(outcome.said) for outcome in outcomes if outcome.said)
+    found = [line for outcome in outcomes for line in _of(outcome.value, _subject(outcome.value))]
+    return leads, tuple(dict.fromkeys(line for line in found if len(line) <= _LONGEST))[:_MOST]
+
+
+def _of(value: Json, subject: str, path: str = "") -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in _NAMES:
+                continue
+            yield from _of(item, subject, f"{path} {key}".strip().replace("_", " "))
+    elif isinstance(value, list):
+        for item in value:
+            inner = _subject(item)
+            yield from _of(item, f"{subject}, {inner}" if subject and inner else inner or subject, path)
+    elif value is not None and path:
+        written = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+        yield _plain(f"{subject}: {path} {written}" if subject else f"{path} {written}")
+
+
+def _subject(value: Json) -> str:
+    if not isinstance(value, dict):
+        return ""
+    return next((str(value[key]) for key in _NAMES if isinstance(value.get(key), str)), "")
+
+
+def _plain(text: str) -> str:
+    """One line without the marks that separate statements."""
+    return " ".join(text.replace(";", ",").split()).rstrip(".")
