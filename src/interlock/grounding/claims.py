@@ -99,11 +99,12 @@ _IDENTIFIER = re.compile(
 )
 _NOT_IDENTIFIERS = re.compile(r"CO2|H2O|CH4|N2O|A[34]", re.I)
 _A_RATE = re.compile(r"[\d.,]+/")
+_A_KIND = re.compile(r"\d{1,6}-[a-z]{3,}(?:-[a-z]+)*")
 _ZONE = re.compile(r"\b(?:UTC|GMT)\s?[+\-−–]\s?\d{1,2}(?::\d\d)?\b")
 _ENUMERATOR = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]|#{1,6}\s*\d{1,2}\.?)(?=\s)")
 _UNIT = "|".join(map(re.escape, SPOKEN)).replace(r"\ ", r"[\s-]")
 _NUMBER = re.compile(
-    rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>US\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
     re.I,
@@ -112,6 +113,7 @@ _SPELLED = re.compile(rf"\b(?P<word>{'|'.join(_WORDS)})\b(?:[\s-](?P<unit>{_UNIT
 _ABOUT = re.compile(
     r"(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|over|more than|under|~|≈|c\.|circa)\s*$", re.I
 )
+_DIRECTION = re.compile(r"\s?[NESW]\b")
 _LOSS = re.compile(
     r"\b(?:decreas|declin|drop|fell|fall|loss|lost|lower|less|below|down|reduc|minus|negative)\w*\b", re.I
 )
@@ -136,6 +138,8 @@ class Claim(Value, frozen=True):
     """Day and month of the date may have changed places."""
     minutes: int | None = None
     about: bool = False
+    turned: bool = False
+    """A direction follows (9.87° W), so that the figure may be kept with a sign."""
     falls: bool = False
     """The words before it speak of a decrease, so that a negative figure may be said without its sign."""
 
@@ -246,7 +250,7 @@ def _identifiers(text: str) -> Iterator[Claim]:
     for match in _IDENTIFIER.finditer(text):
         said = match[0]
         measured = _NUMBER.fullmatch(said.replace("/", " "))
-        if _A_RATE.match(said):  # 73.8/MWh
+        if _A_RATE.match(said) or _A_KIND.fullmatch(said):  # 73.8/MWh, 64-page
             continue
         figure = measured is not None and (measured["unit"] or measured["mag"])  # "12-month", "5ft" and "1.5M"
         if not figure and not _NOT_IDENTIFIERS.fullmatch(said):
@@ -278,6 +282,7 @@ def _numbers(text: str) -> Iterator[Claim]:
             units=units,
             about=_ABOUT.search(before) is not None,
             falls=_LOSS.search(before) is not None,
+            turned=_DIRECTION.match(text, match.end()) is not None,
         )
 
 

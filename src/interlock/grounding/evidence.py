@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 
@@ -67,6 +68,7 @@ def _walk(source: Source, value: Json, path: str, units: Units) -> Iterator[Fact
         yield from _in_text(source, path, value[:_LONGEST])
     elif isinstance(value, list | tuple):
         yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
+        yield from _parts_of(source, value, path)
         for place, item in enumerate(value):
             yield from _walk(source, item, f"{path}[{place}]", units)
     elif isinstance(value, dict):
@@ -75,6 +77,20 @@ def _walk(source: Source, value: Json, path: str, units: Units) -> Iterator[Fact
         for key, item in value.items():
             yield from _named(source, f"{path}.{key}", str(key))
             yield from _walk(source, item, f"{path}.{key}", beside or units)
+
+
+def _parts_of(source: Source, items: list[Json] | tuple[Json, ...], path: str) -> Iterator[Fact]:
+    """How many items of a list are alike in something: two of them closed, three with a battery fault."""
+    counts = Counter(
+        (key, value)
+        for item in items
+        if isinstance(item, dict)
+        for key, value in item.items()
+        if isinstance(value, str | bool)
+    )
+    for (key, value), count in counts.items():
+        where = f"{path}[{key}={value}].length"
+        yield Fact(source.id, where, number=Decimal(count), echo=source.echo, counted=True)
 
 
 def _units_on(path: str) -> Units:
@@ -113,6 +129,8 @@ def _in_text(source: Source, path: str, text: str) -> Iterator[Fact]:
 
 def _digits(source: Source, path: str, name: str) -> Iterator[Fact]:
     """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
+    if name.isdigit():  # a key that is a figure: {"5000": "15:41"}
+        yield Fact(source.id, path, number=Decimal(name), echo=source.echo)
     for match in _DIGITS.finditer(name):
         unit = match["unit"] or ""
         number = Decimal(match["digits"]) * (1000 if unit.lower() == "k" else 1)

@@ -13,7 +13,7 @@ from interlock.grounding.units import CURRENCIES
 from interlock.values import Value
 
 _BARE = re.compile(r"[\W_]+")
-_IN_MILLIONS = re.compile(r"_(?:m|mn|mio|million|millions|k|thousand|thousands|bn|billion|billions)$")
+_IN_MILLIONS = re.compile(r"_(?:m|mn|mio|million|millions|k|thousand|thousands|bn|billion|billions)(?:$|_per_)")
 _NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 _YEARS = (Decimal(1900), Decimal(2100))
 
@@ -136,7 +136,7 @@ def _number(claim: Claim, fact: Fact) -> str | None:
     if fact.counted:
         return "counted" if not claim.units and said == fact.number else None
     values = [fact.number]
-    if claim.falls and fact.number < 0:
+    if (claim.falls or claim.turned) and fact.number < 0:
         values.append(-fact.number)
     if "percent" in claim.units and "percent" not in fact.units:
         if fact.units and not fact.share:

@@ -1,0 +1,1 @@
+"""Adapters: Interlock inside other people's agent frameworks. They translate, and decide nothing."""

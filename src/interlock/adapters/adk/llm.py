@@ -1,0 +1,125 @@
+"""Any model of ours as a model of ADK: the embedded one, or `provider:name`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextvars import ContextVar
+from typing import Any
+
+import msgspec
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+from pydantic import PrivateAttr
+
+from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, open_model
+from interlock.values import Json
+
+HINTS: ContextVar[dict[str, Any]] = ContextVar("interlock_adk_hints", default={})  # noqa: B039 - never changed in place
+"""What the plugin knows about the next model call (slots, lead, facts), for models that can only be constrained."""
+
+
+class InterlockLlm(BaseLlm):
+    """`InterlockLlm("local")`, `InterlockLlm("google:gemini-2.5-flash")`, or a model object of ours."""
+
+    model: str = "local"
+    _inner: Model = PrivateAttr()
+
+    def __init__(self, model: str | Model = "local", **options: Any) -> None:
+        super().__init__(model=model if isinstance(model, str) else model.name)
+        self._inner = open_model(model, **options) if isinstance(model, str) else model
+
+    @property
+    def follows(self) -> bool:
+        """Whether it can be told to call a tool."""
+        return self._inner.follows
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """One reply, whole: streaming would show a draft before it is checked."""
+        try:
+            reply = await self._inner.reply(asked(llm_request))
+        except ModelFailed as error:
+            yield LlmResponse(error_code="MODEL_FAILED", error_message=str(error))
+            return
+        yield answered(reply)
+
+
+class LocalLlm(InterlockLlm):
+    """The embedded model."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("local", **options)
+
+
+def asked(llm_request: LlmRequest) -> Request:
+    """ADK's request as ours."""
+    config = llm_request.config
+    told = config.system_instruction if config is not None else ""
+    cards = [
+        ToolCard(declared.name or "", declared.description or "", _schema(declared))
+        for tool in ((config.tools if config is not None else None) or ())
+        for declared in (getattr(tool, "function_declarations", None) or ())
+    ]
+    calling = getattr(getattr(config, "tool_config", None), "function_calling_config", None)
+    forced = calling is not None and calling.mode == types.FunctionCallingConfigMode.ANY
+    allowed = (calling.allowed_function_names or [card.name for card in cards]) if forced and calling else []
+    return Request(
+        instructions=told if isinstance(told, str) else "",
+        messages=tuple(message for content in llm_request.contents for message in _messages(content)),
+        tools=tuple(card for card in cards if not allowed or card.name in allowed),
+        force=allowed[0] if allowed else None,
+        **HINTS.get(),
+    )
+
+
+def _schema(declared: types.FunctionDeclaration) -> dict[str, Json]:
+    if declared.parameters_json_schema is not None:
+        return dict(declared.parameters_json_schema)
+    if declared.parameters is not None:
+        made: dict[str, Json] = declared.parameters.json_schema.model_dump(exclude_none=True, mode="json")
+        return made
+    return {"type": "object", "properties": {}}
+
+
+def _messages(content: types.Content) -> list[Message]:
+    parts = content.parts or []
+    text = "".join(part.text for part in parts if part.text and not part.thought)
+    calls = tuple(
+        Proposal(part.function_call.name or "", dict(part.function_call.args or {}), part.function_call.id or "")
+        for part in parts
+        if part.function_call is not None
+    )
+    made = [
+        Message(
+            "tool",
+            msgspec.json.encode(part.function_response.response).decode(),
+            (),
+            part.function_response.name or "",
+            part.function_response.id or "",
+        )
+        for part in parts
+        if part.function_response is not None
+    ]
+    if text or calls:
+        made.append(Message("assistant" if content.role == "model" else "user", text, calls))
+    return made
+
+
+def answered(reply: Reply) -> LlmResponse:
+    """Our reply as ADK's response."""
+    if reply.blocked:
+        return LlmResponse(error_code="SAFETY", error_message=reply.blocked, finish_reason=types.FinishReason.SAFETY)
+    parts = [types.Part(text=reply.text)] if reply.text else []
+    parts += [
+        types.Part(function_call=types.FunctionCall(name=p.tool, args=p.arguments, id=p.id or None))
+        for p in reply.proposals
+    ]
+    usage = types.GenerateContentResponseUsageMetadata(
+        prompt_token_count=reply.usage.input_tokens,
+        candidates_token_count=reply.usage.output_tokens,
+        total_token_count=reply.usage.input_tokens + reply.usage.output_tokens,
+    )
+    return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage)

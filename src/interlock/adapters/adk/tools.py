@@ -1,0 +1,136 @@
+"""Tools between ADK and Interlock: ours as ADK shows them to a model, and ADK's own under a contract of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+from google.adk.agents import BaseAgent
+from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+from interlock.errors import ContractError
+from interlock.schema import Tool
+from interlock.values import Context, Effect, Json
+
+TRANSFER = "transfer_to_agent"
+
+
+class AdkTool(BaseTool):
+    """A tool of ours in an ADK agent: its declaration is its contract, and only the plugin can run it."""
+
+    def __init__(self, tool: Tool) -> None:
+        super().__init__(name=tool.name, description=tool.description)
+        self.tool = tool
+
+    def _get_declaration(self) -> types.FunctionDeclaration:
+        return types.FunctionDeclaration(
+            name=self.tool.name, description=self.tool.description, parameters_json_schema=self.tool.input.schema
+        )
+
+    async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
+        """Reached only without the plugin: then nothing is done."""
+        return {
+            "status": "denied",
+            "reason": f"{self.name} runs only under InterlockPlugin; put it first in the plugins of the App",
+        }
+
+
+class Pending:
+    """ADK tools whose calls are on the path now, by call id, so that their bodies can run them."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, tuple[BaseTool, ToolContext]] = {}
+
+    def put(self, call_id: str, tool: BaseTool, tool_context: ToolContext) -> None:
+        """A call is about to be made."""
+        self._calls[call_id] = (tool, tool_context)
+
+    def drop(self, call_id: str) -> None:
+        """It has been made."""
+        self._calls.pop(call_id, None)
+
+    async def run(self, arguments: dict[str, Json], context: Context) -> Any:
+        """Run the ADK tool behind a call."""
+        found = self._calls.get(context.call_id)
+        if found is None:
+            raise ContractError("this tool runs only inside an ADK invocation under InterlockPlugin")
+        tool, tool_context = found
+        return await tool.run_async(args=arguments, tool_context=tool_context)
+
+
+PENDING = Pending()
+"""Shared, because a contract is made before the runtime, and the runtime before the plugin."""
+
+
+def governed(tool: BaseTool | Callable[..., Any], *, effect: str | Effect, **options: Any) -> Tool:
+    """A contract for a tool of ADK: register it with the runtime, and its calls take the one path."""
+    if not isinstance(tool, BaseTool):
+        tool = FunctionTool(tool)
+    asks = getattr(tool, "_require_confirmation", False)
+    if callable(asks):
+        raise ContractError(f"{tool.name}: write the condition of require_confirmation as ask_when or as a rule")
+    if asks:
+        options.setdefault("ask_when", "true")
+    return _contract(tool.name, tool.description, _schema(tool), effect, options)
+
+
+def delegations(root: BaseAgent) -> tuple[Tool, ...]:
+    """Contracts for what ADK adds by itself: transfers, and sub-agents that are called like tools."""
+    request = {"type": "object", "properties": {"request": {"type": "string"}}, "required": ["request"]}
+    names = {"type": "object", "properties": {"agent_name": {"type": "string"}}, "required": ["agent_name"]}
+    found = [
+        _contract(agent.name, agent.description or f"Ask {agent.name}.", request, "read", {"timeout_s": 600.0})
+        for agent in walk(root)
+        if agent is not root
+    ]
+    if found:
+        found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))
+    return tuple(found)
+
+
+def walk(root: BaseAgent) -> Iterator[BaseAgent]:
+    """An agent and everything below it."""
+    yield root
+    for agent in getattr(root, "sub_agents", ()):
+        yield from walk(agent)
+
+
+def _contract(name: str, text: str, schema: dict[str, Json], effect: str | Effect, options: dict[str, Any]) -> Tool:
+    async def body(arguments: dict[str, Json]) -> Any:
+        """Stands in until the real body is put in its place."""
+        raise AssertionError("replaced below")  # pragma: no cover
+
+    made = Tool.from_schema(name, body, schema=schema, effect=effect, description=text or name, **options)
+    return msgspec.structs.replace(
+        made, body=lambda parsed, context: PENDING.run(parsed.bound, context), is_async=True, wants_context=True
+    )
+
+
+def _schema(tool: BaseTool) -> dict[str, Json]:
+    declared = tool._get_declaration()
+    if declared is None:
+        raise ContractError(f"{tool.name}: it is run by the provider, not here, so it cannot be governed")
+    if declared.parameters_json_schema is not None:
+        found: dict[str, Json] = dict(declared.parameters_json_schema)
+    elif declared.parameters is not None:
+        found = declared.parameters.json_schema.model_dump(exclude_none=True, by_alias=True, mode="json")
+    else:
+        found = {"type": "object", "properties": {}}
+    return _closed(found)
+
+
+def _closed(schema: dict[str, Json]) -> dict[str, Json]:
+    """JSON Schema as our contracts take it: types in lower case, nothing beside the properties."""
+    made = {key: value for key, value in schema.items() if key not in ("title", "$schema")}
+    kind = made.get("type")
+    if isinstance(kind, str):
+        made["type"] = kind.lower()
+    if isinstance(made.get("properties"), dict):
+        made["properties"] = {name: _closed(part) for name, part in made["properties"].items()}
+    if isinstance(made.get("items"), dict):
+        made["items"] = _closed(made["items"])
+    return made

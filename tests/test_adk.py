@@ -1,0 +1,314 @@
+"""ADK: the plugin governs every call and every answer, whatever the model does, in the agent loop itself."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from typing import Any
+
+import pytest
+
+pytest.importorskip("google.adk")
+warnings.filterwarnings("ignore", module="google")
+
+from google.adk.agents import LlmAgent  # noqa: E402
+from google.adk.apps import App  # noqa: E402
+from google.adk.runners import InMemoryRunner  # noqa: E402
+from google.adk.tools.agent_tool import AgentTool  # noqa: E402
+from google.genai import types  # noqa: E402
+
+from interlock import Runtime  # noqa: E402
+from interlock.adapters.adk import (  # noqa: E402
+    AdkTool,
+    InterlockLlm,
+    InterlockPlugin,
+    InterlockRunner,
+    bypasses,
+    delegations,
+    governed,
+)
+from interlock.errors import ConfigError  # noqa: E402
+from interlock.policy import parse_policy  # noqa: E402
+from interlock.ports import Query  # noqa: E402
+from interlock.testing import BEHAVIOURS, Script, scripted  # noqa: E402
+from interlock.turn import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
+from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+def application(
+    model: Any, *, runtime: Runtime | None = None, agent: Agent = AGENT, **more: Any
+) -> tuple[App, Runtime]:
+    contracts = tools(more.pop("ran", None))
+    runtime = runtime or Runtime.open("memory://", policy=parse_policy(more.pop("policy", OPEN)), tools=contracts)
+    root = LlmAgent(
+        name=agent.name, model=InterlockLlm(model), instruction="Answer.", tools=[AdkTool(t) for t in contracts], **more
+    )
+    return App(name="trails", root_agent=root, plugins=[InterlockPlugin(runtime, {agent.name: agent})]), runtime
+
+
+@pytest.mark.parametrize("name", [name for name in BEHAVIOURS if name != "hangs"])
+async def test_whatever_the_model_does(name: str) -> None:
+    model = scripted(name, SCRIPT)
+    app, runtime = application(model)
+    result = await InterlockRunner(app).ask(QUESTION)
+    assert (result.outcome.value, result.status.value) == EXPECTED[name]
+    assert model.calls <= 5
+    if result.status is TurnStatus.VERIFIED:
+        assert result.answer == ANSWER
+    else:
+        assert "class 9" not in result.answer
+        assert "fair condition" not in result.answer
+    assert not app.plugins[0]._open  # type: ignore[attr-defined]
+    await runtime.close()
+
+
+async def test_a_streaming_client_sees_no_rejected_draft() -> None:
+    from google.adk.agents.run_config import RunConfig, StreamingMode
+    from google.adk.models.llm_response import LlmResponse
+
+    class Streaming(InterlockLlm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            async for response in super().generate_content_async(llm_request, stream):
+                parts = response.content.parts if response.content else []
+                for part in parts:
+                    if part.text:
+                        for word in part.text.split():
+                            yield LlmResponse(
+                                content=types.Content(role="model", parts=[types.Part(text=word + " ")]), partial=True
+                            )
+                yield response
+
+    app, runtime = application(scripted("skips until forced", SCRIPT))
+    app.root_agent.model = Streaming(scripted("skips until forced", SCRIPT))  # type: ignore[attr-defined]
+    runner = InMemoryRunner(app=app)
+    session = await runner.session_service.create_session(app_name=app.name, user_id="u")
+    seen = []
+    async for event in runner.run_async(
+        user_id="u",
+        session_id=session.id,
+        new_message=types.Content(role="user", parts=[types.Part(text=QUESTION)]),
+        run_config=RunConfig(streaming_mode=StreamingMode.SSE),
+    ):
+        seen += [part.text for part in (event.content.parts if event.content else None) or [] if part.text]
+    assert "".join(seen).strip() == ANSWER
+    await runtime.close()
+
+
+async def test_static_any_loops_and_the_ladder_does_not() -> None:
+    """The seed's infinite loop: a model that honours mode=ANY literally never answers while it is set."""
+    calls = 0
+
+    class Literal(InterlockLlm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            nonlocal calls
+            calls += 1
+            config = llm_request.config.tool_config
+            mode = config.function_calling_config.mode if config and config.function_calling_config else None
+            results = any(part.function_response for content in llm_request.contents for part in content.parts or [])
+            from google.adk.models.llm_response import LlmResponse
+
+            if mode == types.FunctionCallingConfigMode.ANY or not results:
+                call = types.FunctionCall(name="classify_damage", args={"trail_id": "Waldo Lake"})
+                part = types.Part(function_call=call)
+            else:
+                part = types.Part(text=ANSWER)
+            yield LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    from google.adk.agents.invocation_context import LlmCallsLimitExceededError
+    from google.adk.agents.run_config import RunConfig
+
+    def classify_damage(trail_id: str) -> dict[str, Any]:
+        """Damage."""
+        return {"damage_class": 3}
+
+    any_mode = types.GenerateContentConfig(
+        tool_config=types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="ANY"))
+    )
+    bare = LlmAgent(
+        name="bare", model=Literal(scripted("obedient", SCRIPT)), tools=[classify_damage],
+        generate_content_config=any_mode,
+    )  # fmt: skip
+    runner = InMemoryRunner(agent=bare, app_name="bare")
+    session = await runner.session_service.create_session(app_name="bare", user_id="u")
+    message = types.Content(role="user", parts=[types.Part(text=QUESTION)])
+    with pytest.raises(LlmCallsLimitExceededError):
+        async for _ in runner.run_async(
+            user_id="u", session_id=session.id, new_message=message, run_config=RunConfig(max_llm_calls=20)
+        ):
+            pass
+    assert calls >= 20
+    calls = 0
+    app, runtime = application(scripted("obedient", SCRIPT))
+    app.root_agent.model = Literal(scripted("obedient", SCRIPT))  # type: ignore[attr-defined]
+    result = await InterlockRunner(app).ask(QUESTION)
+    assert result.verified
+    assert calls <= 5
+    await runtime.close()
+
+
+async def test_two_hundred_invocations_at_once() -> None:
+    names = ["obedient", "never calls", "hallucinates", "skips until forced"]
+    contracts = tools()
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
+
+    async def one(n: int) -> None:
+        name = names[n % 4]
+        app, _ = application(scripted(name, SCRIPT), runtime=runtime)
+        result = await InterlockRunner(app).ask(QUESTION)
+        assert (result.outcome.value, result.status.value) == EXPECTED[name]
+        assert len(result.records) <= 1
+
+    await asyncio.gather(*map(one, range(200)))
+    await runtime.close()
+
+
+async def test_a_parked_call_is_confirmed_in_the_session_and_made_once() -> None:
+    ran: list[str] = []
+    policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
+    tell = Intent(name="tell", requires="notify", keywords=("tell",))
+    agent = Agent(name="trails", tools=NAMES, intents=(tell,), semantic=False)
+    script = Script("notify", {"to": "crew"}, "The crew was told.")
+    app, runtime = application(scripted("obedient", script), agent=agent, policy=policy, ran=ran)
+    runner = InMemoryRunner(app=app)
+    session = await runner.session_service.create_session(app_name=app.name, user_id="lead")
+
+    async def send(part: types.Part) -> list[Any]:
+        message = types.Content(role="user", parts=[part])
+        return [e async for e in runner.run_async(user_id="lead", session_id=session.id, new_message=message)]
+
+    events = await send(types.Part(text="please tell the crew"))
+    asked = [
+        part.function_call
+        for event in events
+        for part in (event.content.parts if event.content else None) or []
+        if part.function_call and part.function_call.name == "adk_request_confirmation"
+    ]
+    assert len(asked) == 1
+    assert ran == []
+    assert any(
+        "approval" in (part.text or "") for e in events for part in (e.content.parts if e.content else None) or []
+    )
+    yes = types.FunctionResponse(id=asked[0].id, name="adk_request_confirmation", response={"confirmed": True})
+    events = await send(types.Part(function_response=yes))
+    texts = [part.text for e in events for part in (e.content.parts if e.content else None) or [] if part.text]
+    assert ran == ["mail crew"]
+    assert any("The crew was told." in text for text in texts), [(e.author, e.content) for e in events]
+    await send(types.Part(function_response=yes))
+    assert ran == ["mail crew"]
+    await runtime.close()
+
+
+async def test_tools_of_adk_and_delegation_take_the_path() -> None:
+    def area(acres: float) -> dict[str, float]:
+        """Hectares of so many acres."""
+        return {"hectares": round(acres * 0.404686, 1)}
+
+    specialist_agent = Agent(
+        name="surveyor", tools=("area",), semantic=False,
+        intents=(Intent(name="area", requires="area", keywords=("hectares",)),),
+    )  # fmt: skip
+    answer = "That is 40.5 hectares."
+    sub = LlmAgent(
+        name="surveyor", description="Knows areas.", mode="single_turn",
+        model=InterlockLlm(scripted("obedient", Script("area", {"acres": 100.0}, answer))), tools=[area],
+    )  # fmt: skip
+    boss = LlmAgent(
+        name="boss", sub_agents=[sub],
+        model=InterlockLlm(scripted("obedient", Script("surveyor", {"request": "100 acres in hectares?"}, f"They say: {answer}"))),
+    )  # fmt: skip
+    boss_agent = Agent(
+        name="boss", tools=("surveyor", "transfer_to_agent"), semantic=False,
+        intents=(Intent(name="area", requires="surveyor", keywords=("hectares",)),),
+    )  # fmt: skip
+    contracts = [governed(area, effect="read"), *delegations(boss)]
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
+    app = App(
+        name="area", root_agent=boss,
+        plugins=[InterlockPlugin(runtime, {"boss": boss_agent, "surveyor": specialist_agent})],
+    )  # fmt: skip
+    result = await InterlockRunner(app).ask("How many hectares are 100 acres?")
+    assert (result.outcome, result.answer) == (TurnOutcome.PASSED, f"They say: {answer}")
+    records = [r async for r in runtime.store.records(Query())]
+    called = [(r.tool, r.status) for r in records if r.kind == "call"]
+    assert ("area", "ok") in called
+    assert ("surveyor", "ok") in called
+    children = [r.content().arguments for r in records if r.status == "delegated"]
+    assert [child["agent"] for child in children] == ["surveyor"]
+    await runtime.close()
+
+
+async def test_a_tool_that_nobody_registered_is_refused() -> None:
+    ran = []
+
+    def rogue(x: int = 0) -> int:
+        """Not under contract."""
+        ran.append(x)
+        return 7
+
+    script = Script("rogue", {"x": 1}, "It is 7.")
+    contracts = tools()
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
+    root = LlmAgent(name="trails", model=InterlockLlm(scripted("obedient", script)), tools=[rogue])
+    app = App(name="t", root_agent=root, plugins=[InterlockPlugin(runtime, {"trails": AGENT})])
+    result = await InterlockRunner(app).ask(QUESTION)
+    assert ran == []
+    assert result.outcome is TurnOutcome.ESCALATED
+    await runtime.close()
+
+
+async def test_an_agent_without_requirements_is_governed_all_the_same() -> None:
+    app, runtime = application(scripted("obedient", SCRIPT))
+    app.plugins[0]._agents.clear()  # type: ignore[attr-defined]
+    with pytest.raises(ConfigError, match="no Agent of ours"):
+        await InterlockRunner(app).ask(QUESTION)
+    called = [r async for r in runtime.store.records(Query()) if r.kind == "call"]
+    assert [record.tool for record in called] == ["classify_damage"]
+    await runtime.close()
+
+
+async def test_ways_around_are_refused_at_the_start() -> None:
+    from google.adk.code_executors import BuiltInCodeExecutor
+    from google.adk.tools.google_search_tool import google_search
+
+    inner = LlmAgent(name="inner", model="x")
+    root = LlmAgent(
+        name="trails", model=InterlockLlm(scripted("obedient", SCRIPT)), code_executor=BuiltInCodeExecutor(),
+        tools=[google_search, AgentTool(inner, include_plugins=False)],
+    )  # fmt: skip
+    names = {name for name, _ in bypasses(root)}
+    assert names == {"trails.code_executor", "google_search", "inner"}
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=tools())
+    app = App(name="t", root_agent=root, plugins=[InterlockPlugin(runtime, {"trails": AGENT})])
+    with pytest.raises(Exception, match="allow="):
+        await InterlockRunner(app).ask(QUESTION)
+    allowed = InterlockPlugin(runtime, {"trails": AGENT}, allow=names)
+    from interlock.adapters.adk import refuse_bypasses
+
+    refuse_bypasses(root, allowed._allow)
+    with pytest.raises(ConfigError, match="first of its plugins"):
+        InterlockRunner(App(name="t", root_agent=inner))
+    await runtime.close()
+
+
+async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
+    app, runtime = application(scripted("obedient", SCRIPT))
+    runner = InterlockRunner(app)
+    first = await runner.ask(QUESTION, session_id="s")
+    assert first.verified
+    app.root_agent.model = InterlockLlm(scripted("never calls", SCRIPT))  # type: ignore[attr-defined]
+
+    class Reminds(InterlockLlm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
+            from google.adk.models.llm_response import LlmResponse
+
+            yield LlmResponse(
+                content=types.Content(role="model", parts=[types.Part(text="I said class 3, 41.5 trees.")])
+            )
+
+    app.root_agent.model = Reminds(scripted("obedient", SCRIPT))  # type: ignore[attr-defined]
+    second = await runner.ask("thanks!", session_id="s")
+    assert second.verified
+    assert second.claims[0].source == f"record {first.records[0]}"
+    await runtime.close()
