@@ -35,7 +35,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"changes", "review"}),
     frozenset({"engine"}),
-    frozenset({"operations", "turn"}),
+    frozenset({"operations", "turn", "modes"}),
     frozenset({"runtime"}),
     frozenset({"cli", "testing", "adapters", "__init__", "__main__"}),
 )
@@ -59,6 +59,7 @@ SIDEWAYS = {
     ("resources", "stores"),
     ("intents", "requirements"),
     ("turn", "operations"),
+    ("turn", "modes"),
     ("cli", "__init__"),
     ("__main__", "cli"),
 }

@@ -16,7 +16,7 @@ from interlock.ports import Query
 from interlock.requirements import all_of, any_of, need
 from interlock.testing import BEHAVIOURS, Script, scripted
 from interlock.turn import Again, Agent, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
-from interlock.turn.loop import drive
+from interlock.turn.drive import drive
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}

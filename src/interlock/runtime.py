@@ -17,6 +17,7 @@ from interlock.errors import ConfigError
 from interlock.grounding import Source
 from interlock.intents import Classified, Classifier
 from interlock.metrics import log_record, span_observer
+from interlock.modes import WorkMode
 from interlock.operations import (
     Change,
     Compared,
@@ -50,7 +51,7 @@ from interlock.standing import TicketState, Which
 from interlock.stores import open_store
 from interlock.turn import Agent, Asked, Turn, TurnResult
 from interlock.turn.answers import fetched, reopened
-from interlock.values import Call, Effect, Json, Mode, Outcome
+from interlock.values import Budget, Call, Effect, Json, Mode, Outcome
 
 Done = tuple[Step, Outcome | None]
 """A step of an undo or replay, and how its call ended; None where there was no call to make."""
@@ -75,6 +76,7 @@ class CallDetails(TypedDict, total=False):
     plan: str | None
     call_id: str
     offered: tuple[str, ...]
+    budgets: tuple[Budget, ...]
 
 
 class TurnDetails(TypedDict, total=False):
@@ -86,6 +88,8 @@ class TurnDetails(TypedDict, total=False):
     parent: str
     run: str
     mode: Mode | str
+    work: WorkMode
+    """A way of working: budgets, phases with their tools, when to stop."""
     given: Sequence[Source | int]
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
 
@@ -199,6 +203,7 @@ class Runtime:
             run=details.get("run"),
             mode=None if mode is None else Mode(mode),
             given=tuple(details.get("given", ())),
+            work=details.get("work"),
         )
         return self._turn(agent, asked)
 

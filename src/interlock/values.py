@@ -102,6 +102,8 @@ class Call(Value, frozen=True):
     """An operator has this call made again: what was undone or failed is tried, not answered from the record."""
     offered: tuple[str, ...] = ()
     """The tools that the caller's turn offers at this point; empty: all that policy allows."""
+    budgets: tuple[Budget, ...] = ()
+    """Budgets of the turn's own, beside those of the policy."""
 
 
 class Rewrite(Value, frozen=True):

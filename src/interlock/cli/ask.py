@@ -15,7 +15,8 @@ from interlock.models import Model, open_model
 from interlock.runtime import Runtime
 from interlock.turn import TurnResult, TurnStatus
 from interlock.turn.app import App, find_app
-from interlock.turn.loop import Progress, drive
+from interlock.turn.drive import drive
+from interlock.turn.loop import Progress
 from interlock.values import Mode
 
 _GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)

@@ -120,9 +120,9 @@ class Work:
         # A call that had to wait for its place begins later than it came in.
         at_once = desk.gate.places is None and desk.planner is None
         now_us = prepared.admitted.started.at_us if at_once else world.clock.now_us()
-        if world.budgets:
+        if world.budgets or call.budgets:
             name = name or (call.call_id if call.id_is_ours else world.ids.new())
-            self._held = reservations(world.budgets, call, self.tool, now_us, name)
+            self._held = reservations(world.budgets + call.budgets, call, self.tool, now_us, name)
             transitions += self._held
         if prepared.ticket is not None:
             transitions += (Spend(prepared.ticket.id, prepared.ticket.binding),)

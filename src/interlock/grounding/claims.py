@@ -109,7 +109,13 @@ _NUMBER = re.compile(
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
     re.I,
 )
-_SPELLED = re.compile(rf"\b(?P<word>{'|'.join(_WORDS)})\b(?:[\s-](?P<unit>{_UNIT})\b)?", re.I)
+_LARGE = {"hundred": 100, "thousand": 1000, "million": 1_000_000, "billion": 1_000_000_000}
+_A_WORD = "|".join([*_WORDS, *_LARGE])
+_SPELLED = re.compile(
+    rf"\b(?P<part>half|(?:a |one |three )?quarters? of) an? (?P<whole>million|billion)\b"
+    rf"|\b(?P<word>(?:a )?(?:{_A_WORD})(?:(?:[\s-]+(?:and\s+)?)(?:{_A_WORD}))*)\b(?:[\s-](?P<unit>{_UNIT})\b)?",
+    re.I,
+)
 _ABOUT = re.compile(
     r"(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|over|more than|under|~|≈|c\.|circa)\s*$", re.I
 )
@@ -289,10 +295,29 @@ def _numbers(text: str) -> Iterator[Claim]:
 def _spelled(text: str) -> Iterator[Claim]:
     """Numbers in words from two on: "one" is more often a pronoun."""
     for match in _SPELLED.finditer(text):
-        number = _WORDS[match["word"].lower()]
+        if match["whole"]:
+            share = Decimal("0.5") if match["part"].lower() == "half" else Decimal("0.25")
+            share = Decimal("0.75") if match["part"].lower().startswith("three") else share
+            number = share * _LARGE[match["whole"].lower()]
+        else:
+            number = Decimal(in_words(match["word"]))
         if number >= 2:
             units = units_of(match["unit"] or "")
-            yield Claim("number", match[0], match.start(), match.end(), number=Decimal(number), units=units)
+            yield Claim("number", match[0], match.start(), match.end(), number=number, units=units)
+
+
+def in_words(text: str) -> int:
+    """The number that words say: one hundred and twenty thousand."""
+    total = group = 0
+    for word in re.split(r"[\s-]+", text.lower()):
+        if word in _WORDS:
+            group += _WORDS[word]
+        elif word == "hundred":
+            group = max(1, group) * 100
+        elif word in _LARGE:
+            total += max(1, group) * _LARGE[word]
+            group = 0
+    return total + group
 
 
 _FINDERS = (

@@ -24,10 +24,17 @@ def call_grammar(schema: Mapping[str, Json], slots: Mapping[str, Sequence[Json]]
             continue  # nothing was said about it, and it may be left out
         if known is None and name not in required:
             continue
-        value = _literals(known) if known else _free(kind, said)
+        value = _literals(known) if known else _free(_defined(kind, schema), said)
         parts.append(f"{_quoted(json.dumps(name) + ':')} {value}")
     comma = f" {_quoted(',')} "
     return f"root ::= {_quoted('{')} {comma.join(parts)} {_quoted('}')}" if parts else f"root ::= {_quoted('{}')}"
+
+
+def _defined(kind: Json, schema: Mapping[str, Json]) -> Json:
+    """A type that is defined elsewhere in the schema."""
+    if not isinstance(kind, dict) or "$ref" not in kind:
+        return kind
+    return schema.get("$defs", {}).get(kind["$ref"].rpartition("/")[2], kind)
 
 
 def answer_grammar(lead: str, facts: Sequence[str]) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from interlock.errors import ConfigError
 from interlock.models.formats import written
 from interlock.models.grammar import answer_grammar, call_grammar
+from interlock.models.manifest import manifest
 from interlock.models.values import Message, ModelFailed, Proposal, Reply, Request, Usage
 from interlock.values import Json
 
@@ -35,9 +36,8 @@ _WAY_OUT = (
 class LocalModel:
     """One model in this process; calls wait for one another."""
 
-    follows = False
-
-    def __init__(self, path: Path | None = None, *, threads: int = 1) -> None:
+    def __init__(self, path: Path | None = None, *, threads: int = 1, follows: bool = False) -> None:
+        self.follows = follows  # a larger file may be told what to do; then it is shown instructions and tools as text
         self.path = path or weights()
         self.name = f"local:{self.path.stem}"
         self._threads = threads
@@ -57,7 +57,7 @@ class LocalModel:
 
     def _reply(self, request: Request) -> Reply:
         asked: dict[str, Json] = {
-            "messages": chat(request),
+            "messages": chat(request, told=self.follows),
             "max_tokens": min(request.max_tokens, 48),
             "temperature": request.temperature,
             "seed": 1,
@@ -118,11 +118,14 @@ def _load(path: Path, threads: int) -> Any:
     return xllamacpp.Server(params)
 
 
-def chat(request: Request) -> list[dict[str, str]]:
-    """The conversation for a chat template that knows no tools: a short task, results as text, the newest kept."""
-    told = _task(request)
-    messages = [{"role": "system", "content": told}]
-    room = _MOST_CHARS - len(told)
+def chat(request: Request, *, told: bool = False) -> list[dict[str, str]]:
+    """The conversation for a chat template that knows no tools: a short task, results as text, the newest kept.
+
+    With `told`, the whole instructions and the tools as text in place of the short task.
+    """
+    task = f"{request.instructions}\n\n{manifest(request.tools)}" if told else _task(request)
+    messages = [{"role": "system", "content": task}]
+    room = max(1000, _MOST_CHARS - len(task))
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):
         text = _shown(message)

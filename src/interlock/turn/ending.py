@@ -35,6 +35,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     missing: tuple[str, ...]
     required: bool
     intents: tuple[str, ...]
+    notes: tuple[str, ...]
     replies: int
     overhead_us: int = 0
 
@@ -148,7 +149,7 @@ def _passed(ending: Ending, trail: Trail, common: dict[str, Any], outcome: TurnO
         status=TurnStatus.VERIFIED,
         outcome=outcome,
         verified=True,
-        answer=wording.with_notes(ending.draft, trail.notes),
+        answer=wording.with_notes(ending.draft, (*trail.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=trail.confidence,
     )
@@ -157,7 +158,7 @@ def _passed(ending: Ending, trail: Trail, common: dict[str, Any], outcome: TurnO
 def _rendered(ending: Ending, trail: Trail, common: dict[str, Any], outcome: TurnOutcome, reason: str) -> TurnResult:
     text = wording.rendering(trail.sources)
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
-    answer = wording.with_notes(text, trail.notes) if text else wording.unanswered(names)
+    answer = wording.with_notes(text or wording.unanswered(names), (*trail.notes, *ending.notes))
     return TurnResult(
         **common,
         status=TurnStatus.RENDERED,

@@ -36,6 +36,8 @@ class TurnState(Value, frozen=True):
     """A call of the turn waits for a person."""
     question: str = ""
     """What has to be asked before the missing call can be made."""
+    lacks: str = ""
+    """What the user did not say, and the missing call needs; asked if the model does not find it either."""
     blocked: str = ""
     """Why the provider refused."""
     late: bool = False
@@ -133,11 +135,15 @@ def _towards(state: TurnState, missing: Requirement) -> Step:
     if state.calls_left > 0:
         if state.retries < state.max_retries:
             return Retry(missing=missing)
+        if state.lacks:
+            return Ask(state.lacks)
         unforced = next((leaf for leaf in next_needs(missing) if leaf.tool not in state.forced), None)
         if unforced is not None and not state.empty:
             return Force(unforced)
     if state.empty:
         return Stop(TurnOutcome.TOOL_FAILED, state.empty)
+    if state.lacks:
+        return Ask(state.lacks)
     return Escalate(TurnOutcome.ESCALATED, "required tools did not succeed")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
+from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
 from interlock.schema import Tool
 from interlock.turn.result import TurnResult
 from interlock.turn.slots import slots
@@ -22,7 +22,7 @@ class Progress(Value, frozen=True):
     """Something that happened in a turn, for whoever watches."""
 
     what: str
-    """asking, called, returned, again, forced or finished."""
+    """asking, called, returned, again, forced, phase or finished."""
     text: str = ""
     tool: str = ""
     outcome: Outcome | None = None
@@ -31,18 +31,14 @@ class Progress(Value, frozen=True):
 Watch = Callable[[Progress], None]
 
 
-async def drive(turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()) -> TurnResult:
-    """Let a model work on an open turn until there is a result."""
-    return await _Drive(turn, model, watch or (lambda _progress: None), history).run()
+class Drive:
+    """The rounds of one turn."""
 
-
-class _Drive:
     def __init__(self, turn: Turn, model: Model, watch: Watch, history: Sequence[Message]) -> None:
         self._turn = turn
         self._model = model
         self._watch = watch
         self._messages: list[Message] = [*history, Message("user", turn.asked.question)]
-        self._cards = tuple(map(card, turn.tools))
         self._outcomes: list[Outcome] = []
 
     async def run(self) -> TurnResult:
@@ -69,10 +65,21 @@ class _Drive:
         if reply.blocked:
             return await turn.finish(None, blocked=reply.blocked)
         if not reply.proposals:
-            return await turn.finish(reply.text)
+            return await self.answered(reply)
         settled = await self._calls(reply, forced)
         goes_on = not settled and turn.replies < turn.most_replies and turn.left_s > 0
         return None if goes_on else await turn.finish(None)
+
+    def instructions(self) -> str:
+        """What the model is told before the conversation."""
+        return self._turn.instructions
+
+    async def answered(self, reply: Reply) -> TurnResult | Again | None:
+        """A text without calls is a draft."""
+        return await self._turn.finish(reply.text)
+
+    def called(self, outcomes: Sequence[Outcome]) -> None:
+        """Calls have been made."""
 
     async def _ask(self, forced: str | None) -> Reply | None:
         turn = self._turn
@@ -80,9 +87,9 @@ class _Drive:
         tool = next((tool for tool in turn.tools if tool.name == forced), None)
         leads, facts = ((), ()) if self._model.follows or forced else statements(self._outcomes)
         request = Request(
-            instructions=turn.instructions,
+            instructions=self.instructions(),
             messages=tuple(self._messages),
-            tools=self._cards if forced is None else tuple(c for c in self._cards if c.name == forced),
+            tools=tuple(card(tool) for tool in turn.tools if forced in (None, tool.name)),
             force=forced,
             slots={} if tool is None else slots(tool, turn.asked.question or said),
             lead="; ".join(leads),
@@ -112,6 +119,7 @@ class _Drive:
         if reply.dropped:
             told = f"{reply.dropped} more calls were not made: propose fewer at a time."
             self._messages.append(Message("user", told))
+        self.called(outcomes)
         parked = any(outcome.status is Status.PARKED for outcome in outcomes)
         return parked or (not self._model.follows and not any(outcome.ok for outcome in outcomes))
 
@@ -141,6 +149,3 @@ def shown(outcome: Outcome) -> str:
         given["record"] = outcome.record
     text = msgspec.json.encode(given).decode()
     return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT] + "… (cut)"
-
-
-__all__ = ["Progress", "Proposal", "Watch", "card", "drive", "shown"]

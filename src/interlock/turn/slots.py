@@ -26,13 +26,14 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
     found: dict[str, tuple[Json, ...]] = {}
     required = set(tool.input.schema.get("required", ()))
     for name, kind in tool.input.schema.get("properties", {}).items():
-        values = _values(tool, name, kind, text, name in required)
-        if values or name not in required:
-            found[name] = values
+        schema = _inner(kind, tool.input.schema.get("$defs", {}))
+        values = _values(tool, name, schema, text, name in required)
+        if values or name not in required or schema.get("type") in ("integer", "number"):
+            found[name] = values  # a figure that nobody said is not invented: the call is refused, and the user asked
     return found
 
 
-def _values(tool: Tool, name: str, kind: Json, text: str, required: bool) -> tuple[Json, ...]:
+def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required: bool) -> tuple[Json, ...]:
     known = tool.candidates.get(name)
     if known is not None:
         values = mentioned(text, known_values(known, text))
@@ -40,7 +41,6 @@ def _values(tool: Tool, name: str, kind: Json, text: str, required: bool) -> tup
             return values
         said = re.search(rf"\b{re.escape(plain(name).split()[0])}\s+([\w-]+)", text, re.I)
         return (said[1],) if said else ()  # "sector NW-9": it was named, and will be found to be nothing on file
-    schema = _inner(kind)
     if "enum" in schema:
         return _of_enum(schema["enum"], text)
     kinds = schema.get("type")
@@ -54,12 +54,14 @@ def _values(tool: Tool, name: str, kind: Json, text: str, required: bool) -> tup
     return ()
 
 
-def _inner(kind: Json) -> dict[str, Json]:
-    """The schema of a value that may also be null."""
+def _inner(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
+    """The schema of a value that may also be null, or is defined elsewhere."""
     if not isinstance(kind, dict):
         return {}
     parts = [part for part in kind.get("anyOf", ()) if isinstance(part, dict) and part.get("type") != "null"]
-    return {**kind, **parts[0]} if len(parts) == 1 else kind
+    whole = {**kind, **parts[0]} if len(parts) == 1 else kind
+    referred = known.get(str(whole.get("$ref", "")).rpartition("/")[2])
+    return {**whole, **referred} if isinstance(referred, dict) else whole
 
 
 def _of_enum(values: Sequence[Json], text: str) -> tuple[Json, ...]:

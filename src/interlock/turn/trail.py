@@ -17,6 +17,7 @@ from interlock.values import Content, Effect, Json, Status, Stored, Value
 
 TURN = "interlock.turn"
 """What stands in the tool column of a turn's own records."""
+_NOT_GIVEN = ": required, but not given"
 _EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)
 
 
@@ -184,11 +185,21 @@ def _notes(record: Stored, content: Content) -> list[str]:
     return []
 
 
-def what_is_missing(requirement: Requirement, trail: Trail) -> tuple[Requirement | None, str, str, str]:
-    """What of a requirement is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
+class Missing(Value, frozen=True):
+    """What of a requirement is missing, and why."""
+
+    what: Requirement | None = None
+    failed: str = ""
+    empty: str = ""
+    question: str = ""
+    lacks: str = ""
+
+
+def what_is_missing(requirement: Requirement, trail: Trail) -> Missing:
+    """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
     missing = unmet(requirement, trail.calls)
     if missing is None:
-        return None, "", "", ""
+        return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
     mine = [call for call in trail.calls if call.tool in wanted]
     failed = empty = question = ""
@@ -201,7 +212,10 @@ def what_is_missing(requirement: Requirement, trail: Trail) -> tuple[Requirement
     last = mine[-1] if mine else None
     if last is not None and last.error == "ambiguous":
         question = last.message
-    return missing, failed, empty, question
+    only = last is not None and last.hints and all(hint.endswith(_NOT_GIVEN) for hint in last.hints)
+    ungiven = [hint.partition(":")[0] for hint in last.hints] if last is not None and only else []
+    lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
+    return Missing(missing, failed, empty, question, lacks)
 
 
 def requirement_of(trail: Trail) -> Requirement:

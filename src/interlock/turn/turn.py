@@ -14,6 +14,7 @@ from interlock.errors import ConfigError
 from interlock.grounding import Grounded, Source, ground
 from interlock.intents import Classified
 from interlock.models import Proposal
+from interlock.modes import WorkMode
 from interlock.operations import Desk
 from interlock.requirements import Requirement, encoded, leaves
 from interlock.schema import Tool
@@ -22,14 +23,16 @@ from interlock.turn.ending import Ending, conclude
 from interlock.turn.instructions import instructions
 from interlock.turn.ladder import Force, Retry, Step, TurnState, next_step
 from interlock.turn.result import TurnResult
-from interlock.turn.trail import TURN, Trail, given_sources, read_trail, what_is_missing
+from interlock.turn.trail import TURN, Missing, Trail, given_sources, read_trail, what_is_missing
 from interlock.turn.unmet import unmet_child
 from interlock.turn.vacuous import is_vacuous, only_repeats
 from interlock.turn.wording import named, told
-from interlock.values import Effect, Json, Mode, Outcome, Status, Value
+from interlock.values import Budget, Effect, Json, Mode, Outcome, Status, Value
 
 Call = Callable[..., Awaitable[Outcome]]
 _LONGEST_QUESTION = 20_000
+_NONE = ("(none)",)
+"""Offered where no tool is: an empty list would mean all."""
 
 
 class Again(Value, frozen=True):
@@ -51,7 +54,7 @@ class Asked(Value, frozen=True):
     mode: Mode | None = None
     given: tuple[Source | int, ...] = ()
     """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
-    rounds: int = 0
+    work: WorkMode | None = None
     reopens: bool = False
 
 
@@ -71,6 +74,8 @@ class Turn:
         self._call = call
         self._overhead_s = 0.0
         self._follows = True
+        self._offered = agent.tools
+        self._said: tuple[str, ...] = ()
         self._given: tuple[Source, ...] = ()
         self._end_s = world.clock.monotonic() + agent.deadline_s
         self._desk = Desk(asked.principal, world.store, world.clock, world.ids, world.faults)
@@ -84,7 +89,7 @@ class Turn:
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools of the agent, as they are shown to a model."""
-        return tuple(desk.tool for name in self.agent.tools if (desk := self._world.desks.get(name)) is not None)
+        return tuple(desk.tool for name in self._offered if (desk := self._world.desks.get(name)) is not None)
 
     @property
     def instructions(self) -> str:
@@ -94,7 +99,8 @@ class Turn:
     @property
     def most_replies(self) -> int:
         """The bound on model calls."""
-        return model_calls(self.agent, self.requirement, self.asked.rounds)
+        work = self.asked.work
+        return model_calls(self.agent, self.requirement, 0 if work is None else work.calls + len(work.phases))
 
     @property
     def left_s(self) -> float:
@@ -112,6 +118,7 @@ class Turn:
             "enforcement": self.agent.enforcement,
             "most_model_calls": self.most_replies,
             "parent": asked.parent,
+            "work": None if asked.work is None else asked.work.name,
         }
         beside = {"question": asked.question[:_LONGEST_QUESTION]}
         self._given = await given_sources(self._world.store, asked.given)
@@ -130,6 +137,18 @@ class Turn:
             why = "the turn was left without an answer" if error is None else type(error).__name__
             await self._desk.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
 
+    def offer(self, tools: Sequence[str]) -> None:
+        """From now on only these of the agent's tools may be called."""
+        self._offered = tuple(name for name in self.agent.tools if name in tools)
+
+    def add_note(self, text: str) -> None:
+        """Something that the answer has to say, whatever the model writes."""
+        self._said += (text,)
+
+    async def note(self, what: dict[str, Json], beside: Json = None) -> None:
+        """A record of the turn's own."""
+        await self._desk.commit_with("turn", what, beside, self.id)
+
     def new_id(self) -> str:
         """An id for a call of a model that gives none."""
         return self._world.ids.new()
@@ -145,7 +164,9 @@ class Turn:
     async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
         """One governed call in this turn."""
         asked = self.asked
-        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self.agent.tools}
+        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self._offered or _NONE}
+        if asked.work is not None:
+            details["budgets"] = (Budget(id=f"mode {asked.work.name}", per="turn", calls=asked.work.calls),)
         if call_id:
             details["call_id"] = call_id
         for name, value in (("mode", asked.mode), ("run", asked.run), ("parent", asked.parent)):
@@ -208,26 +229,28 @@ class Turn:
             missing=named(state.missing),
             required=state.required,
             intents=self.asked.classified.intents,
+            notes=self._said,
             replies=self.replies,
         )
 
     async def _state(self, trail: Trail, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
-        missing, failed, empty, question = what_is_missing(self.requirement, trail)
+        lacking = what_is_missing(self.requirement, trail)
         child = await unmet_child(self._world.store, trail)
         sources = [*trail.sources, *self._given, Source("question", self.asked.question, echo=True)]
         checks = self.agent.grounding and bool(draft)
         grounded = ground(draft, sources) if checks else Grounded()
         required = bool(leaves(self.requirement))
         parked = next((c.ticket for c in reversed(trail.calls) if c.status is Status.PARKED), None)
-        if child is not None and missing is None:
-            missing, failed, question = child.missing, child.failed, child.question
+        if child is not None and lacking.what is None:
+            lacking = Missing(child.missing, child.failed, "", child.question)
         return TurnState(
             required=required,
-            missing=missing,
-            failed=failed,
-            empty=empty,
+            missing=lacking.what,
+            failed=lacking.failed,
+            empty=lacking.empty,
+            lacks=lacking.lacks,
             ticket=parked or (None if child is None else child.ticket),
-            question=question,
+            question=lacking.question,
             blocked=blocked,
             late=self.left_s <= 0,
             has_draft=bool(draft),

@@ -1,0 +1,23 @@
+"""`drive`: let a model work on an open turn until there is a result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interlock.models import Message, Model
+from interlock.turn.loop import Drive, Progress, Watch
+from interlock.turn.phased import Phased
+from interlock.turn.result import TurnResult
+from interlock.turn.turn import Turn
+
+
+async def drive(turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()) -> TurnResult:
+    """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
+    work, seen = turn.asked.work, watch or _ignore
+    if work is None:
+        return await Drive(turn, model, seen, history).run()
+    return await Phased(turn, model, seen, history, work).run()
+
+
+def _ignore(_progress: Progress) -> None:
+    return
