@@ -84,7 +84,7 @@ _DAYS = re.compile(
 )
 _PERIOD = re.compile(r"\b(?:FY|CY|Q|H|W)[ -]?(?P<n>\d{1,4})\b")
 _TIME = re.compile(
-    r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?![\d:])"
+    r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
     r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
     re.I,
 )
@@ -117,7 +117,9 @@ _SPELLED = re.compile(
     re.I,
 )
 _ABOUT = re.compile(
-    r"(?:about|around|approximately|approx\.?|roughly|nearly|almost|some|over|more than|under|~|≈|c\.|circa)\s*$", re.I
+    r"(?:about|around|approximately|close to|just over|just under|approx\.?|roughly|nearly|almost|some|over|more than"
+    r"|under|~|≈|c\.|circa)\s*$",
+    re.I,
 )
 _DIRECTION = re.compile(r"\s?[NESW]\b")
 _LOSS = re.compile(

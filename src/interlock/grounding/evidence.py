@@ -73,10 +73,17 @@ def _walk(source: Source, value: Json, path: str, units: Units) -> Iterator[Fact
             yield from _walk(source, item, f"{path}[{place}]", units)
     elif isinstance(value, dict):
         beside = NO_UNIT.union(*(units_named(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)))
-        yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
+        if _is_table(value):
+            yield Fact(source.id, f"{path}.length", number=Decimal(len(value)), echo=source.echo, counted=True)
         for key, item in value.items():
             yield from _named(source, f"{path}.{key}", str(key))
             yield from _walk(source, item, f"{path}.{key}", beside or units)
+
+
+def _is_table(value: dict[str, Json]) -> bool:
+    """Whether an object is a list by another name: its values are all of one kind."""
+    kinds = {dict if isinstance(i, dict) else list if isinstance(i, list) else type(i) for i in value.values()}
+    return len(value) > 1 and len(kinds) == 1 and kinds <= {dict, list, int, float}
 
 
 def _parts_of(source: Source, items: list[Json] | tuple[Json, ...], path: str) -> Iterator[Fact]:

@@ -142,9 +142,7 @@ def _number(claim: Claim, fact: Fact) -> str | None:
         if fact.units and not fact.share:
             return None
         values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
-    elif (claim.units and fact.units and not claim.units & fact.units) or (
-        fact.money and claim.units & CURRENCIES and not claim.units & fact.money
-    ):
+    elif not _units_agree(claim, fact):
         return None
     if claim.digits is not None and _IN_MILLIONS.search(fact.path):  # galaxies_m: 4.5 is 4.5 million
         values = [*values, *(value * said / claim.digits for value in values if claim.digits)]
@@ -154,6 +152,16 @@ def _number(claim: Claim, fact: Fact) -> str | None:
         if _rounds_to(value, claim):
             return "rounded"
     return None
+
+
+def _units_agree(claim: Claim, fact: Fact) -> bool:
+    if not claim.units:
+        return True
+    if fact.echo and not fact.units:
+        return False  # "12 scouts" in the question are not 12 miles in the answer
+    if fact.money and claim.units & CURRENCIES:
+        return bool(claim.units & (fact.money | fact.units))
+    return not fact.units or bool(claim.units & fact.units)
 
 
 def _is_fraction(value: Decimal) -> bool:

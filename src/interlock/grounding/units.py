@@ -161,6 +161,7 @@ _MORE_AT_THE_END = {
     "c": frozenset({"celsius"}),
     "ms": frozenset({"metre_per_second"}),
 }
+_STATISTICS = frozenset({"min", "max", "avg", "mean", "median", "total", "sum", "limit", "target"})
 _SHARES = frozenset({"share", "fraction", "ratio", "rate", "probability", "confidence", "proportion"})
 _TOKENS = re.compile(r"(?<![0-9])[A-Za-z$%€£¥°]+[23]?(?![0-9A-Za-z])|(?<![0-9A-Za-z])[A-Za-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -177,12 +178,15 @@ def units_named(text: str) -> Units:
     spelled = " ".join(text.replace("-", " ").split())
     if spelled in ("F", "C"):
         return _MORE_AT_THE_END[spelled.lower()]
-    return _EXACT.get(spelled) or _FOLDED.get(spelled.partition("/")[0].lower(), NO_UNIT)
+    whole = _EXACT.get(spelled) or _FOLDED.get(spelled.lower())
+    return whole or _FOLDED.get(spelled.partition("/")[0].partition(" per ")[0].lower(), NO_UNIT)
 
 
 def units_in_name(name: str) -> Units:
     """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
     words = [word.lower() for part in _CAMEL.split(name) for word in _TOKENS.findall(part)]
+    while len(words) > 1 and words[-1] in _STATISTICS and (words[-1] != "min" or words[-2] in _FOLDED):
+        words.pop()  # temp_c_min: the unit stands before
     if "per" not in words[1:]:
         return _plain_units(words)
     at = words.index("per", 1)

@@ -21,6 +21,7 @@ _SURE = 0.3
 _CLEARLY = 0.8
 _A_KEYWORD = 0.1
 _A_REQUEST = 3
+_ENOUGH_EXAMPLES = 20
 _AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
 
 
@@ -74,6 +75,8 @@ class Classifier:
         self._default = self._otherwise(default)
         self._chat = (*CHAT_EXAMPLES, *chat)
         self.head = self._head() if semantic else None
+        fewest = min((len(intent.examples) for intent in self.intents), default=0)
+        self._knows_chat = fewest >= _ENOUGH_EXAMPLES  # with fewer, what is unlike them is not conversation yet
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
@@ -97,7 +100,7 @@ class Classifier:
         """The head decides what is conversation; between intents, keywords help it."""
         assert self.head is not None
         likely = self.head.probabilities(text)
-        if likely[CHAT] >= _SURE_CHAT:
+        if likely[CHAT] >= _SURE_CHAT and self._knows_chat:
             return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
         most = sum(named.values())
         total = {name: likely[name] * self._weight(name) for name in named}

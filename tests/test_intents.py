@@ -1,0 +1,124 @@
+"""Intents: whole words, conversation, paraphrases by meaning; held-out questions of four domains."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.errors import ConfigError
+from interlock.intents import Classifier, Intent
+from interlock.intents import embedding as embedding_module
+from interlock.intents.keywords import hits, only_conversation, spoken
+from interlock.intents.wordpiece import WordPiece, words
+from interlock.requirements import leaves
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+import intents as measured
+
+DAMAGE = Intent(name="damage", requires="classify_damage", keywords=("damage", "burned", "washed out"))
+CLOSURE = Intent(name="closure", requires="evaluate_closure", keywords=("closure", "closed", "open"))
+PRIORITY = Intent(name="priority", requires="prioritize_trails", keywords=("priority", "first"), weight=0.9)
+
+
+def tools(found: Any) -> list[str]:
+    return [leaf.tool for leaf in leaves(found.requirement)]
+
+
+@pytest.mark.parametrize(
+    "text", ["Which trails burned?", "this hiking machinery in Chico burned", "helpful burned map"]
+)
+def test_words_inside_words_do_not_count(text: str) -> None:
+    assert tools(Classifier([DAMAGE, CLOSURE], semantic=False).classify(text)) == ["classify_damage"]
+
+
+@pytest.mark.parametrize(
+    "text", ["hi", "Thanks a lot!", "who are you?", "Hello there, good morning", "ok, got it, bye"]
+)
+def test_conversation_needs_nothing(text: str) -> None:
+    assert Classifier([DAMAGE], semantic=False).classify(text).chat
+
+
+def test_several_hold_weights_count_and_what_is_unknown_is_required() -> None:
+    sorter = Classifier([DAMAGE, CLOSURE, PRIORITY], semantic=False)
+    assert tools(sorter.classify("is the damage a reason for closure?")) == ["classify_damage", "evaluate_closure"]
+    assert tools(sorter.classify("which closed trail comes first?")) == ["evaluate_closure"]  # 1.0 against 0.9
+    unsure = sorter.classify("tell me about the weather up there")
+    assert (unsure.by, set(tools(unsure))) == ("default", {"classify_damage", "evaluate_closure", "prioritize_trails"})
+    named = Classifier([DAMAGE], default="classify_damage", semantic=False)
+    assert tools(named.classify("what about the weather up there?")) == ["classify_damage"]
+
+
+def test_phrases_are_found_as_a_whole() -> None:
+    assert hits(("washed out",), spoken("The bridge is WASHED OUT.")) == ("washed out",)
+    assert hits(("washed out",), spoken("washed and out")) == ()
+    assert not only_conversation(spoken("hello, how bad is it?"))
+
+
+def test_without_the_weights_keywords_decide_and_it_is_said(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedding_module, "_PACKAGE", "no_such_package")
+    with_examples = Intent(name="damage", requires="classify_damage", keywords=("damage",), examples=("is it broken?",))
+    with caplog.at_level(logging.WARNING, logger="interlock"):
+        sorter = Classifier([with_examples])
+    assert sorter.head is None
+    assert "by keywords alone" in caplog.text
+    assert "interlock[intents]" in caplog.text
+    assert sorter.classify("any damage?").by == "keywords"
+
+
+def test_names_must_differ() -> None:
+    with pytest.raises(ConfigError, match="different names"):
+        Classifier([DAMAGE, DAMAGE], semantic=False)
+
+
+def test_pieces_of_words() -> None:
+    assert words("Café déjà-vu 42%") == ["cafe", "deja", "-", "vu", "42", "%"]
+    pieces = WordPiece()
+    assert pieces.encode("hello")[0] == 101
+    assert pieces.encode("hello")[-1] == 102
+    assert len(pieces.encode("word " * 500)) == 128
+    assert pieces.encode("x" * 200) == [101, 100, 102]
+
+
+def test_the_head_is_trained_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    broken = Intent(
+        name="broken", requires="a", examples=("what is broken?", "which bridges are gone?", "list the damage")
+    )
+    shut = Intent(name="shut", requires="b", examples=("is it open?", "may people go in?", "should we shut it?"))
+    first = Classifier([broken, shut])
+    kept = list(tmp_path.rglob("*.npz"))
+    assert len(kept) == 1
+    text = "has the footbridge been destroyed?"
+    assert first.classify(text) == Classifier([broken, shut]).classify(text)
+    kept[0].write_bytes(b"not what was written")
+    assert Classifier([broken, shut]).classify(text) == first.classify(text)
+    assert set(tools(first.classify(text))) <= {"a", "b"}
+    assert not first.classify(text).chat  # too few examples to be sure that it is conversation
+
+
+def test_no_held_out_question_is_in_the_training_data() -> None:
+    from interlock.intents.keywords import CHAT_EXAMPLES
+
+    chat = {text.strip().lower() for text in CHAT_EXAMPLES}
+    for domain in measured.DOMAINS:
+        seen = {e.strip().lower() for several in measured.agents(domain).values() for i in several for e in i.examples}
+        held_out = [row["q"].strip().lower() for row in measured.questions(domain)]
+        assert len(held_out) >= 150
+        assert not set(held_out) & (seen | chat)
+
+
+def test_held_out_questions_are_sorted_right() -> None:
+    """Over all four domains: recall on "needs a tool", false alarms on chat, right tool."""
+    total: Counter[str] = Counter()
+    for domain in measured.DOMAINS:
+        total += measured.measure(domain, "both")
+    assert total["seen"] / total["needs"] >= 0.97
+    assert total["alarms"] / total["chat"] <= 0.03
+    assert total["right"] / total["needs"] >= 0.93
