@@ -68,6 +68,9 @@ class Model:
         self.requests.append(request)
         return self._say(len(self.requests), request)
 
+    async def close(self) -> None:
+        pass
+
 
 def call(name: str, **arguments: Any) -> Reply:
     return Reply(proposals=(Proposal(name, arguments),))

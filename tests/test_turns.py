@@ -447,6 +447,9 @@ async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> No
             seen.append(request)
             return await self.inner.reply(request)
 
+        async def close(self) -> None:
+            await self.inner.close()
+
     async with runtime.turn(QUESTION, agent=AGENT) as turn:
         await drive(turn, Watching(), history=[Message("user", "hello"), Message("assistant", "hi")])
     assert [m.text for m in seen[0].messages] == ["hello", "hi", QUESTION]

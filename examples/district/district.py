@@ -19,7 +19,9 @@ PLOTS: dict[str, dict[str, Any]] = DATA["plots"]
 SURVEY = "district survey 2022-10-20"
 
 TRAIL_NAMES = {key: trail["name"] for key, trail in TRAILS.items()}
-FIRE_NAMES = {key: (fire["name"], f"{fire['name']} fire", f"{fire['name']} {fire['year']}") for key, fire in FIRES.items()}
+FIRE_NAMES = {
+    key: (fire["name"], f"{fire['name']} fire", f"{fire['name']} {fire['year']}") for key, fire in FIRES.items()
+}
 SECTORS = {sector: f"sector {sector}" for fire in FIRES.values() for sector in fire["sectors"]}
 PLOT_NAMES = {key: (f"plot {key}", key.split("-")[1].capitalize()) for key in PLOTS}
 
@@ -33,6 +35,7 @@ class Season(StrEnum):
     spring = "spring"
 
 
+SEASONS: dict[str, tuple[str, ...]] = {"summer": (), "fall": ("autumn",), "winter": (), "spring": ()}
 _SEASON_RISK = {Season.summer: 0, Season.fall: 10, Season.winter: 20, Season.spring: 15}
 
 
@@ -54,7 +57,7 @@ async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
     return Result(value=value, summary=said, sources=(SURVEY,), confidence=0.9)
 
 
-@tool(effect="read", candidates={"trail_id": TRAIL_NAMES})
+@tool(effect="read", candidates={"trail_id": TRAIL_NAMES, "season": SEASONS})
 async def evaluate_closure(trail_id: str, season: Season = Season.summer) -> Result[dict[str, Any]]:
     """Whether a trail should be open, restricted or closed in a season, from damage and hazard trees."""
     trail = TRAILS[trail_id]

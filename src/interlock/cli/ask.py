@@ -74,11 +74,15 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App) -> TurnResul
             opened = await runtime.reopen(given.turn_id, agent=agent)
         else:
             question = sys.stdin.read() if given.question in (None, "-") else given.question
-            opened = runtime.turn(question, agent=agent, **details)
+            with notes().status("learning what the agent is asked for (once; kept for the next time) …"):
+                opened = await asyncio.to_thread(runtime.turn, question, agent=agent, **details)
         async with opened as turn:
             if not quiet:
                 _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
-            return await drive(turn, model, watch=None if quiet else _Watch(notes()))
+            try:
+                return await drive(turn, model, watch=None if quiet else _Watch(notes()))
+            finally:
+                await model.close()
 
 
 def _start(intents: tuple[str, ...], by: str, model: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from rich.tree import Tree
 
 from interlock.cli.ask import show_answer
-from interlock.cli.setting import coloured, console, moment, opened_store, print_json, settings_of, shown, table
+from interlock.cli.setting import coloured, console, moment, opened_store, print_json, settings_of, shown
 from interlock.errors import ConfigError, NotAllowed
 from interlock.operations import held_beside
 from interlock.ports import Query, Store
@@ -46,13 +46,14 @@ async def _list(given: argparse.Namespace) -> int:
     if given.json:
         print_json([{"turn": r.turn, "at_us": r.at_us, **r.content().arguments} for r in wanted])
         return 0
-    rows = table("turns", ("when", "agent", "outcome", "status", "calls", "trail", "reason"))
+    out = console()
+    out.print(f"[bold]{len(wanted)} turns[/]")
     for record in wanted:
         what = record.content().arguments
         when = datetime.fromtimestamp(record.at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        rows.add_row(when, shown(what["agent"]), what["outcome"], coloured(what["status"]), str(what["model_calls"]),
-                     shown(record.turn), shown(what["reason"]))  # fmt: skip
-    console().print(rows)
+        how = f"{what['outcome']}, {what['model_calls']} model calls"
+        out.print(f"[bold]{shown(record.turn)}[/]  {coloured(what['status'])}  [dim]{when}  {shown(what['agent'])}[/]")
+        out.print(f"  [dim]{shown(how)}{': ' + shown(what['reason']) if what['reason'] else ''}[/]")
     return 0
 
 

@@ -52,7 +52,7 @@ _WORDS = {
         ]
     )
 } | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12}
-_MAGNITUDE = {"thousand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+_MAGNITUDE = {"thousand": 3, "grand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
 
 _URL = re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]", re.I)
 _SECTION = r"[\w.\-]*\d[\w.\-]*(?:\([\w]+\))*"
@@ -105,7 +105,7 @@ _ENUMERATOR = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]|#{1,6}\s*\d{1,2}\.?)(?=\s)"
 _UNIT = "|".join(map(re.escape, SPOKEN)).replace(r"\ ", r"[\s-]")
 _NUMBER = re.compile(
     rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
+    rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|grand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
     re.I,
 )

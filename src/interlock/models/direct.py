@@ -54,6 +54,13 @@ class DirectModel:
                     await self._clock.sleep(_WAIT_S * 2**attempt)
         raise ModelFailed(f"{self.name} gave no reply: {problems[-1]}")
 
+    async def close(self) -> None:
+        """Close the connections of the providers' clients."""
+        for model in self._models:
+            client = getattr(model, "client", None)
+            if client is not None and hasattr(client, "close"):
+                await client.close()
+
     async def _ask(self, model: Any, request: Request) -> Reply:
         from pydantic_ai.direct import model_request
         from pydantic_ai.models import ModelRequestParameters

@@ -50,7 +50,7 @@ class LocalModel:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._reply, request)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Let go of the model."""
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._server = None

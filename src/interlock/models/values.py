@@ -87,3 +87,7 @@ class Model(Protocol):
     async def reply(self, request: Request) -> Reply:
         """One reply; `ModelFailed` if there is none."""
         ...
+
+    async def close(self) -> None:
+        """Let go of what it holds."""
+        ...

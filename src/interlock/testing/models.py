@@ -40,6 +40,9 @@ class Scripted:
             await asyncio.sleep(_FOREVER_S)
         return self._behave(self, request)
 
+    async def close(self) -> None:
+        """Nothing is held."""
+
     def call(self, **changes: Json) -> Reply:
         """The right call, or one with other arguments."""
         return Reply(proposals=(Proposal(self.script.tool, {**self.script.arguments, **changes}),))

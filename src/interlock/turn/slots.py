@@ -84,7 +84,7 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         return whole
     for run in _NAMES.findall(text):  # a name that is none of them is said as it is, and found to be nothing on file
         telling = plain(run)
-        if telling and not set(telling.split()) <= _COMMON:
+        if any(len(word) > 2 and word not in _COMMON for word in telling.split()):
             fits = fitting(telling, known)
             return fits if len(fits) == 1 else (run,)
     unsure = ""
@@ -92,10 +92,11 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in _COMMON]
         if not telling_words or len(span.split()) > _MOST_WORDS:
             continue
-        fits = tuple(v for v in fitting(" ".join(telling_words), known) if _heads(telling_words, spelled[v]))
-        if len(fits) == 1:
-            return fits
-        unsure = unsure or (span if fits else "")
+        fits = fitting(" ".join(telling_words), known)
+        headed = tuple(value for value in fits if _heads(telling_words, spelled[value]))
+        if len(headed) == 1:
+            return headed
+        unsure = unsure or (" ".join(telling_words) if len(fits) > 1 else "")
     return (unsure,) if unsure else ()
 
 

@@ -1,0 +1,126 @@
+"""The commands around turns: ask, turns, metrics enforcement, and the review of answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import Runtime
+from interlock.cli.main import main
+from interlock.policy import parse_policy
+from interlock.testing import scripted
+from interlock.turn import TurnResult, drive
+from tests.test_turns import AGENT, OPEN, QUESTION, SCRIPT, tools
+
+DISTRICT = Path(__file__).parent.parent / "examples" / "district"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[str, TurnResult]]:
+    """A file with a few turns in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "policy.toml").write_text(OPEN)
+    (tmp_path / "interlock.toml").write_text('store = "sqlite:///t.db"\n')
+
+    async def make() -> dict[str, TurnResult]:
+        runtime = Runtime.open(f"sqlite:///{tmp_path}/t.db", policy=parse_policy(OPEN), tools=tools())
+        found = {}
+        async with runtime:
+            for name in ("obedient", "skips once", "claims success", "hallucinates"):
+                async with runtime.turn(QUESTION, agent=AGENT, principal="os:somebody") as turn:
+                    found[name] = await drive(turn, scripted(name, SCRIPT))
+            async with runtime.turn("brief me", agent=AGENT, requires="list_trails") as parent:
+                await parent.call("list_trails", {})
+                async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+                    await drive(child, scripted("obedient", SCRIPT))
+                found["parent"] = await parent.finish("There are three trails, waldo-lake-3536 among them.")  # type: ignore[assignment]
+        return found
+
+    return tmp_path / "t.db", asyncio.run(make())
+
+
+def test_turns_are_listed_and_shown(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = ledger
+    assert main(["turns", "list", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert len(rows) == 6
+    assert main(["turns", "list", "--outcome", "ESCALATED"]) == 0
+    assert "ESCALATED" in capsys.readouterr().out
+    assert main(["turns", "show", found["skips once"].turn]) == 0
+    out = capsys.readouterr().out
+    for words in (QUESTION, "needs classify_damage", "retry", "missing classify_damage", "41.5", "RETRY_SUCCEEDED"):
+        assert words in out
+    assert main(["turns", "show", found["parent"].turn]) == 0
+    out = capsys.readouterr().out
+    assert "delegated to" in out
+    assert out.count("classify_damage") >= 1
+    assert main(["turns", "show", found["parent"].turn, "--json"]) == 0
+    whole = json.loads(capsys.readouterr().out)
+    assert any("child" in record for record in whole["records"])
+    assert main(["turns", "show", "nope"]) == 2
+    assert "no turn 'nope'" in capsys.readouterr().err
+
+
+def test_enforcement_is_measured_and_alarms(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["metrics", "enforcement", "--json"]) == 1
+    (line,) = json.loads(capsys.readouterr().out)["agents"]
+    assert (line["turns"], line["required"]) == (6, 6)
+    assert line["first_pass"] == pytest.approx(3 / 6)
+    assert line["combined"] == pytest.approx(5 / 6)
+    assert line["escalated"] == pytest.approx(1 / 6)
+    assert line["retried_intents"] == ["damage"]
+    assert set(line["alarms"]) == {"first_pass", "combined", "escalated"}
+    assert main(["metrics", "enforcement"]) == 1
+    out = capsys.readouterr().out
+    assert "> 90 %" in out
+    assert "tried again" in out
+    assert main(["metrics", "enforcement", "--since", "2999-01-01"]) == 0
+
+
+def test_an_answer_is_reviewed_from_the_command_line(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    _, found = ledger
+    ticket, turn = found["claims success"].ticket, found["claims success"].turn
+    assert main(["review", "list"]) == 0
+    assert "answer" in capsys.readouterr().out
+    assert main(["review", "show", ticket]) == 0
+    out = capsys.readouterr().out
+    assert QUESTION in out
+    assert "done successfully" in out
+    assert main(["review", "resume", ticket]) == 1
+    assert "whether an answer may leave" in capsys.readouterr().err
+    assert main(["review", "approve", ticket, "--answer", "Class 3, checked by hand.", "--reason", "looked"]) == 0
+    capsys.readouterr()
+    assert main(["turns", "show", turn]) == 0
+    out = capsys.readouterr().out
+    assert "Class 3, checked by hand." in out
+    assert "corrected" in out
+    assert main(["review", "deny", ticket]) == 1
+
+
+def test_ask_with_the_embedded_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "district"
+    shutil.copytree(DISTRICT, folder, ignore=shutil.ignore_patterns("__pycache__", "*.db*"))
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    assert main(["ask", "district", "How much timber is in plot 47-bravo?"]) == 0
+    captured = capsys.readouterr()
+    assert "46.0 MBF per acre" in captured.out
+    assert "value.mbf_per_acre" in captured.out
+    assert "estimate_volume" in captured.err
+    assert "interlock turns show" in captured.out
+    assert main(["ask", "district", "Should I close the lake trail in winter?", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["status"] == "asked"
+    assert "Waldo Lake Trail" in result["answer"]
+    assert main(["ask", "distrct", "x"]) == 2
+    assert "did you mean 'district'?" in capsys.readouterr().err
+    assert main(["ask", "district", "x", "--agent", "nobody"]) == 2
+    assert "district-ranger" in capsys.readouterr().err
+    assert main(["ask", "district", "x", "--model", "gemini"]) == 2

