@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format lint types architecture bench bench-cel torture clean constraints
+.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -49,6 +49,12 @@ bench-cel:       ## two CEL libraries side by side: the table of docs/design/cel
 	@test -x .bench/bin/python || $(PYTHON) -m venv .bench
 	@.bench/bin/python -m pip install --quiet --disable-pip-version-check -e . common-expression-language==0.10.0
 	@.bench/bin/python benchmarks/cel_libraries.py
+
+bench-turns: $(STAMP)  ## intents and grounding on labelled sets, the cost of a turn; writes docs/turn-quality.md
+	@$(BIN)/python benchmarks/quality.py
+
+bench-enforcement: $(STAMP)  ## questions with gold on the embedded model, tier by tier (40 minutes); writes docs/enforcement.md
+	@$(BIN)/python benchmarks/enforcement/run.py
 
 constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt

@@ -55,7 +55,8 @@ def rates(counts: Counter[str]) -> dict[str, float]:
 
 def table() -> tuple[str, Counter[str]]:
     """By kind and in all."""
-    text = "| kind of answer | answers | rightly held back | wrongly held back | wrongly let through |\n|---|---|---|---|---|\n"
+    text = "| kind of answer | answers | rightly held back | wrongly held back | wrongly let through |\n"
+    text += "|---|---|---|---|---|\n"
     total: Counter[str] = Counter()
     for kind, counts in measure().items():
         total += counts

@@ -19,15 +19,21 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_program_in_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+def test_the_programs_in_the_readme_run_as_they_stand(tmp_path: Path) -> None:
+    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
     (policy,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    (tmp_path / "program.py").write_text(code, encoding="utf-8")
-    (tmp_path / "policy.toml").write_text(policy, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "program.py"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+    said = (
+        "ok {'trail_id': 'waldo-lake-3536', 'damage_class': 3} surveys 1\n",
+        "RETRY_SUCCEEDED Class 3, 41.5 trees a mile. $.value.downed_trees_per_mile\n",
     )
-    assert done.stdout == "ok {'trail_id': 'waldo-lake-3536', 'damage_class': 3} surveys 1\n", done.stderr
+    for code, expected in zip(programs, said, strict=True):
+        (tmp_path / "program.py").write_text(code, encoding="utf-8")
+        allow = policy if "season" in code else policy.partition('[[rule]]\nid = "winter')[0]
+        (tmp_path / "policy.toml").write_text(allow, encoding="utf-8")
+        done = subprocess.run(
+            [sys.executable, "program.py"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
+        )
+        assert done.stdout == expected, done.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -1,7 +1,7 @@
 """`make bench-enforcement`: questions with gold on the embedded model, tier by tier; writes docs/enforcement.md.
 
-The judge reads the ledger's file with sqlite3 and compares it with what is written beside each question; it uses nothing
-of the turn layer.
+The judge reads the ledger's file with sqlite3 and compares it with what is written beside each question; it uses
+nothing of the turn layer.
 """
 
 from __future__ import annotations
@@ -184,8 +184,8 @@ HEAD = """# Enforcement on the embedded model
 Written by `make bench-enforcement` (`benchmarks/enforcement/run.py`); do not edit. {n} questions to the example
 application `examples/district`, each with gold tool, arguments and figures beside it
 (`benchmarks/enforcement/questions.jsonl`): plain and indirect questions, misspelled, ambiguous and unknown names, and
-{chat} lines of chat. The model is SmolLM2-135M (4 bits, one thread). The judge reads the ledger's file and shares no code
-with the turn layer. Rates with 95 % Wilson intervals.
+{chat} lines of chat. The model is SmolLM2-135M (4 bits, one thread). The judge reads the ledger's file and shares no
+code with the turn layer. Rates with 95 % Wilson intervals.
 """
 
 
@@ -212,8 +212,8 @@ def table(tiers: dict[str, list[dict[str, Any]]]) -> str:
     ):
         cells = [wilson(sum(row[key] for row in rows), len(rows)) for rows in need.values()]
         lines.append(f"| {title} | " + " | ".join(cells) + " |")
-    plain = {name: [row for row in rows if row["figures"] or (row["right"] and row["kind"] in ("plain", "indirect", "misspelled"))]
-             for name, rows in need.items()}  # fmt: skip
+    shows = ("plain", "indirect", "misspelled")
+    plain = {name: [row for row in rows if row["right"] and row["kind"] in shows] for name, rows in need.items()}
     cells = [wilson(sum(row["figures"] for row in rows), len(rows)) for rows in plain.values()]
     lines.append("| of the right ones with gold figures: all of them shown | " + " | ".join(cells) + " |")
     cells = [f"{sum(row['seconds'] for row in rows) / max(1, len(rows)):.1f}" for rows in tiers.values()]
@@ -230,8 +230,8 @@ def report(tiers: dict[str, list[dict[str, Any]]], n: int, chat: int) -> str:
     wrong = sum(row["wrong"] for row in need)
     talk = [row for row in rows if row["kind"] == "chat"]
     lines += [
-        "The first three tiers are what the model does when it is only shown tools, told what to do, or told again; they"
-        f" were run on every third question ({len(tiers['auto'])} of them).",
+        "The first three tiers are what the model does when it is only shown tools, told what to do, or told again;"
+        f" they were run on every third question ({len(tiers['auto'])} of them).",
         "",
         "| the product | measured | must |",
         "|---|---|---|",

@@ -57,6 +57,20 @@ async def calls(folder: Path) -> None:
             show(await runtime.call("set_closure", CLOSE, actor="trail-assessor", turn="demo", run="demo", mode=mode))
 
 
+QUESTIONS = ["How bad is the damage at Waldo Lake?", "Could we open the lake trail in spring?", "thanks, that helps!"]
+
+
+def ask() -> int:
+    """Questions to the embedded model: it may only say what the tools returned."""
+    folder = Path(".demo/district")
+    shutil.copytree(HERE.parent / "district", folder, ignore=shutil.ignore_patterns("__pycache__", "*.db*"))
+    code = 0
+    for question in QUESTIONS:
+        Console(highlight=False).rule(f"[bold]interlock ask district {question!r}[/]", align="left", style="dim")
+        code = max(code, interlock(["ask", "district", question, "--config", str(folder / "interlock.toml")]))
+    return code
+
+
 def main() -> int:
     """Everything, in a folder of its own."""
     logging.getLogger("interlock").setLevel(logging.CRITICAL)  # the outcomes are printed anyway
@@ -70,6 +84,7 @@ def main() -> int:
     for command in (undo, ["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
+    code = max(code, ask())
     Console(highlight=False).print(
         f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]"
     )

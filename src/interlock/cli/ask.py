@@ -127,7 +127,8 @@ def show_answer(result: TurnResult, *, quiet: bool = False) -> None:
     if result.sources:
         out.print(f"  [dim]sources: {shown(', '.join(result.sources))}[/]")
     said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
-    why = f" [dim]({shown(result.reason)})[/]" if result.reason else ""
+    told = result.reason.lower() in result.answer.lower()
+    why = f" [dim]({shown(result.reason)})[/]" if result.reason and not told else ""
     how = f"{result.outcome.value}{said}, {result.model_calls} model calls"
     out.print(f"{coloured(result.status.value)} [dim]{how}[/]{why}")
     if result.ticket is not None:

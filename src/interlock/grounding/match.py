@@ -56,7 +56,7 @@ class Grounded(Value, frozen=True):
 def ground(answer: str, sources: Sequence[Source]) -> Grounded:
     """Trace every claim of an answer to where it comes from."""
     known, said = (*facts(sources), *(Fact(s.id, "$", text=s.id) for s in sources)), claims(answer)
-    found = [_support(claim, known) for claim in said]
+    found = [_support(claim, known, _words(answer[max(0, claim.start - 60) : claim.end + 30])) for claim in said]
     while _derive(answer, said, found):
         pass
     return Grounded(tuple(found))
@@ -83,20 +83,24 @@ def _repeats(claim: Claim, other: Claim) -> bool:
     return same and (not claim.units or not other.units or bool(claim.units & other.units))
 
 
-def _support(claim: Claim, known: Sequence[Fact]) -> Support:
-    best: tuple[int, Fact, str] | None = None
+def _support(claim: Claim, known: Sequence[Fact], around: frozenset[str]) -> Support:
+    """The best fact behind a claim: of those that are equally good, the one whose name is spoken of beside it."""
+    best: tuple[tuple[int, int], Fact, str] | None = None
     for fact in known:
         how = _how(claim, fact)
         if how is None:
             continue
         rank = _RANKS.index("echo" if fact.echo else "counted" if fact.counted else how)
-        if best is None or rank < best[0]:
-            best = (rank, fact, _RANKS[rank])
-        if rank == 0:
-            break
+        order = (rank, -len(_words(fact.path.rpartition(".")[2]) & around))
+        if best is None or order < best[0]:
+            best = (order, fact, _RANKS[rank])
     if best is None:
         return Support(claim.text, claim.kind, claim.start, claim.end)
     return Support(claim.text, claim.kind, claim.start, claim.end, best[1].source, best[1].path, best[2])
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word[:5] for word in _BARE.sub(" ", text.lower()).split() if len(word) > 2)
 
 
 _RANKS = ("exact", "rounded", "counted", "echo")
