@@ -57,6 +57,7 @@ SIDEWAYS = {
     ("resources", "egress"),
     ("resources", "schema"),
     ("resources", "stores"),
+    ("intents", "config"),
     ("intents", "requirements"),
     ("turn", "operations"),
     ("turn", "modes"),

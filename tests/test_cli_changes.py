@@ -108,15 +108,15 @@ def test_undo_shows_first_and_then_does_it(run: Run) -> None:
 
 
 def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = json.dumps({"id": "precious", "title": "x", "pin": "4711"})
+    arguments = json.dumps({"id": "precious", "title": "x", "pin": "zebra-pin"})
     code, out, _ = run("call", "set_title", arguments, "--turn", "t")
     assert (code, out.split()[0]) == (1, "parked")
     (ticket,) = json.loads(run("review", "list", "--json")[1])
     name = ticket["id"]
     assert "somebody should look" in run("review", "list")[1]
     code, out, _ = run("review", "show", name)
-    assert (code, '+  "title": "x"' in out, "4711" in out) == (0, True, False)
-    assert "4711" not in run("review", "show", name, "--json")[1]
+    assert (code, '+  "title": "x"' in out, "zebra-pin" in out) == (0, True, False)
+    assert "zebra-pin" not in run("review", "show", name, "--json")[1]
     code, _, err = run("review", "approve", name)
     assert (code, "asked for this, so somebody else decides" in err) == (1, True)
     monkeypatch.setenv("LOGNAME", "bob")

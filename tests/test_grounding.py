@@ -1,4 +1,4 @@
-"""Grounding: figures, dates, identifiers and citations, with units and rounding; 1,080 labelled answers."""
+"""Grounding: figures, dates, identifiers and citations, with units and rounding; 1,070 labelled answers."""
 
 from __future__ import annotations
 

@@ -124,6 +124,11 @@ def default_key_file() -> Path:
     return Path(home) / "interlock" / "audit.key"
 
 
+def cache_folder() -> Path:
+    """Where what can be made again is kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "interlock"
+
+
 def _from_file(path: Path) -> dict[str, Any]:
     try:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))

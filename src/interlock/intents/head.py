@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.config import cache_folder
 from interlock.intents.embedding import Embedder
 from interlock.intents.features import as_rows, vocabulary
 
@@ -82,8 +83,7 @@ def _softmax(np: Any, scores: Any) -> Any:
 def _cache(model: str, examples: Mapping[str, Sequence[str]]) -> Path:
     settings = (_FORM, _STEPS, _RATE, _DECAY, _VECTOR, _WORDS)
     digest = hashlib.sha256(msgspec.json.encode((model, settings, list(examples.items())))).hexdigest()[:32]
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(home) / "interlock" / f"intents-{digest}.npz"
+    return cache_folder() / f"intents-{digest}.npz"
 
 
 def _kept(np: Any, path: Path) -> tuple[tuple[str, ...], Any] | None:
