@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("google.adk")
@@ -48,10 +53,11 @@ def application(
     return App(name="trails", root_agent=root, plugins=[InterlockPlugin(runtime, {agent.name: agent})]), runtime
 
 
-@pytest.mark.parametrize("name", [name for name in BEHAVIOURS if name != "hangs"])
+@pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
     model = scripted(name, SCRIPT)
-    app, runtime = application(model)
+    agent = AGENT if name != "hangs" else msgspec.structs.replace(AGENT, deadline_s=0.3)
+    app, runtime = application(model, agent=agent)
     result = await InterlockRunner(app).ask(QUESTION)
     assert (result.outcome.value, result.status.value) == EXPECTED[name]
     assert model.calls <= 5
@@ -155,7 +161,8 @@ async def test_two_hundred_invocations_at_once() -> None:
 
     async def one(n: int) -> None:
         name = names[n % 4]
-        app, _ = application(scripted(name, SCRIPT), runtime=runtime)
+        agent = msgspec.structs.replace(AGENT, deadline_s=120.0)
+        app, _ = application(scripted(name, SCRIPT), runtime=runtime, agent=agent)
         result = await InterlockRunner(app).ask(QUESTION)
         assert (result.outcome.value, result.status.value) == EXPECTED[name]
         assert len(result.records) <= 1
@@ -312,3 +319,24 @@ async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
     assert second.verified
     assert second.claims[0].source == f"record {first.records[0]}"
     await runtime.close()
+
+
+async def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
+    """The command line of ADK loads the application from a folder, with the plugin in it."""
+    folder = tmp_path / "trails"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("from . import agent\n")
+    (folder / "agent.py").write_text(
+        "from interlock.testing import scripted\n"
+        "from tests.test_adk import application, SCRIPT\n"
+        "app, runtime = application(scripted('skips until forced', SCRIPT))\n"
+        "root_agent = app.root_agent\n"
+    )
+    adk = Path(sys.executable).parent / "adk"
+    root = str(Path(__file__).parent.parent)
+    done = subprocess.run(
+        [str(adk), "run", "--in_memory", str(folder), QUESTION], capture_output=True, text=True, timeout=120, check=False,
+        cwd=root, env={**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"},
+    )  # fmt: skip
+    assert ANSWER in done.stdout, done.stdout + done.stderr
+    assert "fair condition" not in done.stdout

@@ -85,6 +85,7 @@ class TurnDetails(TypedDict, total=False):
     requires: Requirement | str
     """What the answer needs, where the caller knows better than the agent's intents."""
     principal: str
+    on_behalf_of: str
     parent: str
     run: str
     mode: Mode | str
@@ -201,15 +202,16 @@ class Runtime:
             principal=details.get("principal") or self._principal,
             parent=details.get("parent"),
             run=details.get("run"),
+            on_behalf_of=details.get("on_behalf_of"),
             mode=None if mode is None else Mode(mode),
             given=tuple(details.get("given", ())),
             work=details.get("work"),
         )
         return self._turn(agent, asked)
 
-    async def reopen(self, turn: str, *, agent: Agent) -> Turn:
+    async def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Turn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
-        return self._turn(agent, await reopened(self._world, turn, self._principal))
+        return self._turn(agent, await reopened(self._world, turn, self._principal, on_behalf_of))
 
     async def answer(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""

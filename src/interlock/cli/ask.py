@@ -129,7 +129,10 @@ def show_answer(result: TurnResult, *, quiet: bool = False) -> None:
     said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
     told = result.reason.lower() in result.answer.lower()
     why = f" [dim]({shown(result.reason)})[/]" if result.reason and not told else ""
+    used = result.usage
+    cost = f", ${used.cost_micros / 1e6:.4f}" if used.cost_micros else ""
     how = f"{result.outcome.value}{said}, {result.model_calls} model calls"
+    how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{coloured(result.status.value)} [dim]{how}[/]{why}")
     if result.ticket is not None:
         out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}[/]")

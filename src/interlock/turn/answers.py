@@ -41,9 +41,12 @@ async def fetched(store: Store, turn: str) -> TurnResult:
     return msgspec.convert(beside["result"], TurnResult)
 
 
-async def reopened(world: World, turn: str, principal: str) -> Asked:
-    """What a turn that waited is gone on with."""
+async def reopened(world: World, turn: str, principal: str, on_behalf_of: str | None) -> Asked:
+    """What a turn that waited is gone on with, by whom it was opened for."""
     records = await _own_records(world.store, turn)
+    first = next(record for record in records if record.status == "opened").content().arguments
+    if on_behalf_of is not None and first.get("on_behalf_of") != on_behalf_of:
+        raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
     last = [record for record in records if record.status == "finished"]
     if last and last[-1].content().arguments["outcome"] not in ("WAITING", "ASKED"):
         raise NotAllowed(f"turn {turn!r} has ended as {last[-1].content().arguments['outcome']}; open a new one")
@@ -58,6 +61,7 @@ async def reopened(world: World, turn: str, principal: str) -> Asked:
         classified=classified,
         principal=principal,
         parent=what.get("parent"),
+        on_behalf_of=what.get("on_behalf_of"),
         reopens=True,
     )
 

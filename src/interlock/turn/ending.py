@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.errors import NotAllowed
 from interlock.grounding import Grounded, ground
+from interlock.models import Usage
 from interlock.operations import Desk, store_digest
 from interlock.review import Terms
 from interlock.standing import Ticket, TicketState
@@ -36,6 +37,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     required: bool
     intents: tuple[str, ...]
     notes: tuple[str, ...]
+    usage: Usage
     replies: int
     overhead_us: int = 0
 
@@ -57,6 +59,7 @@ async def conclude(desk: Desk, terms: Terms, ending: Ending, trail: Trail) -> Tu
         "attempts": result.attempts,
         "model_calls": result.model_calls,
         "overhead_us": result.overhead_us,
+        "usage": msgspec.to_builtins(result.usage),
         "tools": list(result.tools),
         "missing": list(result.missing),
         "reason": result.reason,
@@ -137,6 +140,7 @@ def _common(ending: Ending, trail: Trail) -> dict[str, Any]:
         "tools": tuple(dict.fromkeys(call.tool for call in trail.calls if call.status is Status.OK)),
         "missing": ending.missing,
         "model_calls": ending.replies,
+        "usage": ending.usage,
         "overhead_us": ending.overhead_us,
         "sources": trail.data_sources,
         "records": trail.records,

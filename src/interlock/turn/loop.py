@@ -98,10 +98,12 @@ class Drive:
         self._watch(Progress("asking", self._model.name))
         try:
             async with asyncio.timeout(turn.left_s):
-                return await self._model.reply(request)
+                reply = await self._model.reply(request)
         except (TimeoutError, ModelFailed) as error:
             self._watch(Progress("again", f"no reply: {error or 'time is up'}"))
             return None
+        turn.spent(reply.usage)
+        return reply
 
     async def _calls(self, reply: Reply, forced: str | None) -> bool:
         """Make the calls; whether the turn ends here, as a person has to decide or to answer first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from interlock.grounding import Support
+from interlock.models import Usage
 from interlock.turn.ladder import TurnOutcome
 from interlock.values import Value
 
@@ -64,5 +65,7 @@ class TurnResult(Value, frozen=True):
     sources: tuple[str, ...] = ()
     records: tuple[int, ...] = ()
     model_calls: int = 0
+    usage: Usage = Usage()
+    """Tokens and cost of all replies, where the provider says."""
     overhead_us: int = 0
     """What the turn layer itself took: neither the model nor the tools."""

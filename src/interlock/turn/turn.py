@@ -13,7 +13,7 @@ from interlock.engine import World
 from interlock.errors import ConfigError
 from interlock.grounding import Grounded, Source, ground
 from interlock.intents import Classified
-from interlock.models import Proposal
+from interlock.models import Proposal, Usage
 from interlock.modes import WorkMode
 from interlock.operations import Desk
 from interlock.requirements import Requirement, encoded, leaves
@@ -51,6 +51,7 @@ class Asked(Value, frozen=True):
     principal: str
     parent: str | None = None
     run: str | None = None
+    on_behalf_of: str | None = None
     mode: Mode | None = None
     given: tuple[Source | int, ...] = ()
     """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
@@ -76,6 +77,7 @@ class Turn:
         self._follows = True
         self._offered = agent.tools
         self._said: tuple[str, ...] = ()
+        self._usage = Usage()
         self._given: tuple[Source, ...] = ()
         self._end_s = world.clock.monotonic() + agent.deadline_s
         self._desk = Desk(asked.principal, world.store, world.clock, world.ids, world.faults)
@@ -118,6 +120,7 @@ class Turn:
             "enforcement": self.agent.enforcement,
             "most_model_calls": self.most_replies,
             "parent": asked.parent,
+            "on_behalf_of": asked.on_behalf_of,
             "work": None if asked.work is None else asked.work.name,
         }
         beside = {"question": asked.question[:_LONGEST_QUESTION]}
@@ -136,6 +139,15 @@ class Turn:
         if self.result is None:  # nobody got an answer
             why = "the turn was left without an answer" if error is None else type(error).__name__
             await self._desk.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
+
+    def spent(self, usage: Usage) -> None:
+        """A reply has cost this."""
+        before = self._usage
+        self._usage = Usage(
+            before.input_tokens + usage.input_tokens,
+            before.output_tokens + usage.output_tokens,
+            before.cost_micros + usage.cost_micros,
+        )
 
     def offer(self, tools: Sequence[str]) -> None:
         """From now on only these of the agent's tools may be called."""
@@ -169,9 +181,9 @@ class Turn:
             details["budgets"] = (Budget(id=f"mode {asked.work.name}", per="turn", calls=asked.work.calls),)
         if call_id:
             details["call_id"] = call_id
-        for name, value in (("mode", asked.mode), ("run", asked.run), ("parent", asked.parent)):
-            if value is not None:
-                details[name] = value
+        for name in ("mode", "run", "parent", "on_behalf_of"):
+            if getattr(asked, name) is not None:
+                details[name] = getattr(asked, name)
         return await self._call(tool, arguments, actor=self.agent.name, **details)
 
     async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
@@ -230,6 +242,7 @@ class Turn:
             required=state.required,
             intents=self.asked.classified.intents,
             notes=self._said,
+            usage=self._usage,
             replies=self.replies,
         )
 

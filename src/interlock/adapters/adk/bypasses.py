@@ -18,17 +18,35 @@ def bypasses(root: Any) -> tuple[tuple[str, str], ...]:
     return tuple(found for agent in walk(root) for found in _of(agent))
 
 
-def refuse_bypasses(root: Any, allowed: Collection[str]) -> None:
-    """Refuse to start with a way around the path, unless it is allowed by name."""
-    for name, why in bypasses(root):
+def refuse_bypasses(root: Any, allowed: Collection[str], governed: Collection[str] = ()) -> None:
+    """Refuse to start with a way around the path, or around `finish`, unless it is allowed by name."""
+    found = list(bypasses(root))
+    if getattr(root, "name", "") in governed:
+        strange = [agent.name for agent in everyone(root) if agent.name not in governed]
+        found += [(name, "the App checks answers, and this agent's would leave unchecked") for name in strange]
+    for name, why in found:
         if name not in allowed:
             raise ConfigError(f"{name}: {why}; take it out, or allow it: InterlockPlugin(..., allow={{{name!r}}})")
+
+
+def everyone(root: Any) -> Iterator[BaseAgent]:
+    """An agent, those below it, and those that it calls as tools."""
+    for agent in walk(root):
+        yield agent
+        for tool in getattr(agent, "tools", ()):
+            inner = getattr(tool, "agent", None)
+            if isinstance(inner, BaseAgent) and inner not in getattr(agent, "sub_agents", ()):
+                yield from everyone(inner)
 
 
 def _of(agent: BaseAgent) -> Iterator[tuple[str, str]]:
     kind = type(agent).__name__
     if getattr(agent, "code_executor", None) is not None:
         yield f"{agent.name}.code_executor", "code that the model writes runs outside of any tool call"
+    if getattr(agent, "output_schema", None) is not None:
+        yield f"{agent.name}.output_schema", "its answer is made by a call of ADK's own, which is not checked"
+    if getattr(agent, "mode", None) == "task":
+        yield agent.name, "agents in task mode are started without a tool call"
     if kind == "RemoteA2aAgent":
         yield agent.name, "a remote agent's tools are not called here"
     if kind == "Workflow" or hasattr(agent, "edges"):

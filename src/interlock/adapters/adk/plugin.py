@@ -17,8 +17,11 @@ from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
 from interlock.adapters.adk.llm import HINTS, InterlockLlm
-from interlock.adapters.adk.tools import PENDING
-from interlock.errors import NotAllowed
+from interlock.adapters.adk.session import RECORDS, own_records, remember, session_of, ticket_of, user_of, waiting_turn
+from interlock.adapters.adk.tools import RUNNING, Running
+from interlock.errors import ConfigError, NotAllowed
+from interlock.models import Usage
+from interlock.ports import Query
 from interlock.runtime import Runtime
 from interlock.turn import Again, Agent, Turn, TurnResult
 from interlock.turn.loop import shown
@@ -28,17 +31,20 @@ from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
 """A call that the plugin puts in place of a draft that cannot leave; its result tells the model what is missing."""
-_RECORDS, _WAITING, _TICKETS = "interlock_records", "interlock_waiting", "interlock_tickets"
-_MOST_RECORDS = 50
-_PARENT: ContextVar[str | None] = ContextVar("interlock_adk_parent", default=None)
+_DELEGATED: ContextVar[tuple[str | None, str]] = ContextVar("interlock_adk_delegated", default=(None, ""))
+"""The turn that delegates, and what it asks."""
+_LONGEST_ID = 200
+_WITHHELD = "(withheld: this text did not come through the turn's check)"
 _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
 
 
 class _Open:
     """One agent's turn in one invocation."""
 
-    def __init__(self, turn: Turn, follows: bool) -> None:
+    def __init__(self, turn: Turn, follows: bool, session: str, key: tuple[str, str, str]) -> None:
         self.turn = turn
+        self.session = session
+        self.key = key
         self.follows = follows
         self.begun = False
         self.again: Again | None = None
@@ -74,56 +80,91 @@ class InterlockPlugin(BasePlugin):
         self._allow = frozenset(allow)
         self._instruct = instruct
         self._open: dict[tuple[str, str, str], _Open] = {}
-        self._requests: dict[tuple[str, str], str] = {}
-        self._checked: set[int] = set()
-        self.results: dict[str, TurnResult] = {}
-        """The result of the root agent's turn in each invocation that `InterlockRunner` waits for."""
+        self._let_out: dict[tuple[str, str, str], str] = {}
+        """What each agent's turn gave as its answer, until the invocation ends."""
+        self.results: dict[str, TurnResult | None] = {}
+        """The result of the root agent's last turn, in sessions that `InterlockRunner` waits for."""
+
+    def deadline_s(self, agent: str) -> float | None:
+        """How long an agent may take; None if it is not one of ours."""
+        known = self._agents.get(agent)
+        return None if known is None else known.deadline_s
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
-        """Refuse an agent tree with a way around."""
-        root = invocation_context.agent
-        if id(root) not in self._checked:
-            refuse_bypasses(root, self._allow)
-            self._checked.add(id(root))
+        """Refuse an agent tree with a way around, and a plugin that comes before us."""
+        refuse_bypasses(invocation_context.agent, self._allow, self._agents)
+        first = next(iter(invocation_context.plugin_manager.plugins), None)
+        if first is not self:
+            raise ConfigError("InterlockPlugin must be the first plugin: one before it could answer in its place")
 
     async def before_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
-        """Open the agent's turn, as a child of the one that delegated to it."""
+        """Open the agent's turn, as a child of the one that delegated to it; or go on with the one that waited."""
         known = self._agents.get(agent.name)
         if known is None:
             return None
-        state, key = callback_context.state, self._key(callback_context, agent.name)
-        question = self._requests.pop((key[0], agent.name), None) or _text(callback_context.user_content)
-        since, _, waiting = str(state.get(_WAITING) or "").partition("|")
-        if waiting and (since == key[0] or not question.strip()):  # the same invocation goes on after a confirmation
-            turn = await self._runtime.reopen(waiting, agent=known)
+        state, key, user = callback_context.state, self._key(callback_context, agent.name), user_of(callback_context)
+        parent, request = _DELEGATED.get()
+        waiting = waiting_turn(state, key[0], agent.name)
+        if waiting is not None:
+            try:
+                turn = await self._runtime.reopen(waiting, agent=known, on_behalf_of=user)
+            except NotAllowed:  # it has ended; or it is somebody else's, and then this says no more than that
+                return await self._ended(waiting, user)
         else:
-            given = [int(number) for number in state.get(_RECORDS) or ()]
-            details: dict[str, Any] = {"given": given}
-            if _PARENT.get() is not None:
-                details["parent"] = _PARENT.get()
-            turn = self._runtime.turn(question or "(no text)", agent=known, **details)
+            question = (request or _text(callback_context.user_content)).strip() or "(no text)"
+            given = await own_records(self._runtime.store, state.get(RECORDS), user)
+            details: dict[str, Any] = {"given": given, "on_behalf_of": user}
+            if parent is not None:
+                details["parent"] = parent
+            turn = self._runtime.turn(question, agent=known, **details)
         await turn.__aenter__()
         model = getattr(agent, "canonical_model", None)
-        self._open[key] = _Open(turn, model.follows if isinstance(model, InterlockLlm) else True)
+        follows = model.follows if isinstance(model, InterlockLlm) else True
+        self._open[key] = _Open(turn, follows, session_of(callback_context), key)
         return None
 
+    async def _ended(self, turn: str, user: str) -> types.Content:
+        """The answer of a turn that a confirmation wants to go on with, but has ended: a crash came between."""
+        records = [r async for r in self._runtime.store.records(Query(turn=turn)) if r.status == "opened"]
+        mine = bool(records) and records[0].content().arguments.get("on_behalf_of") == user
+        return _content((await self._runtime.answer(turn)).answer if mine else "This question cannot be gone on with.")
+
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
-        """Close the turn; one that waits for a person, or was handed over, ends here without a model's answer."""
-        open_ = self._open.pop(self._key(callback_context, agent.name), None)
+        """Close the turn; one that waits for a person, or whose time is up, ends here without a model's answer."""
+        key = self._key(callback_context, agent.name)
+        open_ = self._open.pop(key, None)
         if open_ is None:
             return None
         turn, said = open_.turn, None
-        if turn.result is None and any(outcome.status is Status.PARKED for outcome in open_.outcomes):
+        parked = any(outcome.status is Status.PARKED for outcome in open_.outcomes)
+        if turn.result is None and (parked or turn.left_s <= 0):
             result = await turn.finish(None)
-            said = _content(result.answer) if isinstance(result, TurnResult) else None
-        self._remember(callback_context, turn)
+            if isinstance(result, TurnResult):
+                said = _content(self._letting_out(key, result.answer))
+        if turn.result is not None:
+            remember(callback_context.state, key[0], agent.name, turn.result)
+            self._note_result(open_)
         await turn.__aexit__(None, None, None)
         return said
+
+    async def on_event_callback(self, *, invocation_context: Any, event: Any) -> Any:
+        """A text in the name of an agent of ours that did not come through `finish` is withheld."""
+        if event.author not in self._agents or event.content is None:
+            return None
+        parts = event.content.parts or []
+        text = "".join(part.text or "" for part in parts)
+        key = (invocation_context.invocation_id, event.branch or "", event.author)
+        if not text.strip() or text == self._let_out.get(key):
+            return None
+        kept = [part for part in parts if not part.text]
+        withheld = types.Content(role="model", parts=kept or [types.Part(text=_WITHHELD)])
+        return event.model_copy(update={"content": withheld})
 
     async def before_model_callback(self, *, callback_context: Any, llm_request: LlmRequest) -> LlmResponse | None:
         """Tell the model what holds, force where that is due, and stop where the bound is reached."""
         open_ = self._of(callback_context)
         if open_ is None:
+            HINTS.set({})
             return None
         turn = open_.turn
         if not open_.begun:
@@ -132,7 +173,7 @@ class InterlockPlugin(BasePlugin):
         if turn.replies >= turn.most_replies or turn.left_s <= 0:
             result = await turn.finish(None)
             assert isinstance(result, TurnResult)  # no reply is left, so it is an end
-            return LlmResponse(content=_content(result.answer))
+            return LlmResponse(content=_content(self._letting_out(open_.key, result.answer)))
         llm_request.tools_dict[AGAIN] = _AgainTool()
         if self._instruct:
             llm_request.append_instructions([turn.instructions])
@@ -146,8 +187,10 @@ class InterlockPlugin(BasePlugin):
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> LlmResponse | None:
         """A text is a draft: it leaves if it may. Calls go their way. Fragments of a draft are held back."""
         open_ = self._of(callback_context)
-        if open_ is None or open_.turn.result is not None:
+        if open_ is None:
             return None
+        if open_.turn.result is not None:  # the answer has left; whatever else comes of this call does not
+            return LlmResponse(content=types.Content(role="model", parts=[]), partial=llm_response.partial)
         parts = (llm_response.content.parts if llm_response.content is not None else None) or []
         if llm_response.partial:
             return LlmResponse(content=types.Content(role="model", parts=[]), partial=True)
@@ -159,6 +202,9 @@ class InterlockPlugin(BasePlugin):
         code = str(llm_response.error_code or "")
         refused = next((word for word in (reason, code) if word in _BLOCKED), "")
         text = "".join(part.text or "" for part in parts if not part.thought)
+        used = llm_response.usage_metadata
+        if used is not None:
+            open_.turn.spent(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
         return await self._finish(open_, text, f"the provider refused ({refused})" if refused else "", llm_response)
 
     async def on_model_error_callback(
@@ -171,7 +217,8 @@ class InterlockPlugin(BasePlugin):
     async def _finish(self, open_: _Open, text: str, blocked: str, before: LlmResponse) -> LlmResponse:
         step = await open_.turn.finish(text, blocked=blocked)
         if isinstance(step, TurnResult):
-            return LlmResponse(content=_content(step.answer), usage_metadata=before.usage_metadata)
+            answer = self._letting_out(open_.key, step.answer)
+            return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)
         open_.again = step
         call = types.FunctionCall(name=AGAIN, args={"instruction": step.prompt})
         return _replaced(before, [types.Part(function_call=call)])
@@ -183,72 +230,65 @@ class InterlockPlugin(BasePlugin):
         if tool.name == AGAIN:
             return {"instruction": tool_args.get("instruction", "")}
         open_ = self._of(tool_context)
-        call_id = tool_context.function_call_id or ""
-        PENDING.put(call_id, tool, tool_context)
+        if open_ is not None and open_.turn.result is not None:
+            return {"status": "denied", "reason": "the turn has ended; nothing more is called in it"}
+        before = _DELEGATED.get()
+        parent = before[0] if open_ is None else open_.turn.id
         inner = getattr(tool, "agent", None)
-        if inner is not None:
-            self._requests[tool_context.invocation_id, inner.name] = str(tool_args.get("request", ""))
-        before = _PARENT.set(None if open_ is None else open_.turn.id)
+        running = Running(tool, tool_context)
+        delegated = _DELEGATED.set((parent, str(tool_args.get("request", "")) if inner is not None else ""))
+        marked = RUNNING.set(running)
         try:
             outcome = await self._called(open_, tool, tool_args, tool_context)
         finally:
-            _PARENT.reset(before)
-            PENDING.drop(call_id)
+            RUNNING.reset(marked)
+            _DELEGATED.reset(delegated)
+        if running.interrupt is not None:
+            raise running.interrupt
         if open_ is not None:
             open_.outcomes.append(outcome)
+            tool_context.actions.skip_summarization = None
         if outcome.status is Status.PARKED:
-            self._ask(tool_context, outcome)
-        found: dict[str, Any] = msgspec.json.decode(shown(outcome)) if len(shown(outcome)) < 12_000 else {
-            "status": outcome.status.value, "summary": outcome.summary
-        }  # fmt: skip
-        return found
+            tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
+            tool_context.actions.skip_summarization = True
+        return _told(outcome)
 
     async def _called(
         self, open_: _Open | None, tool: BaseTool, arguments: dict[str, Any], tool_context: ToolContext
     ) -> Outcome:
         call_id = tool_context.function_call_id or ""
+        call_id = call_id if call_id.isprintable() and len(call_id) <= _LONGEST_ID else ""
         confirmation = tool_context.tool_confirmation
         if confirmation is not None:
-            decided = await self._decided(tool_context, confirmation.confirmed)
+            decided = await self._decided(tool, tool_context, confirmation.confirmed)
             if decided is not None:
                 return decided
         if open_ is not None:
             return await open_.turn.call(tool.name, arguments, call_id=call_id)
         actor = getattr(tool_context, "agent_name", "") or "adk"
         details: dict[str, Any] = {"call_id": call_id} if call_id else {}
-        return await self._runtime.call(
-            tool.name, arguments, actor=actor, turn=f"adk-{tool_context.invocation_id}", **details
-        )
+        details |= {"turn": f"adk-{tool_context.invocation_id}", "on_behalf_of": user_of(tool_context)}
+        return await self._runtime.call(tool.name, arguments, actor=actor, **details)
 
-    async def _decided(self, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
+    async def _decided(self, tool: BaseTool, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
         """What a person said in the session about a call that waits; its ticket is spent once."""
-        ticket = (tool_context.state.get(_TICKETS) or {}).get(tool_context.function_call_id)
+        user = user_of(tool_context)
+        ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
         if ticket is None:
             return None
         try:
-            by = f"adk:{tool_context.user_id}"
-            await self._runtime.decide(ticket, approve=confirmed, by=by, reason="in the session")
+            await self._runtime.decide(ticket, approve=confirmed, by=user, reason="in the session")
         except NotAllowed:
             pass  # it was decided before; what was decided holds
         outcome = await self._runtime.resume(ticket)
         spent = outcome.problem is not None and "spent already" in outcome.problem.message
         return None if spent else outcome
 
-    def _ask(self, tool_context: ToolContext, outcome: Outcome) -> None:
-        """A parked call asks for confirmation in the session; its ticket can be decided there or anywhere else."""
-        known = dict(tool_context.state.get(_TICKETS) or {})
-        known[tool_context.function_call_id or ""] = outcome.ticket
-        tool_context.state[_TICKETS] = known
-        tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
-        tool_context.actions.skip_summarization = True
-
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
         """An unknown tool: before_tool has answered for it already, unless ADK could not even begin."""
-        outcome = await self._runtime.call(tool.name, tool_args, actor="adk")
-        found: dict[str, Any] = msgspec.json.decode(shown(outcome))
-        return found
+        return _told(await self._runtime.call(tool.name, tool_args, actor="adk", on_behalf_of=user_of(tool_context)))
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """Nothing of an invocation is kept."""
@@ -260,21 +300,30 @@ class InterlockPlugin(BasePlugin):
 
     async def _clear(self, invocation: str) -> None:
         for key in [key for key in self._open if key[0] == invocation]:
-            await self._open.pop(key).turn.__aexit__(None, None, None)
-        for pair in [pair for pair in self._requests if pair[0] == invocation]:
-            self._requests.pop(pair)
+            await self._end(self._open.pop(key))
+        for key in [key for key in self._let_out if key[0] == invocation]:
+            self._let_out.pop(key)
 
-    def _remember(self, callback_context: Any, turn: Turn) -> None:
-        """What the next turn of the session may rest on, and which turn waits."""
-        result, state = turn.result, callback_context.state
-        if result is None:
-            return
-        if turn.asked.parent is None:
-            self.results[callback_context.invocation_id] = result
-        known = [*(state.get(_RECORDS) or ()), *result.records]
-        state[_RECORDS] = list(dict.fromkeys(known))[-_MOST_RECORDS:]
-        waits = result.outcome.value == "WAITING"
-        state[_WAITING] = f"{callback_context.invocation_id}|{turn.id}" if waits else ""
+    async def _end(self, open_: _Open) -> None:
+        """A turn that ADK gave up: if its time is up, it has ended so; otherwise nobody got an answer."""
+        turn = open_.turn
+        if turn.result is None and turn.left_s <= 0:
+            await turn.finish(None)
+            self._note_result(open_)
+        await turn.__aexit__(None, None, None)
+
+    async def aborted(self, session: str) -> None:
+        """The runner was aborted while an agent of this session was working."""
+        for key in [key for key, open_ in self._open.items() if open_.session == session]:
+            await self._end(self._open.pop(key))
+
+    def _note_result(self, open_: _Open) -> None:
+        if open_.turn.asked.parent is None and open_.session in self.results:
+            self.results[open_.session] = open_.turn.result
+
+    def _letting_out(self, key: tuple[str, str, str], answer: str) -> str:
+        self._let_out[key] = answer
+        return answer
 
     def _hint(self, open_: _Open, forced: str | None) -> None:
         """For a model that can only be constrained: known values of the forced call, or statements for an answer."""
@@ -295,6 +344,15 @@ class InterlockPlugin(BasePlugin):
 
     def _of(self, context: Any) -> _Open | None:
         return self._open.get(self._key(context, context.agent_name))
+
+
+def _told(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as the model sees it."""
+    text = shown(outcome)
+    if text.endswith("(cut)"):
+        return {"status": outcome.status.value, "summary": outcome.summary}
+    found: dict[str, Any] = msgspec.json.decode(text)
+    return found
 
 
 def _only(tool: str) -> types.ToolConfig:

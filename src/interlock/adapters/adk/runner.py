@@ -13,37 +13,43 @@ from interlock.adapters.adk.plugin import InterlockPlugin
 from interlock.errors import ConfigError
 from interlock.turn import TurnResult
 
+_LONGEST_S = 600.0
+_MARGIN_S = 0.05
+
 
 class InterlockRunner:
     """An App whose first plugin is ours; sessions are in memory unless a runner is given."""
 
-    def __init__(self, app: App, *, runner: Runner | None = None, deadline_s: float = 120.0) -> None:
+    def __init__(self, app: App, *, runner: Runner | None = None) -> None:
         plugin = app.plugins[0] if app.plugins else None
         if not isinstance(plugin, InterlockPlugin):
             raise ConfigError(f"App {app.name!r}: InterlockPlugin must be the first of its plugins")
         self.plugin = plugin
         self.runner = runner or InMemoryRunner(app=app)
-        self._deadline_s = deadline_s
+        root = getattr(app.root_agent, "name", "")
+        self._deadline_s = (plugin.deadline_s(root) or _LONGEST_S) + _MARGIN_S
 
     async def ask(self, question: str, *, user_id: str = "user", session_id: str | None = None) -> TurnResult:
-        """One question; `NotAllowed` cannot be: whatever happens, there is a result, or the error of the program."""
+        """One question; a model that hangs is aborted when the agent's time is up."""
         sessions, name = self.runner.session_service, self.runner.app_name
         if session_id is None:
             session_id = (await sessions.create_session(app_name=name, user_id=user_id)).id
         elif await sessions.get_session(app_name=name, user_id=user_id, session_id=session_id) is None:
             await sessions.create_session(app_name=name, user_id=user_id, session_id=session_id)
-        stop, invocation = asyncio.Event(), ""
+        stop = asyncio.Event()
+        self.plugin.results[session_id] = None
         alarm = asyncio.get_running_loop().call_later(self._deadline_s, stop.set)
         message = types.Content(role="user", parts=[types.Part(text=question)])
         details: dict[str, Any] = {"abort_signal": stop}
         try:
-            async for event in self.runner.run_async(
+            async for _event in self.runner.run_async(
                 user_id=user_id, session_id=session_id, new_message=message, **details
             ):
-                invocation = event.invocation_id or invocation
+                pass
         finally:
             alarm.cancel()
-        result = self.plugin.results.pop(invocation, None)
+        await self.plugin.aborted(session_id)
+        result = self.plugin.results.pop(session_id, None)
         if result is None:
             raise ConfigError("the root agent of the App has no Agent of ours: name it in InterlockPlugin(agents=...)")
         return result

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from typing import Any
 
-import msgspec
 from google.adk.agents import BaseAgent
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
-from interlock.errors import ContractError
+from interlock.errors import ContractError, Permanent
 from interlock.schema import Tool
-from interlock.values import Context, Effect, Json
+from interlock.values import Effect, Json
 
 TRANSFER = "transfer_to_agent"
+_WAITS = "NodeInterruptedError"
+"""What ADK raises through a sub-agent that waits for a person, and catches again further up; it is no public name."""
 
 
 class AdkTool(BaseTool):
@@ -39,43 +41,44 @@ class AdkTool(BaseTool):
         }
 
 
-class Pending:
-    """ADK tools whose calls are on the path now, by call id, so that their bodies can run them."""
+class Running:
+    """The ADK tool behind the call that is on the path in this task, and what interrupted it."""
 
-    def __init__(self) -> None:
-        self._calls: dict[str, tuple[BaseTool, ToolContext]] = {}
-
-    def put(self, call_id: str, tool: BaseTool, tool_context: ToolContext) -> None:
-        """A call is about to be made."""
-        self._calls[call_id] = (tool, tool_context)
-
-    def drop(self, call_id: str) -> None:
-        """It has been made."""
-        self._calls.pop(call_id, None)
-
-    async def run(self, arguments: dict[str, Json], context: Context) -> Any:
-        """Run the ADK tool behind a call."""
-        found = self._calls.get(context.call_id)
-        if found is None:
-            raise ContractError("this tool runs only inside an ADK invocation under InterlockPlugin")
-        tool, tool_context = found
-        return await tool.run_async(args=arguments, tool_context=tool_context)
+    def __init__(self, tool: BaseTool, tool_context: ToolContext) -> None:
+        self.tool = tool
+        self.tool_context = tool_context
+        self.interrupt: BaseException | None = None
 
 
-PENDING = Pending()
-"""Shared, because a contract is made before the runtime, and the runtime before the plugin."""
+RUNNING: ContextVar[Running | None] = ContextVar("interlock_adk_running", default=None)
 
 
-def governed(tool: BaseTool | Callable[..., Any], *, effect: str | Effect, **options: Any) -> Tool:
+async def _run(name: str, made_for: Any, arguments: dict[str, Json]) -> Any:
+    """Run the ADK tool of this call, if it is the one that the contract was made for."""
+    running = RUNNING.get()
+    if running is None or running.tool.name != name:
+        raise ContractError(f"{name} runs only inside an ADK invocation under InterlockPlugin")
+    tool = running.tool
+    if made_for is not None and made_for not in (tool, getattr(tool, "func", None)):
+        raise ContractError(f"the agent has another tool called {name} than the one that the contract was made for")
+    try:
+        return await tool.run_async(args=arguments, tool_context=running.tool_context)
+    except BaseException as error:
+        if type(error).__name__ != _WAITS:
+            raise
+        running.interrupt = error
+        raise Permanent("the sub-agent waits for a person") from None
+
+
+def governed(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **options: Any) -> Tool:
     """A contract for a tool of ADK: register it with the runtime, and its calls take the one path."""
-    if not isinstance(tool, BaseTool):
-        tool = FunctionTool(tool)
+    tool = given if isinstance(given, BaseTool) else FunctionTool(given)
     asks = getattr(tool, "_require_confirmation", False)
     if callable(asks):
         raise ContractError(f"{tool.name}: write the condition of require_confirmation as ask_when or as a rule")
     if asks:
         options.setdefault("ask_when", "true")
-    return _contract(tool.name, tool.description, _schema(tool), effect, options)
+    return _contract(tool.name, tool.description, _schema(tool), effect, {**options, "made_for": given})
 
 
 def delegations(root: BaseAgent) -> tuple[Tool, ...]:
@@ -100,14 +103,13 @@ def walk(root: BaseAgent) -> Iterator[BaseAgent]:
 
 
 def _contract(name: str, text: str, schema: dict[str, Json], effect: str | Effect, options: dict[str, Any]) -> Tool:
-    async def body(arguments: dict[str, Json]) -> Any:
-        """Stands in until the real body is put in its place."""
-        raise AssertionError("replaced below")  # pragma: no cover
+    made_for = options.pop("made_for", None)
 
-    made = Tool.from_schema(name, body, schema=schema, effect=effect, description=text or name, **options)
-    return msgspec.structs.replace(
-        made, body=lambda parsed, context: PENDING.run(parsed.bound, context), is_async=True, wants_context=True
-    )
+    async def body(arguments: dict[str, Json]) -> Any:
+        """The ADK tool of the call that is on the path."""
+        return await _run(name, made_for, arguments)
+
+    return Tool.from_schema(name, body, schema=schema, effect=effect, description=text or name, **options)
 
 
 def _schema(tool: BaseTool) -> dict[str, Json]:

@@ -1,0 +1,65 @@
+"""What a session remembers of us. Clients can write its state, so what is read from there is checked in the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from interlock.ports import Query, Store
+from interlock.standing import TicketState
+from interlock.turn import TurnResult
+
+RECORDS, WAITING = "interlock_records", "interlock_waiting"
+_MOST_RECORDS = 50
+
+
+def user_of(context: Any) -> str:
+    """For whom an invocation works."""
+    return f"adk:{context._invocation_context.user_id}"
+
+
+def session_of(context: Any) -> str:
+    """Which session it belongs to."""
+    return str(context._invocation_context.session.id)
+
+
+async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
+    """Those of the numbered records that are calls made for this user."""
+    kept = []
+    for number in numbers if isinstance(numbers, list) else ():
+        if isinstance(number, int) and number > 0:
+            found = [r async for r in store.records(Query(after=number - 1, until=number))]
+            if found and found[0].kind == "call" and found[0].content().on_behalf_of == user:
+                kept.append(number)
+    return kept
+
+
+async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> str | None:
+    """The ticket of a call that was made for this user and waits, or has been decided and not been spent."""
+    for state in (TicketState.OPEN, TicketState.APPROVED, TicketState.DENIED, TicketState.SPENT):
+        for ticket in reversed(await store.tickets(state)):
+            if ticket.call != call_id or ticket.tool != tool or ticket.record is None:
+                continue
+            found = [r async for r in store.records(Query(after=ticket.record - 1, until=ticket.record))]
+            if found and found[0].content().on_behalf_of == user:
+                return ticket.id
+    return None
+
+
+def waiting_turn(state: Any, invocation: str, agent: str) -> str | None:
+    """The turn of this agent that waits in this invocation, if the session says so."""
+    known = state.get(WAITING)
+    found = known.get(f"{invocation}|{agent}") if isinstance(known, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def remember(state: Any, invocation: str, agent: str, result: TurnResult) -> None:
+    """What the next turn of the session may rest on, and which turn of which agent waits."""
+    before = state.get(RECORDS)
+    known: Iterable[Any] = [*(before if isinstance(before, list) else ()), *result.records]
+    state[RECORDS] = list(dict.fromkeys(known))[-_MOST_RECORDS:]
+    waits = dict(state.get(WAITING) or {})
+    waits.pop(f"{invocation}|{agent}", None)
+    if result.outcome.value == "WAITING":
+        waits[f"{invocation}|{agent}"] = result.turn
+    state[WAITING] = waits
