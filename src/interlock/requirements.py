@@ -161,8 +161,8 @@ def hopeless(missing: Requirement, calls: Sequence[Seen], statuses: tuple[Status
             return tool in tried
         case AnyOf(parts=parts):
             return all(hopeless(part, calls, statuses) for part in parts)
-        case AllOf(parts=parts):
-            return any(hopeless(part, calls, statuses) for part in parts)
+        case AllOf(parts=parts, in_order=in_order):
+            return any(hopeless(part, calls, statuses) for part in (parts[:1] if in_order else parts))
 
 
 def described(requirement: Requirement) -> str:

@@ -50,7 +50,8 @@ from interlock.schema import Tool
 from interlock.standing import TicketState, Which
 from interlock.stores import open_store
 from interlock.turn import Agent, Asked, Turn, TurnResult
-from interlock.turn.answers import fetched, reopened
+from interlock.turn.answers import decide_answer, fetched, reopened
+from interlock.turn.ending import ANSWER
 from interlock.values import Budget, Call, Effect, Json, Mode, Outcome
 
 Done = tuple[Step, Outcome | None]
@@ -211,7 +212,7 @@ class Runtime:
 
     async def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Turn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
-        return self._turn(agent, await reopened(self._world, turn, self._principal, on_behalf_of))
+        return self._turn(agent, await reopened(self._world, turn, on_behalf_of))
 
     async def answer(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""
@@ -246,6 +247,9 @@ class Runtime:
     async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
         """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
         state = TicketState.APPROVED if approve else TicketState.DENIED
+        found = await self._world.store.ticket(ticket)
+        if found is not None and found.kind == ANSWER:
+            return await decide_answer(self._people(by), self._world.review, ticket, state, reason)
         return await decide_ticket(self._people(by), self._world.review, ticket, state, reason)
 
     async def undo_plan(self, which: Which, *, force: bool = False) -> Sequence[Step]:

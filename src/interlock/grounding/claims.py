@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal, InvalidOperation
 
@@ -52,16 +53,30 @@ _WORDS = {
         ]
     )
 } | {"thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80, "ninety": 90, "dozen": 12}
-_MAGNITUDE = {"thousand": 3, "grand": 3, "k": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "bn": 9, "trillion": 12}
+_MAGNITUDE = {
+    "lakh": 5,
+    "crore": 7,
+    "tn": 12,
+    "quadrillion": 15,
+    "thousand": 3,
+    "grand": 3,
+    "k": 3,
+    "million": 6,
+    "m": 6,
+    "mn": 6,
+    "billion": 9,
+    "bn": 9,
+    "trillion": 12,
+}
 
 _URL = re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]", re.I)
-_SECTION = r"[\w.\-]*\d[\w.\-]*(?:\([\w]+\))*"
+_SECTION = r"[\w.\-]{0,20}?\d[\w.\-]{0,20}(?:\([\w]{1,6}\)){0,6}"
 _CITATION = re.compile(
     r"\b\d+\s+(?:C\.?F\.?R\.?|U\.?S\.?C\.?|F\.?R\.?|Fed\.\s?Reg\.|F\.[23]d|U\.S\.|Stat\.)\s*"
-    rf"(?:Part\s+|§+\s*)?{_SECTION}"
+    rf"(?:Part\s+|§{{1,2}}\s?)?{_SECTION}"
     r"|\b(?:FSH|FSM|DOI|EO|E\.O\.|Executive Order|P\.?L\.?|Pub\.\s?L\.|RFC|ISO|ASTM)\s*(?:No\.\s*)?"
     r"\d[\w.\-]*(?:\([\w]+\))*"
-    rf"|§+\s*{_SECTION}"
+    rf"|§{{1,2}}\s?{_SECTION}"
     r"|\b(?:Rule|Section|Sec\.|Article|Art\.|Chapter|Appendix|Annex|Clause|Form|Schedule|Exhibit|Paragraph)\s+"
     r"\d[\w.\-]*(?:\([\w]+\))*"
     r"|\b10\.\d{4,9}/[^\s,;]+"
@@ -89,23 +104,25 @@ _TIME = re.compile(
     re.I,
 )
 _TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
-_MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+_MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 _REFERENCE = re.compile(r"\brecords? #?(?P<n>\d+)\b", re.I)
 _IDENTIFIER = re.compile(
     r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+(?![\w])|(?<![\w-])[A-Z]{1,4}-[A-Z]{4,}(?![\w-])|"
-    r"(?<![\w.,/-])(?=[\w:./-]*\d)(?=[\w:./-]*[A-Za-z])[A-Za-z0-9]+(?:[-_:./][A-Za-z0-9]+)+(?![\w-])"
-    r"|(?<![\w-])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?![\w-])"
-    r"|(?<![\w./-])(?=\w*[A-Z])(?=\w*\d)[A-Z]{1,5}\d[\w]*(?![\w-])"
+    r"(?<![\w.,/-])(?=[\w:./-]{0,80}\d)(?=[\w:./-]{0,80}[A-Za-z])[A-Za-z0-9]{1,40}"
+    r"(?:[-_:./][A-Za-z0-9]{1,40}){1,12}(?![\w-])"
+    r"|(?<![\w-])[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,12}(?![\w-])"
+    r"|(?<![\w./-])[A-Z]{1,5}\d\w{0,40}(?![\w-])"
 )
 _NOT_IDENTIFIERS = re.compile(r"CO2|H2O|CH4|N2O|A[34]", re.I)
 _A_RATE = re.compile(r"[\d.,]+/")
 _A_KIND = re.compile(r"\d{1,6}-[a-z]{3,}(?:-[a-z]+)*")
+_SAME_LETTERS = str.maketrans({"ſ": "s", "\u212a": "K", "\u212b": "A"})  # letters that only look like others
 _ZONE = re.compile(r"\b(?:UTC|GMT)\s?[+\-−–]\s?\d{1,2}(?::\d\d)?\b")
-_ENUMERATOR = re.compile(r"(?m)^\s*(?:\(?\d{1,2}[.)]|#{1,6}\s*\d{1,2}\.?)(?=\s)")
+_ENUMERATOR = re.compile(r"(?m)^[ \t]{0,12}\(?(?P<n>\d{1,2})[.)](?=[ \t])")
 _UNIT = "|".join(map(re.escape, SPOKEN)).replace(r"\ ", r"[\s-]")
 _NUMBER = re.compile(
-    rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![\w.])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>thousand|grand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
+    rf"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?(?<![A-Za-z0-9])(?<!\d[.,])(?P<digits>\d{{1,3}}(?:[,\u202f\u00a0]\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d{{1,3}})?|\.\d+)"
+    rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>lakh|crore|tn|quadrillion|thousand|grand|million|billion|trillion|bn|mn|k|M)(?![\w/²³]))?"
     rf"(?:[\s-]?(?P<unit>{_UNIT})(?![\w]|\s?\d))?",
     re.I,
 )
@@ -117,8 +134,8 @@ _SPELLED = re.compile(
     re.I,
 )
 _ABOUT = re.compile(
-    r"(?:about|around|approximately|close to|just over|just under|approx\.?|roughly|nearly|almost|some|over|more than"
-    r"|under|~|≈|c\.|circa)\s*$",
+    r"(?:about|around|approximately|close to|approx\.?|roughly|some|~|≈|c\.|circa|(?P<above>over|more than|just over)"
+    r"|(?P<below>under|less than|just under|nearly|almost))\s*$",
     re.I,
 )
 _DIRECTION = re.compile(r"\s?[NESW]\b")
@@ -146,6 +163,8 @@ class Claim(Value, frozen=True):
     """Day and month of the date may have changed places."""
     minutes: int | None = None
     about: bool = False
+    bound: str = ""
+    """More (>) or less (<) than the figure, where the words before it say so."""
     turned: bool = False
     """A direction follows (9.87° W), so that the figure may be kept with a sign."""
     falls: bool = False
@@ -160,9 +179,13 @@ def spelled_out(words: str) -> list[int]:
 def claims(text: str) -> tuple[Claim, ...]:
     """Everything in a text that can be checked, in order."""
     found: list[Claim] = []
-    for pattern in (_ENUMERATOR, _ZONE):
-        for match in pattern.finditer(text):
+    text, expected = text.translate(_SAME_LETTERS), 1
+    for match in _ENUMERATOR.finditer(text):  # 1. 2. 3. of a list, not a line that begins with a figure
+        if int(match["n"]) in (1, expected):
+            expected = int(match["n"]) + 1
             text = _blank(text, match.start(), match.end())
+    for match in _ZONE.finditer(text):
+        text = _blank(text, match.start(), match.end())
     for finder in _FINDERS:
         for claim in finder(text):
             found.append(claim)
@@ -279,6 +302,7 @@ def _numbers(text: str) -> Iterator[Claim]:
         units = units_of(match["lead"] or match["unit"] or ("m" if metres else ""))
         start = next(match.start(part) for part in ("minus", "lead", "sign", "digits") if match[part])
         before = text[max(0, start - 40) : start]
+        about = _ABOUT.search(before)
         yield Claim(
             "number",
             text[start : match.end()].strip(),
@@ -288,7 +312,8 @@ def _numbers(text: str) -> Iterator[Claim]:
             digits=number if power else None,
             step=Decimal(1).scaleb(power - places),
             units=units,
-            about=_ABOUT.search(before) is not None,
+            about=about is not None,
+            bound="" if about is None else ">" if about["above"] else "<" if about["below"] else "",
             falls=_LOSS.search(before) is not None,
             turned=_DIRECTION.match(text, match.end()) is not None,
         )
@@ -303,9 +328,20 @@ def _spelled(text: str) -> Iterator[Claim]:
             number = share * _LARGE[match["whole"].lower()]
         else:
             number = Decimal(in_words(match["word"]))
-        if number >= 2:
+        if number >= 2 or match[0].lower().startswith("zero"):
             units = units_of(match["unit"] or "")
             yield Claim("number", match[0], match.start(), match.end(), number=number, units=units)
+
+
+def _other_digits(text: str) -> Iterator[Claim]:
+    """Digits of other scripts, and characters that are numbers themselves (½); not the ² of m²."""
+    for place, c in enumerate(text):
+        if (
+            not c.isascii()
+            and unicodedata.category(c) in ("Nd", "No")
+            and not text[max(0, place - 1) : place].isalpha()
+        ):
+            yield Claim("number", c, place, place + 1, number=Decimal(str(unicodedata.numeric(c))))
 
 
 def in_words(text: str) -> int:
@@ -334,4 +370,5 @@ _FINDERS = (
     _identifiers,
     _numbers,
     _spelled,
+    _other_digits,
 )

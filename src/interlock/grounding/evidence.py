@@ -23,6 +23,8 @@ class Source(Value, frozen=True):
     id: str
     """`record 12`, `question`, or the id of a chunk."""
     value: Json
+    apart: tuple[str, ...] = ()
+    """Parts of an object that prove nothing: what a model said is in an error message, too."""
     echo: bool = False
     """The user's own words: they may be repeated, but prove nothing."""
 
@@ -49,7 +51,13 @@ class Fact(Value, frozen=True):
 
 def facts(sources: Iterable[Source]) -> tuple[Fact, ...]:
     """Every number, date and text in the sources; numbers inside texts too."""
-    return tuple(fact for source in sources for fact in _walk(source, source.value, "$", NO_UNIT))
+    return tuple(fact for source in sources for fact in _walk(source, _proof(source), "$", NO_UNIT))
+
+
+def _proof(source: Source) -> Json:
+    if not source.apart or not isinstance(source.value, dict):
+        return source.value
+    return {key: value for key, value in source.value.items() if key not in source.apart}
 
 
 def _walk(source: Source, value: Json, path: str, units: Units) -> Iterator[Fact]:
@@ -136,7 +144,7 @@ def _in_text(source: Source, path: str, text: str) -> Iterator[Fact]:
 
 def _digits(source: Source, path: str, name: str) -> Iterator[Fact]:
     """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
-    if name.isdigit():  # a key that is a figure: {"5000": "15:41"}
+    if name.isdecimal() and name.isascii():  # a key that is a figure: {"5000": "15:41"}
         yield Fact(source.id, path, number=Decimal(name), echo=source.echo)
     for match in _DIGITS.finditer(name):
         unit = match["unit"] or ""

@@ -78,7 +78,8 @@ def _agrees(text: str, said: Sequence[Claim], ends: tuple[int, int], result: Cla
         return False
     if "percent" in result.units and "percent" not in units and abs(value) <= 1 < abs(result.number):
         value *= 100
-    return abs(value - result.number) <= result.step / 2
+    off = abs(value - result.number)
+    return off <= result.step / 2 and off <= abs(result.number) / 20
 
 
 def _evaluate(written: str) -> Decimal | None:
@@ -91,7 +92,7 @@ def _evaluate(written: str) -> Decimal | None:
 
 
 def _value(node: ast.expr) -> Decimal:
-    if isinstance(node, ast.Call) and isinstance(node.args[0], ast.Constant):
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
         return Decimal(str(node.args[0].value))
     if isinstance(node, ast.BinOp):
         left, right = _value(node.left), _value(node.right)

@@ -13,7 +13,12 @@ from interlock.grounding.units import CURRENCIES
 from interlock.values import Value
 
 _BARE = re.compile(r"[\W_]+")
-_IN_MILLIONS = re.compile(r"_(?:m|mn|mio|million|millions|k|thousand|thousands|bn|billion|billions)(?:$|_per_)")
+_IN_LARGE = re.compile(
+    r"_(?P<word>mn|mio|million|millions|k|thousand|thousands|bn|billion|billions)(?:$|_per_|_usd$|_eur$)"
+)
+_LARGE = {"k": 3, "thousand": 3, "thousands": 3, "mn": 6, "mio": 6, "million": 6, "millions": 6}
+_LARGE |= {"bn": 9, "billion": 9, "billions": 9}
+_AT_MOST_OFF = Decimal("0.1")
 _NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 _YEARS = (Decimal(1900), Decimal(2100))
 
@@ -60,6 +65,15 @@ def ground(answer: str, sources: Sequence[Source]) -> Grounded:
     while _derive(answer, said, found):
         pass
     return Grounded(tuple(found))
+
+
+def traced(answer: str, sources: Sequence[Source]) -> Grounded:
+    """The same for a text that may hold anything: what cannot be read is supported by nothing."""
+    try:
+        return ground(answer, sources)
+    except Exception as error:  # noqa: BLE001 - a fault in a check must hold the answer back, not let it out
+        text = f"(a text that cannot be checked: {type(error).__name__})"
+        return Grounded((Support(text, "number", 0, len(answer)),))
 
 
 def _derive(answer: str, said: Sequence[Claim], found: list[Support]) -> bool:
@@ -148,8 +162,9 @@ def _number(claim: Claim, fact: Fact) -> str | None:
         values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
     elif not _units_agree(claim, fact):
         return None
-    if claim.digits is not None and _IN_MILLIONS.search(fact.path):  # galaxies_m: 4.5 is 4.5 million
-        values = [*values, *(value * said / claim.digits for value in values if claim.digits)]
+    large = _IN_LARGE.search(fact.path) if claim.digits is not None else None
+    if large is not None:  # sales_bn: 4.5 is 4.5 billion
+        values = [value.scaleb(_LARGE[large["word"]]) for value in values]
     for value in values:
         if value == said:
             return "exact"
@@ -181,10 +196,19 @@ def _rounds_to(value: Decimal, claim: Claim) -> bool:
     if step >= 1 and value == value.to_integral_value() and step == 1:
         return False  # a whole number is said whole, or with "about"
     scaled = value / step
-    if abs(scaled) > Decimal(10) ** 20:
+    if abs(scaled) > Decimal(10) ** 20 or not _near(value, claim):
         return False
     wanted = said / step
     return any(scaled.quantize(Decimal(1), rounding=way) == wanted for way in (ROUND_HALF_UP, ROUND_HALF_EVEN))
+
+
+def _near(value: Decimal, claim: Claim) -> bool:
+    """Rounding moves a figure a little, and "over" and "under" say in which direction."""
+    said = claim.number
+    assert said is not None
+    if (claim.bound == ">" and value < said) or (claim.bound == "<" and value > said):
+        return False
+    return claim.step < 1 or abs(value - said) <= _AT_MOST_OFF * abs(said)
 
 
 def _noughts(said: Decimal) -> int:

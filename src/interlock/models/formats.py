@@ -22,6 +22,7 @@ _PARAMETER = re.compile(
 _NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "params")
 _LONGEST = 100_000
+_MOST_OBJECTS = 64
 
 
 def native(calls: Sequence[Any], tools: Sequence[ToolCard]) -> tuple[Proposal, ...]:
@@ -78,17 +79,32 @@ def _bare(text: str, tools: Sequence[ToolCard]) -> tuple[list[Proposal], str]:
     """Objects in running text count as calls only if they name a tool that exists, or are a batch."""
     names = {tool.name for tool in tools}
     found: list[Proposal] = []
-    start = 0
-    while (at := text.find("{", start)) >= 0:
-        end = _end_of_object(text, at)
+    for at, end in reversed(_objects(text)[:_MOST_OBJECTS]):
         inside = [p for value in _values(text[at:end]) for p in _from_value(value, tools)]
         calls = [p for p in inside if p.tool in names or len(inside) > 1 or '"tool_calls"' in text[at:end]]
         if calls:
-            found += calls
-            text, start = text[:at] + text[end:], at
-        else:
-            start = at + 1
+            found = calls + found
+            text = text[:at] + text[end:]
     return found, text
+
+
+def _objects(text: str) -> list[tuple[int, int]]:
+    """Where the outermost objects of a text begin and end; one that does not end is none. In one pass."""
+    found, depth, start, quote, skip = [], 0, 0, False, False
+    for at, c in enumerate(text):
+        if skip:
+            skip = False
+        elif quote:
+            skip, quote = c == "\\", c != '"'
+        elif c == '"':
+            quote = depth > 0
+        elif c == "{":
+            start, depth = (at if depth == 0 else start), depth + 1
+        elif c == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                found.append((start, at + 1))
+    return found
 
 
 def _from_value(value: Json, tools: Sequence[ToolCard]) -> Iterator[Proposal]:
@@ -147,7 +163,7 @@ def _strictly(text: str) -> list[Json]:
             break
         try:
             value, at = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # also a number of thousands of digits
             return []
         found.append(value)
     return [value for value in found if isinstance(value, dict | list)]
@@ -229,7 +245,7 @@ def _as_declared(value: str, schema: Json) -> Json:
         return value
     try:
         read = json.loads(value.strip())
-    except ValueError:
+    except (ValueError, RecursionError):
         lower = value.strip().lower()
         return {"true": True, "false": False, "none": None, "null": None}.get(lower, value)
     return read

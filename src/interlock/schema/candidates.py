@@ -10,7 +10,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import EnumMeta
-from functools import partial
 from typing import Any
 
 import msgspec
@@ -24,11 +23,11 @@ Candidates = Known | Iterable[str] | EnumMeta | Callable[[str], Known | Iterable
 """Known values, or a function that finds those worth considering for a text."""
 
 RULE = "candidates"
-_SURE = 80.0
-_CLOSE = 70.0
-_GAP = 8.0
 _SHOWN = 4
 _DIGITS = re.compile(r"\d+")
+_NOT = re.compile(r"\b(?:not|no|except|without|but|other than|none|never|all|any|anything|everything)\b", re.I)
+_MINUS = re.compile(r"(?:^|\s)[-−]\d")
+_TELLING_MARKS = frozenset("<>#+=!*~^&|%")
 
 
 class Unclear(msgspec.Struct, frozen=True):
@@ -117,46 +116,65 @@ def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     wanted = plain(said)
     if not wanted:
         return ()
-    spelled = {value: [plain(name) for name in names] for value, names in known.items()}
-    exact = tuple(value for value, names in spelled.items() if wanted in names)
-    if exact:
+    exact = tuple(
+        v for v, names in known.items() if any(wanted == plain(n) and _signs(n) == _signs(said) for n in names)
+    )
+    if exact or _NOT.search(said) or marks:
         return exact
     digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
-    spelled = {value: names for value, names in spelled.items() if digits <= set(_DIGITS.findall(" ".join(names)))}
+    spelled = {
+        value: [bare for name in names if digits <= set(_DIGITS.findall(bare := plain(name)))]
+        for value, names in known.items()
+    }
     words = set(wanted.split())
     inside = tuple(value for value, names in spelled.items() if any(_within(words, set(n.split())) for n in names))
     return inside or _alike(wanted, spelled)
 
 
+def _signs(text: str) -> frozenset[str]:
+    """Marks that make it another thing: C and C#, 5 and -5, x < 5 and x > 5."""
+    found = set(text) & _TELLING_MARKS
+    return frozenset(found | ({"-"} if _MINUS.search(text) else set()))
+
+
 def _within(said: set[str], name: set[str]) -> bool:
     """Whether every word that was said belongs to the name, or the whole name was said among other words."""
     telling = {word for word in said if len(word) > 2}
-    return bool(telling) and (said <= name or (bool(name) and name <= said and any(len(word) > 3 for word in name)))
+    return bool(telling) and (said <= name or (len(name) > 1 and name <= said and any(len(w) > 3 for w in name)))
 
 
 def _alike(wanted: str, spelled: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """Small misspellings: those that look most like it, if they look like it at all."""
-    scores = {value: max(map(partial(_likeness, wanted), names)) for value, names in spelled.items()}
-    best = max(scores.values(), default=0.0)
-    near = tuple(sorted((v for v in scores if scores[v] > best - _GAP), key=lambda v: -scores[v]))
-    if best >= _SURE or (best >= _CLOSE and len(near) > 1):
-        return near
-    return ()
+    """Small misspellings: each word is one of the name's but for a letter or two; those with the fewest."""
+    off = {
+        value: min((found for name in names if (found := _misspelled(wanted, name)) is not None), default=None)
+        for value, names in spelled.items()
+    }
+    near = {value: found for value, found in off.items() if found is not None}
+    return tuple(value for value in near if near[value] == min(near.values()))
 
 
-def _likeness(said: str, name: str) -> float:
-    """From 0 to 100: how well each word that was said matches some word of the name, or the whole the whole."""
-    from rapidfuzz import fuzz
+def _misspelled(said: str, name: str) -> int | None:
+    """How many letters are wrong, if every word that was said stands for one of the name's; None if one does not."""
+    from rapidfuzz.distance import OSA
 
-    words = [max((fuzz.ratio(word, other) for other in name.split()), default=0.0) for word in said.split()]
-    whole = fuzz.ratio(said.replace(" ", ""), name.replace(" ", ""))
-    return max(sum(words) / len(words) if words else 0.0, whole)
+    if said.replace(" ", "") == name.replace(" ", ""):
+        return 0
+    total = 0
+    for word in said.split():
+        most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2
+        best = min((OSA.distance(word, other, score_cutoff=most) for other in name.split()), default=most + 1)
+        if best > most:
+            return None
+        total += best
+    return total
 
 
 def nearest_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The values whose names look most like a text, best first."""
+    from rapidfuzz import fuzz
+
     wanted = plain(said)
-    scored = {value: max(_likeness(wanted, plain(name)) for name in names) for value, names in known.items()}
+    scored = {value: max(fuzz.token_set_ratio(wanted, plain(name)) for name in names) for value, names in known.items()}
     return tuple(sorted(scored, key=lambda value: -scored[value])[:_SHOWN])
 
 

@@ -6,7 +6,9 @@ import msgspec
 
 from interlock.engine import World
 from interlock.errors import NotAllowed
+from interlock.grounding import Source
 from interlock.intents import Classified
+from interlock.modes import WorkMode
 from interlock.operations import Desk, held_beside, refuse_own, store_digest
 from interlock.ports import Query, Store
 from interlock.requirements import decoded
@@ -18,7 +20,7 @@ from interlock.turn.ending import ANSWER
 from interlock.turn.result import Action, TurnResult, TurnStatus
 from interlock.turn.trail import TURN
 from interlock.turn.turn import Asked
-from interlock.values import Json, Stored
+from interlock.values import Json, Mode, Stored
 
 
 async def _own_records(store: Store, turn: str) -> list[Stored]:
@@ -41,16 +43,17 @@ async def fetched(store: Store, turn: str) -> TurnResult:
     return msgspec.convert(beside["result"], TurnResult)
 
 
-async def reopened(world: World, turn: str, principal: str, on_behalf_of: str | None) -> Asked:
+async def reopened(world: World, turn: str, on_behalf_of: str | None) -> Asked:
     """What a turn that waited is gone on with, by whom it was opened for."""
     records = await _own_records(world.store, turn)
-    first = next(record for record in records if record.status == "opened").content().arguments
-    if on_behalf_of is not None and first.get("on_behalf_of") != on_behalf_of:
+    opened = next((record for record in records if record.status == "opened"), None)
+    if opened is None:
+        raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
+    if on_behalf_of is not None and opened.content().arguments.get("on_behalf_of") != on_behalf_of:
         raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
     last = [record for record in records if record.status == "finished"]
     if last and last[-1].content().arguments["outcome"] not in ("WAITING", "ASKED"):
         raise NotAllowed(f"turn {turn!r} has ended as {last[-1].content().arguments['outcome']}; open a new one")
-    opened = next(record for record in records if record.status == "opened")
     what, beside = opened.content().arguments, await held_beside(world.store, opened.id, opened.content())
     if "question" not in beside:
         raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
@@ -59,8 +62,12 @@ async def reopened(world: World, turn: str, principal: str, on_behalf_of: str | 
         id=turn,
         question=beside["question"],
         classified=classified,
-        principal=principal,
+        principal=opened.content().principal,
         parent=what.get("parent"),
+        run=what.get("run"),
+        mode=None if what.get("mode") is None else Mode(what["mode"]),
+        work=None if beside.get("work") is None else msgspec.convert(beside["work"], WorkMode),
+        given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in beside.get("given", ())),
         on_behalf_of=what.get("on_behalf_of"),
         reopens=True,
     )
@@ -74,7 +81,8 @@ async def decide_answer(desk: Desk, terms: Terms, name: str, state: TicketState,
     if ticket is None or ticket.kind != ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     refuse_own(desk, terms, ticket)
-    finished = [r for r in await _own_records(desk.store, ticket.turn) if r.status == "finished"][-1]
+    ended = [r for r in await _own_records(desk.store, ticket.turn) if r.status == "finished"]
+    finished = next((r for r in ended if r.content().arguments.get("ticket") == name), ended[-1])
     beside = await held_beside(desk.store, finished.id, finished.content())
     if "draft" not in beside or ticket.binding != _binding(desk, ticket, beside["draft"]):
         raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")

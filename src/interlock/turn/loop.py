@@ -101,6 +101,7 @@ class Drive:
                 reply = await self._model.reply(request)
         except (TimeoutError, ModelFailed) as error:
             self._watch(Progress("again", f"no reply: {error or 'time is up'}"))
+            turn.replies += 1
             return None
         turn.spent(reply.usage)
         return reply
@@ -111,8 +112,8 @@ class Drive:
         if forced is not None:
             proposals = [p for p in proposals if p.tool == forced][:1] or proposals[:1]
         for proposal in proposals:
-            self._watch(Progress("called", msgspec.json.encode(proposal.arguments).decode(), proposal.tool))
-        outcomes = await self._turn.propose(proposals)
+            self._watch(Progress("called", ascii_json(proposal.arguments), proposal.tool))
+        outcomes = await self._turn.propose(proposals, only=forced)
         self._outcomes += [outcome for outcome in outcomes if outcome.ok]
         self._messages.append(Message("assistant", reply.text, tuple(proposals)))
         for proposal, outcome in zip(proposals, outcomes, strict=True):
@@ -124,6 +125,14 @@ class Drive:
         self.called(outcomes)
         parked = any(outcome.status is Status.PARKED for outcome in outcomes)
         return parked or (not self._model.follows and not any(outcome.ok for outcome in outcomes))
+
+
+def ascii_json(value: Json) -> str:
+    """A value for people to look at, whatever is in it."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (ValueError, TypeError, UnicodeEncodeError, RecursionError):
+        return ascii(value)
 
 
 def card(tool: Tool) -> ToolCard:

@@ -69,6 +69,7 @@ async def read_trail(store: Store, turn: str, *, evidence: bool = True, depth: i
         inner = await read_trail(store, child, evidence=evidence, depth=depth - 1)
         sources += inner.sources
         named += inner.data_sources
+        notes += inner.notes
         confidences += [] if inner.confidence is None else [inner.confidence]
     return msgspec.structs.replace(
         trail,
@@ -86,7 +87,7 @@ def _events(trail: Trail, records: Sequence[Stored]) -> Trail:
         if record.kind != "turn":
             continue
         what: dict[str, Any] = record.content().arguments
-        match what["state"]:
+        match what.get("state"):
             case "opened":
                 trail = msgspec.structs.replace(trail, opened=what)
             case "retry":
@@ -138,14 +139,18 @@ def _is_marked(value: Json) -> bool:
 
 def _without_retaken(calls: list[Seen]) -> list[Seen]:
     """A parked call that was resumed is decided by its later record."""
-    performed = {call.ticket for call in calls if call.ticket is not None and call.status is not Status.PARKED}
+    performed = {
+        call.ticket
+        for call in calls
+        if call.ticket is not None and call.status is not Status.PARKED and call.error != "not_approved"
+    }
     return [call for call in calls if call.status is not Status.PARKED or call.ticket not in performed]
 
 
 async def _source(store: Store, record: Stored, content: Content) -> Source:
     """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
     whole = await held_beside(store, record.id, content) if content.payload else {"value": content.value}
-    made = _changes(content)
+    made = _changes(content) and record.status == Status.OK
     given = {
         "value": whole.get("value", content.value),
         "made": whole.get("arguments", content.arguments) if made else None,
@@ -156,10 +161,10 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "sources": list(content.sources),
         "confidence": content.result_confidence,
         "problem": None if content.problem is None else content.problem.message,
+        "hints": None if content.problem is None else list(content.problem.hints),
     }
-    return Source(
-        id=f"record {record.id}", value={key: item for key, item in given.items() if item not in (None, "", [], {})}
-    )
+    kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
+    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"))
 
 
 async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
@@ -204,8 +209,8 @@ def what_is_missing(requirement: Requirement, trail: Trail) -> Missing:
     mine = [call for call in trail.calls if call.tool in wanted]
     failed = empty = question = ""
     if hopeless(missing, trail.calls):
-        bad = next(call for call in reversed(mine) if call.ran and call.status in (Status.FAILED, Status.UNKNOWN))
-        failed = f"{bad.tool} failed: {bad.message}"
+        ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
+        failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
     nothing = [call for call in mine if call.status is Status.NO_DATA]
     if nothing:
         empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"

@@ -11,13 +11,14 @@ import msgspec
 
 from interlock.engine import World
 from interlock.errors import ConfigError
-from interlock.grounding import Grounded, Source, ground
+from interlock.grounding import Grounded, Source, traced
 from interlock.intents import Classified
 from interlock.models import Proposal, Usage
 from interlock.modes import WorkMode
 from interlock.operations import Desk
 from interlock.requirements import Requirement, encoded, leaves
 from interlock.schema import Tool
+from interlock.standing import TicketState, state_of
 from interlock.turn.agent import Agent, model_calls
 from interlock.turn.ending import Ending, conclude
 from interlock.turn.instructions import instructions
@@ -31,6 +32,8 @@ from interlock.values import Budget, Effect, Json, Mode, Outcome, Status, Value
 
 Call = Callable[..., Awaitable[Outcome]]
 _LONGEST_QUESTION = 20_000
+_LONGEST_DRAFT = 20_000
+_LONGEST_ID = 200
 _NONE = ("(none)",)
 """Offered where no tool is: an empty list would mean all."""
 
@@ -77,6 +80,7 @@ class Turn:
         self._follows = True
         self._offered = agent.tools
         self._said: tuple[str, ...] = ()
+        self._finishing = asyncio.Lock()
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
         self._end_s = world.clock.monotonic() + agent.deadline_s
@@ -122,8 +126,15 @@ class Turn:
             "parent": asked.parent,
             "on_behalf_of": asked.on_behalf_of,
             "work": None if asked.work is None else asked.work.name,
+            "mode": None if asked.mode is None else asked.mode.value,
+            "run": asked.run,
         }
-        beside = {"question": asked.question[:_LONGEST_QUESTION]}
+        given = [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given]
+        beside = {
+            "question": asked.question[:_LONGEST_QUESTION],
+            "given": given,
+            "work": msgspec.to_builtins(asked.work),
+        }
         self._given = await given_sources(self._world.store, asked.given)
         if asked.parent is not None and not asked.reopens:
             await self._desk.commit(
@@ -186,9 +197,21 @@ class Turn:
                 details[name] = getattr(asked, name)
         return await self._call(tool, arguments, actor=self.agent.name, **details)
 
-    async def propose(self, proposals: Sequence[Proposal]) -> list[Outcome]:
-        """Calls of one reply, in order: reads side by side, changes one after another; refusals are outcomes too."""
+    async def propose(self, proposals: Sequence[Proposal], *, only: str | None = None) -> list[Outcome]:
+        """Calls of one reply, in order: reads side by side, changes one after another; refusals are outcomes too.
+
+        `only`: the tool that the reply was forced to; anything else is refused.
+        """
         self.replies += 1
+        before = self._offered
+        try:
+            if only is not None:
+                self.offer((only,))
+            return await self._proposed(proposals)
+        finally:
+            self._offered = before
+
+    async def _proposed(self, proposals: Sequence[Proposal]) -> list[Outcome]:
         done: list[Outcome] = []
         reads: list[Proposal] = []
         for proposal in proposals:
@@ -207,16 +230,20 @@ class Turn:
         return list(await asyncio.gather(*map(self._one, proposals)))
 
     def _one(self, proposal: Proposal) -> Awaitable[Outcome]:
-        return self.call(proposal.tool, proposal.arguments, call_id=proposal.id)
+        odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
+        return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
 
     async def finish(self, draft: str | None, *, blocked: str = "") -> TurnResult | Again:
         """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused."""
-        if self.result is not None:
-            return self.result
+        async with self._finishing:
+            return self.result or await self._finished(draft, blocked)
+
+    async def _finished(self, draft: str | None, blocked: str) -> TurnResult | Again:
         started = self._world.clock.monotonic()
-        self.replies += 1
+        self.replies += draft is not None or bool(blocked)
+        text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         trail = await read_trail(self._world.store, self.id)
-        step = await self._decided(trail, (draft or "").strip(), blocked)
+        step = await self._decided(trail, text, blocked)
         self._spent(started)
         if isinstance(step, Again):
             return step
@@ -251,11 +278,13 @@ class Turn:
         child = await unmet_child(self._world.store, trail)
         sources = [*trail.sources, *self._given, Source("question", self.asked.question, echo=True)]
         checks = self.agent.grounding and bool(draft)
-        grounded = ground(draft, sources) if checks else Grounded()
+        grounded = traced(draft[:_LONGEST_DRAFT], sources) if checks else Grounded()
         required = bool(leaves(self.requirement))
-        parked = next((c.ticket for c in reversed(trail.calls) if c.status is Status.PARKED), None)
+        parked = await self._waits_for(trail)
+        forced = trail.forced
         if child is not None and lacking.what is None:
             lacking = Missing(child.missing, child.failed, "", child.question)
+            forced += tuple(leaf.tool for leaf in leaves(child.missing))  # there is no tool of that name to force
         return TurnState(
             required=required,
             missing=lacking.what,
@@ -267,14 +296,24 @@ class Turn:
             blocked=blocked,
             late=self.left_s <= 0,
             has_draft=bool(draft),
-            unsupported=tuple(claim.text for claim in grounded.unsupported),
+            unsupported=tuple(claim.text for claim in grounded.unsupported) + _too_long(draft),
             vacuous=required and checks and self._says_nothing(draft, grounded, trail),
             retries=trail.retries,
             max_retries=self.agent.max_retries if self._follows else 0,
             corrected=trail.corrected or not self._follows,
-            forced=trail.forced,
+            forced=forced,
             calls_left=self.most_replies - self.replies,
         ), grounded
+
+    async def _waits_for(self, trail: Trail) -> str | None:
+        """The ticket of a parked call that can still be decided or made."""
+        for call in reversed(trail.calls):
+            if call.status is Status.PARKED and call.ticket is not None:
+                ticket = await self._world.store.ticket(call.ticket)
+                now_us = self._world.clock.now_us()
+                if ticket is not None and state_of(ticket, now_us) in (TicketState.OPEN, TicketState.APPROVED):
+                    return call.ticket
+        return None
 
     def _says_nothing(self, draft: str, grounded: Grounded, trail: Trail) -> bool:
         question = self.asked.question
@@ -298,3 +337,7 @@ class Turn:
 
     def _spent(self, started: float) -> None:
         self._overhead_s += self._world.clock.monotonic() - started
+
+
+def _too_long(draft: str) -> tuple[str, ...]:
+    return (f"an answer of {len(draft):,} characters",) if len(draft) > _LONGEST_DRAFT else ()

@@ -26,12 +26,13 @@ class Unmet(Value, frozen=True):
 
 
 async def unmet_child(store: Store, trail: Trail) -> Unmet | None:
-    """The first delegation that did not succeed; a later one to the same agent makes up for an earlier one."""
-    latest: dict[str, Unmet | None] = {}
+    """The first delegation that did not succeed; a later one for the same makes up for it."""
+    latest: dict[tuple[str, str], Unmet | None] = {}
     for child in trail.children:
         inner = await read_trail(store, child, evidence=False, depth=0)
-        agent = str((inner.opened or {}).get("agent", child))
-        latest[agent] = _unmet(agent, inner)
+        opened = inner.opened or {}
+        agent = str(opened.get("agent", child))
+        latest[agent, str(opened.get("requires"))] = _unmet(agent, inner)
     return next((item for item in latest.values() if item is not None), None)
 
 
