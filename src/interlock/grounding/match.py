@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Decimal
 
@@ -61,10 +62,37 @@ class Grounded(Value, frozen=True):
 def ground(answer: str, sources: Sequence[Source]) -> Grounded:
     """Trace every claim of an answer to where it comes from."""
     known, said = (*facts(sources), *(Fact(s.id, "$", text=s.id) for s in sources)), claims(answer)
-    found = [_support(claim, known, _words(answer[max(0, claim.start - 60) : claim.end + 30])) for claim in said]
+    index = _Index(known)
+    found = [
+        _support(claim, index.near(claim), _words(answer[max(0, claim.start - 60) : claim.end + 30])) for claim in said
+    ]
     while _derive(answer, said, found):
         pass
     return Grounded(tuple(found))
+
+
+class _Index:
+    """Facts by what they are and how large, so that a claim is held only against those that it could mean."""
+
+    def __init__(self, known: Sequence[Fact]) -> None:
+        sized = [(abs(float(fact.number)), n) for n, fact in enumerate(known) if fact.number is not None]
+        self._sized = sorted(sized)
+        self._known = known
+        self._rest = [fact for fact in known if fact.number is None]
+
+    def near(self, claim: Claim) -> Sequence[Fact]:
+        """The facts that may stand behind a claim."""
+        if claim.number is None:
+            return self._rest
+        places: set[int] = set()
+        said = abs(float(claim.number))
+        for scale in (1.0, 1e-2, 1e-3, 1e-6, 1e-9):
+            middle = said * scale
+            wide = middle * 0.11 + (1.01 if scale == 1.0 else 0.011 if scale == 1e-2 else 0.0)
+            first = bisect_left(self._sized, (middle - wide, -1))
+            last = bisect_right(self._sized, (middle + wide, len(self._known)))
+            places.update(place for _, place in self._sized[first:last])
+        return [self._known[place] for place in sorted(places)] + self._rest
 
 
 def traced(answer: str, sources: Sequence[Source]) -> Grounded:

@@ -116,9 +116,8 @@ def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     wanted = plain(said)
     if not wanted:
         return ()
-    exact = tuple(
-        v for v, names in known.items() if any(wanted == plain(n) and _signs(n) == _signs(said) for n in names)
-    )
+    marks = _signs(said)
+    exact = tuple(v for v, names in known.items() if any(wanted == plain(n) and _signs(n) == marks for n in names))
     if exact or _NOT.search(said) or marks:
         return exact
     digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
