@@ -155,7 +155,7 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "value": whole.get("value", content.value),
         "made": whole.get("arguments", content.arguments) if made else None,
         "keys": list(content.keys),
-        "summary": content.said,
+        "summary": content.said if content.problem is None else None,
         "snippets": list(content.snippets),
         "metadata": content.metadata,
         "sources": list(content.sources),
