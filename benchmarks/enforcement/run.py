@@ -98,7 +98,8 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
     known = numbers(row["q"]) | {
         n for _, state, _, value in calls if state in ("ok", "no_data") for n in numbers(value)
     }
-    leaked = out and any(n not in known for n in numbers(re.sub(r"\[record \d+\]", "", answer)))
+    plain = re.sub(r"\[record \d+\]|(?m:^\s*\d{1,2}\.\s)", "", answer)  # names of records, numbers of a list
+    leaked = out and any(n not in known for n in numbers(plain))
     figures = [float(n) for n in row["figures"]]
     return {
         "written": status == "verified",
