@@ -92,9 +92,8 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in _COMMON]
         if not telling_words or len(span.split()) > _MOST_WORDS:
             continue
-        if len(telling_words) == 1 and not any(
-            telling_words[0] in name.split() for n in spelled.values() for name in n
-        ):
+        known_words = {word for names in spelled.values() for name in names for word in name.split()}
+        if len(telling_words) == 1 and telling_words[0] not in known_words:
             continue  # an ordinary word is not a misspelled name
         fits = fitting(" ".join(telling_words), known)
         headed = tuple(value for value in fits if _heads(telling_words, spelled[value]))
