@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from interlock.errors import ConfigError
 from interlock.intents import Classifier, Intent
 from interlock.requirements import Need, Requirement, leaves
@@ -63,8 +61,3 @@ def model_calls(agent: Agent, requirement: Requirement, rounds: int = 0) -> int:
     `rounds` is how many rounds of tool calls a mode allows, if that is more than the tools that are required.
     """
     return 2 + agent.max_retries + max(1, len(leaves(requirement)), rounds)
-
-
-def renamed(agent: Agent, **changes: object) -> Agent:
-    """The same agent with some settings changed."""
-    return msgspec.structs.replace(agent, **changes)
