@@ -22,8 +22,7 @@ Written by `make bench-turns` (`benchmarks/quality.py`); do not edit. Python {py
 Held-out questions of four domains (`benchmarks/intents/*-test.jsonl`; {questions} questions and {chat} lines of chat),
 written one by one and apart from the examples that train the head. "Right tool" means exactly the tools that the
 question needs; paraphrases avoid the words of the tools, traps use the words of other tools. Both together must
-reach, over all
-domains: recall ≥ 0.97, false alarms ≤ 3 %, right tool ≥ 0.93.
+reach, over all domains: recall ≥ 0.97, false alarms ≤ 3 %, right tool ≥ 0.93.
 
 {intents}
 Both together, all domains: recall {recall:.3f}, false alarms {alarms:.1%}, right tool {right:.3f}.
@@ -35,9 +34,8 @@ date, identifier or citation in it stands in no result. Must: precision ≥ 0.98
 
 {grounding}
 Answers: precision {precision:.3f}, recall {found:.3f}. Single claims ({claims} of them): precision
-{claim_precision:.3f},
-recall {claim_recall:.3f}. The sets were written one after another, and what each showed was mended before the next; a
-new set does worse in precision until then (units and field names have no end), not in recall. A false alarm costs a
+{claim_precision:.3f}, recall {claim_recall:.3f}. The sets were written one after another, and what each showed was mended
+before the next; a new set does worse in precision until then (units and field names have no end), not in recall. A false alarm costs a
 retry or a rendering of the results, never a wrong answer.
 
 ## Cost
