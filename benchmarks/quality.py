@@ -34,9 +34,10 @@ date, identifier or citation in it stands in no result. Must: precision ≥ 0.98
 
 {grounding}
 Answers: precision {precision:.3f}, recall {found:.3f}. Single claims ({claims} of them): precision
-{claim_precision:.3f}, recall {claim_recall:.3f}. The sets were written one after another, and what each showed was mended
-before the next; a new set does worse in precision until then (units and field names have no end), not in recall. A false alarm costs a
-retry or a rendering of the results, never a wrong answer.
+{claim_precision:.3f}, recall {claim_recall:.3f}.
+The sets were written one after another, and what each showed was mended before the next; a new set does worse in
+precision until then (units and field names have no end), not in recall. A false alarm costs a retry or a rendering of
+the results, never a wrong answer.
 
 ## Cost
 
