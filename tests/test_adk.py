@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
 
+import httpx
 import msgspec
 import pytest
 
@@ -321,10 +324,10 @@ async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
     await runtime.close()
 
 
-async def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
-    """The command line of ADK loads the application from a folder, with the plugin in it."""
-    folder = tmp_path / "trails"
-    folder.mkdir()
+def agents_folder(tmp_path: Path) -> Path:
+    """A folder as ADK's own commands load it, with the plugin in its App."""
+    folder = tmp_path / "agents" / "trails"
+    folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("from . import agent\n")
     (folder / "agent.py").write_text(
         "from interlock.testing import scripted\n"
@@ -332,11 +335,56 @@ async def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
         "app, runtime = application(scripted('skips until forced', SCRIPT))\n"
         "root_agent = app.root_agent\n"
     )
-    adk = Path(sys.executable).parent / "adk"
-    root = str(Path(__file__).parent.parent)
+    return folder
+
+
+ADK = str(Path(sys.executable).parent / "adk")
+ROOT = str(Path(__file__).parent.parent)
+AROUND = {"PYTHONPATH": ROOT, "PYTHONWARNINGS": "ignore"}
+
+
+def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
     done = subprocess.run(
-        [str(adk), "run", "--in_memory", str(folder), QUESTION], capture_output=True, text=True, timeout=120, check=False,
-        cwd=root, env={**os.environ, "PYTHONPATH": root, "PYTHONWARNINGS": "ignore"},
+        [ADK, "run", "--in_memory", str(agents_folder(tmp_path)), QUESTION], capture_output=True, text=True, timeout=120,
+        check=False, cwd=ROOT, env={**os.environ, **AROUND},
     )  # fmt: skip
     assert ANSWER in done.stdout, done.stdout + done.stderr
     assert "fair condition" not in done.stdout
+
+
+def test_adk_web_enforces_it_too(tmp_path: Path) -> None:
+    folder = agents_folder(tmp_path).parent
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        ADK,
+        "api_server",
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+        "--session_service_uri",
+        "memory://",
+        str(folder),
+    ]
+    server = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **AROUND}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=30, trust_env=False) as client:
+            for _ in range(200):
+                try:
+                    if client.get("/list-apps").status_code == 200:
+                        break
+                except httpx.TransportError:
+                    time.sleep(0.2)
+            session = client.post("/apps/trails/users/u/sessions", json={}).json()["id"]
+            message = {"role": "user", "parts": [{"text": QUESTION}]}
+            asked = {"app_name": "trails", "user_id": "u", "session_id": session, "new_message": message}
+            events = client.post("/run", json=asked).json()
+    finally:
+        server.terminate()
+        out = server.communicate(timeout=30)[0]
+    said = [part["text"] for event in events for part in event.get("content", {}).get("parts", []) if part.get("text")]
+    assert said == [ANSWER], out.decode()[-2000:]

@@ -17,6 +17,7 @@ from google.adk.models.llm_response import LlmResponse  # noqa: E402
 from google.adk.plugins.base_plugin import BasePlugin  # noqa: E402
 from google.adk.runners import InMemoryRunner  # noqa: E402
 from google.genai import types  # noqa: E402
+from pydantic import BaseModel  # noqa: E402
 
 from interlock import Runtime  # noqa: E402
 from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, governed  # noqa: E402
@@ -288,4 +289,25 @@ async def test_odd_input_does_not_kill_the_run(text: str) -> None:
     events = await Session(app).send(types.Part(text=text))
     assert texts(events)
     assert ANSWER not in texts(events)
+    await runtime.close()
+
+
+async def test_a_sub_agent_with_a_schema_of_its_own_is_asked_by_it() -> None:
+    class Parcel(BaseModel):
+        acres: float
+
+    sub = LlmAgent(name="surveyor", mode="single_turn", input_schema=Parcel, model=InterlockLlm(Model(Reply("noted"))))
+    call = Reply(proposals=(Proposal("surveyor", {"acres": 100.0}, "a"),))
+    boss = LlmAgent(name="boss", sub_agents=[sub], model=InterlockLlm(Model(call, Reply("done"))))
+    (contract, _transfer) = delegations(boss)
+    assert list(contract.input.schema["properties"]) == ["acres"]
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=delegations(boss))
+    agents = {
+        "boss": Agent(name="boss", tools=("surveyor", "transfer_to_agent"), semantic=False),
+        "surveyor": Agent(name="surveyor", tools=(), semantic=False),
+    }
+    app = App(name="t", root_agent=boss, plugins=[InterlockPlugin(runtime, agents)])
+    await InterlockRunner(app).ask("hello")
+    called = [(r.tool, r.status) async for r in runtime.store.records(Query()) if r.kind == "call"]
+    assert called == [("surveyor", "ok")]
     await runtime.close()

@@ -24,7 +24,7 @@ from interlock.models import Usage
 from interlock.ports import Query
 from interlock.runtime import Runtime
 from interlock.turn import Again, Agent, Turn, TurnResult
-from interlock.turn.loop import shown
+from interlock.turn.loop import ascii_json, shown
 from interlock.turn.slots import slots
 from interlock.turn.statements import statements
 from interlock.values import Outcome, Status
@@ -236,7 +236,8 @@ class InterlockPlugin(BasePlugin):
         parent = before[0] if open_ is None else open_.turn.id
         inner = getattr(tool, "agent", None)
         running = Running(tool, tool_context)
-        delegated = _DELEGATED.set((parent, str(tool_args.get("request", "")) if inner is not None else ""))
+        request = "" if inner is None else str(tool_args.get("request", "")) or ascii_json(tool_args)
+        delegated = _DELEGATED.set((parent, request))
         marked = RUNNING.set(running)
         try:
             outcome = await self._called(open_, tool, tool_args, tool_context)

@@ -11,6 +11,7 @@ from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+from pydantic import BaseModel
 
 from interlock.errors import ContractError, Permanent
 from interlock.schema import Tool
@@ -86,13 +87,21 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
     request = {"type": "object", "properties": {"request": {"type": "string"}}, "required": ["request"]}
     names = {"type": "object", "properties": {"agent_name": {"type": "string"}}, "required": ["agent_name"]}
     found = [
-        _contract(agent.name, agent.description or f"Ask {agent.name}.", request, "read", {"timeout_s": 600.0})
+        _contract(
+            agent.name, agent.description or f"Ask {agent.name}.", _asks(agent) or request, "read", {"timeout_s": 600.0}
+        )
         for agent in walk(root)
         if agent is not root
     ]
     if found:
         found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))
     return tuple(found)
+
+
+def _asks(agent: BaseAgent) -> dict[str, Json] | None:
+    """What a sub-agent takes, where it says so itself."""
+    takes = getattr(agent, "input_schema", None)
+    return _closed(takes.model_json_schema()) if isinstance(takes, type) and issubclass(takes, BaseModel) else None
 
 
 def walk(root: BaseAgent) -> Iterator[BaseAgent]:
