@@ -54,7 +54,7 @@ async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
         "repair_cost_usd": sum(point["cost_usd"] for point in points),
     }
     said = f"{trail['name']}: {len(points)} damage points, worst class {value['worst_class']}"
-    return Result(value=value, summary=said, sources=(SURVEY,), confidence=0.9)
+    return Result(value=value, summary=said, sources=(SURVEY,))
 
 
 @tool(effect="read", candidates={"trail_id": TRAIL_NAMES, "season": SEASONS})
@@ -73,7 +73,7 @@ async def evaluate_closure(trail_id: str, season: Season = Season.summer) -> Res
         "hazard_trees_per_mile": trail["hazard_trees_per_mile"],
     }
     said = f"{trail['name']} in {season.value}: {advice}, risk score {risk}"
-    return Result(value=value, summary=said, sources=(SURVEY,), confidence=0.85)
+    return Result(value=value, summary=said, sources=(SURVEY,))
 
 
 @tool(effect="read")
@@ -93,7 +93,7 @@ async def prioritize_trails(budget_usd: int) -> Result[dict[str, Any]]:
         "left_usd": left,
     }
     names = ", ".join(TRAILS[key]["name"] for key in chosen) or "none"
-    return Result(value=value, summary=f"for ${budget_usd:,}: {names}", sources=(SURVEY,), confidence=0.8)
+    return Result(value=value, summary=f"for ${budget_usd:,}: {names}", sources=(SURVEY,))
 
 
 @tool(effect="read", candidates={"fire_id": FIRE_NAMES, "sector": SECTORS})
@@ -117,7 +117,7 @@ async def assess_severity(fire_id: str, sector: str | None = None) -> Result[dic
     }
     where = fire["name"] if sector is None else f"{fire['name']}, sector {sector}"
     said = f"{where}: {acres:,} acres, {value['high_severity_pct']} % high severity"
-    return Result(value=value, summary=said, sources=("Landsat dNBR 2022-11-02",), confidence=0.75)
+    return Result(value=value, summary=said, sources=("Landsat dNBR 2022-11-02",))
 
 
 @tool(effect="read", candidates={"plot_id": PLOT_NAMES})
@@ -126,7 +126,7 @@ async def estimate_volume(plot_id: str) -> Result[dict[str, Any]]:
     plot = PLOTS[plot_id]
     value = {"plot_id": plot_id, **plot}
     said = f"plot {plot_id}: {plot['mbf_per_acre']} MBF per acre, {plot['dead_pct']} % dead"
-    return Result(value=value, summary=said, sources=("cruise 2023-06",), confidence=0.88)
+    return Result(value=value, summary=said, sources=("cruise 2023-06",))
 
 
 TOOLS = (classify_damage, evaluate_closure, prioritize_trails, assess_severity, estimate_volume)

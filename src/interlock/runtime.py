@@ -26,7 +26,6 @@ from interlock.operations import (
     Step,
     apply_set,
     compare,
-    decide_ticket,
     halt,
     lift,
     plan_set,
@@ -50,8 +49,7 @@ from interlock.schema import Tool
 from interlock.standing import TicketState, Which
 from interlock.stores import open_store
 from interlock.turn import Agent, Asked, Turn, TurnResult
-from interlock.turn.answers import decide_answer, fetched, reopened
-from interlock.turn.ending import ANSWER
+from interlock.turn.answers import decide_any, fetched, reopened
 from interlock.values import Budget, Call, Effect, Json, Mode, Outcome
 
 Done = tuple[Step, Outcome | None]
@@ -247,10 +245,7 @@ class Runtime:
     async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
         """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
         state = TicketState.APPROVED if approve else TicketState.DENIED
-        found = await self._world.store.ticket(ticket)
-        if found is not None and found.kind == ANSWER:
-            return await decide_answer(self._people(by), self._world.review, ticket, state, reason)
-        return await decide_ticket(self._people(by), self._world.review, ticket, state, reason)
+        return await decide_any(self._people(by), self._world.review, ticket, state, reason)
 
     async def undo_plan(self, which: Which, *, force: bool = False) -> Sequence[Step]:
         """How those changes would be taken back, last change first; nothing is done."""

@@ -27,12 +27,12 @@ from interlock.cli.setting import (
 )
 from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
-from interlock.operations import Desk, beside_of, decide_ticket
+from interlock.operations import Desk, beside_of
 from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import Identity, authenticate, issue
 from interlock.standing import Ticket, TicketState, state_of
-from interlock.turn.answers import decide_answer, held_answer
+from interlock.turn.answers import decide_any, held_answer
 from interlock.turn.ending import ANSWER
 from interlock.values import Status
 
@@ -134,12 +134,7 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
         by = _who(given, settings, store)
         desk = Desk(by, store, SystemClock(), SystemIds())
         terms = Terms(0, 0, settings.self_approval)
-        ticket = await store.ticket(given.ticket)
-        if ticket is not None and ticket.kind == ANSWER:
-            text = getattr(given, "answer", "")
-            number = await decide_answer(desk, terms, given.ticket, state, given.reason, text)
-        else:
-            number = await decide_ticket(desk, terms, given.ticket, state, given.reason)
+        number = await decide_any(desk, terms, given.ticket, state, given.reason, getattr(given, "answer", ""))
     if quiet:
         return 0
     if given.json:

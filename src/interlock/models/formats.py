@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from interlock.models.kinds import kinds_of
 from interlock.models.values import Proposal, ToolCard
 from interlock.values import Json
 
@@ -240,7 +241,7 @@ def _typed(given: dict[str, str], name: str, tools: Sequence[ToolCard]) -> dict[
 
 
 def _as_declared(value: str, schema: Json) -> Json:
-    kinds = _kinds(schema)
+    kinds = kinds_of(schema)
     if not kinds or "string" in kinds:
         return value
     try:
@@ -249,15 +250,3 @@ def _as_declared(value: str, schema: Json) -> Json:
         lower = value.strip().lower()
         return {"true": True, "false": False, "none": None, "null": None}.get(lower, value)
     return read
-
-
-def _kinds(schema: Json) -> set[str]:
-    if not isinstance(schema, dict):
-        return set()
-    kind = schema.get("type")
-    found = set(kind) if isinstance(kind, list) else {kind} if isinstance(kind, str) else set()
-    for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
-        found |= _kinds(part)
-    if "enum" in schema:
-        found |= {"string"} if any(isinstance(item, str) for item in schema["enum"]) else set()
-    return found

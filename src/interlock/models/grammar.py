@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 
+from interlock.models.kinds import kinds_of
 from interlock.values import Json
 
 _LONGEST_SPAN = 6
@@ -50,7 +51,7 @@ def _free(kind: Json, said: str) -> str:
     choices = kind.get("enum") if isinstance(kind, dict) else None
     if choices:
         return _literals(choices)
-    kinds = _kinds(kind)
+    kinds = kinds_of(kind)
     if "integer" in kinds:
         return '"-"? [0-9]{1,12}'
     if "number" in kinds:
@@ -63,16 +64,6 @@ def _free(kind: Json, said: str) -> str:
     if "object" in kinds:
         return '"{}"'
     return _literals(spans(said)) if spans(said) else '"\\"" [^"\\\\]{1,80} "\\""'
-
-
-def _kinds(kind: Json) -> set[str]:
-    if not isinstance(kind, dict):
-        return set()
-    own = kind.get("type")
-    found = set(own) if isinstance(own, list) else {own} if isinstance(own, str) else set()
-    for part in kind.get("anyOf", ()):
-        found |= _kinds(part)
-    return found
 
 
 def spans(text: str) -> tuple[str, ...]:

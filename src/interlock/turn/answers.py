@@ -9,7 +9,7 @@ from interlock.errors import NotAllowed
 from interlock.grounding import Source
 from interlock.intents import Classified
 from interlock.modes import WorkMode
-from interlock.operations import Desk, held_beside, refuse_own, store_digest
+from interlock.operations import Desk, decide_ticket, held_beside, refuse_own, store_digest
 from interlock.ports import Query, Store
 from interlock.requirements import decoded
 from interlock.review import Terms
@@ -98,6 +98,16 @@ async def decide_answer(desk: Desk, terms: Terms, name: str, state: TicketState,
     desk.about = TURN
     decision = Decide(name, state, desk.by, reason)
     return await desk.commit_with("turn", what, {"result": msgspec.to_builtins(after)}, ticket.turn, decision)
+
+
+async def decide_any(desk: Desk, terms: Terms, name: str, state: TicketState, reason: str, text: str = "") -> int:
+    """Decide a ticket, whatever it asks: about a call, an effect in doubt, or an answer."""
+    if desk.faults is not None:
+        desk.faults.at("decide.kind")
+    ticket = await desk.store.ticket(name)
+    if ticket is not None and ticket.kind == ANSWER:
+        return await decide_answer(desk, terms, name, state, reason, text)
+    return await decide_ticket(desk, terms, name, state, reason)
 
 
 async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:

@@ -116,8 +116,8 @@ def _result(ending: Ending, trail: Trail) -> TurnResult:
                 reason="a call waits for approval",
                 ticket=ticket,
             )
-        case Stop(outcome=outcome, reason=reason):
-            return _stopped(common, outcome, reason)
+        case Stop():
+            return _stopped(common, step)
         case Escalate(outcome=outcome, reason=reason):
             blocked = outcome is TurnOutcome.BLOCKED
             return TurnResult(
@@ -175,19 +175,18 @@ def _rendered(ending: Ending, trail: Trail, common: dict[str, Any], outcome: Tur
     )
 
 
-def _stopped(common: dict[str, Any], outcome: TurnOutcome, reason: str) -> TurnResult:
-    late = outcome is TurnOutcome.TIMEOUT
-    found_nothing = " found nothing: " in reason
-    answer = wording.timed_out() if late else wording.nothing_found(reason) if found_nothing else wording.failed(reason)
+def _stopped(common: dict[str, Any], step: Stop) -> TurnResult:
+    late, reason = step.outcome is TurnOutcome.TIMEOUT, step.reason
+    answer = wording.timed_out() if late else wording.nothing_found(reason) if step.nothing else wording.failed(reason)
     return TurnResult(
         **common,
         status=TurnStatus.TIMED_OUT if late else TurnStatus.LIMITED,
-        outcome=outcome,
+        outcome=step.outcome,
         verified=False,
         answer=answer,
         confidence=0.0,
         reason=reason,
-        action=Action.NONE if found_nothing else Action.RETRY,
+        action=Action.NONE if step.nothing else Action.RETRY,
     )
 
 

@@ -97,6 +97,8 @@ class Stop(Value, frozen=True):
 
     outcome: TurnOutcome
     reason: str
+    nothing: bool = False
+    """Nothing is on file: trying again would not help either."""
 
 
 class Escalate(Value, frozen=True):
@@ -141,7 +143,7 @@ def _towards(state: TurnState, missing: Requirement) -> Step:
         if unforced is not None and not state.empty:
             return Force(unforced)
     if state.empty:
-        return Stop(TurnOutcome.TOOL_FAILED, state.empty)
+        return Stop(TurnOutcome.TOOL_FAILED, state.empty, nothing=True)
     if state.lacks:
         return Ask(state.lacks)
     return Escalate(TurnOutcome.ESCALATED, "required tools did not succeed")
