@@ -185,6 +185,7 @@ def test_models_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         open_model("openai:x", fallback="local")
     with pytest.raises(ConfigError, match="nosuch"):
         open_model("nosuch:thing")
+    assert (open_model("local").follows, open_model(f"local:{weights()}").follows) == (False, True)
     import interlock.models.local as module
 
     monkeypatch.setattr(module, "_PACKAGE", "no_such_package")

@@ -111,6 +111,15 @@ async def test_research_plans_then_reads_three_sources_then_writes() -> None:
     await runtime.close()
 
 
+async def test_an_agent_has_a_way_of_working_of_its_own() -> None:
+    runtime, model = opened(), Model(reads)
+    agent = msgspec.structs.replace(AGENT, work=research(("search", "access")))
+    async with runtime.turn("How many glaciers are there?", agent=agent, requires=all_of()) as turn:
+        await drive(turn, model)
+    assert phase_of(model.requests[0]) == "plan"
+    await runtime.close()
+
+
 async def test_a_synthesis_before_its_time_is_not_taken() -> None:
     def hasty(n: int, request: Request) -> Reply:
         return Reply("There are 37 glaciers.") if n in (2, 4) else reads(n, request)

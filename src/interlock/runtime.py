@@ -204,7 +204,7 @@ class Runtime:
             on_behalf_of=details.get("on_behalf_of"),
             mode=None if mode is None else Mode(mode),
             given=tuple(details.get("given", ())),
-            work=details.get("work"),
+            work=details.get("work") or agent.work,
         )
         return self._turn(agent, asked)
 

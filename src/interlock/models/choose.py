@@ -20,7 +20,8 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     if kind == LOCAL:
         from interlock.models.local import LocalModel
 
-        return LocalModel(Path(rest).expanduser() if rest else None)
+        # A file that somebody chose is shown instructions and tools; the small one that we bring is only constrained.
+        return LocalModel(Path(rest).expanduser() if rest else None, follows=bool(rest))
     if not rest:
         raise ConfigError(f"model {name!r}: write local, or provider:name such as google:gemini-2.5-flash")
     from interlock.models.direct import DirectModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from interlock.errors import ConfigError
 from interlock.intents import Classifier, Intent
+from interlock.modes import WorkMode
 from interlock.requirements import Need, Requirement, leaves
 from interlock.values import Value
 
@@ -32,6 +33,8 @@ class Agent(Value, frozen=True):
     grounding: bool = True
     """Whether figures are traced; False only for agents that compute nothing and cite nothing."""
     semantic: bool = True
+    work: WorkMode | None = None
+    """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
 
     def __post_init__(self) -> None:
         if self.enforcement not in ENFORCEMENT:

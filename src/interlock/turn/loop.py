@@ -15,7 +15,7 @@ from interlock.turn.statements import statements
 from interlock.turn.turn import Again, Turn
 from interlock.values import Json, Outcome, Status, Value
 
-_LONGEST_RESULT = 12_000
+LONGEST_RESULT = 12_000
 
 
 class Progress(Value, frozen=True):
@@ -141,7 +141,7 @@ def card(tool: Tool) -> ToolCard:
     return ToolCard(made["name"], made["description"], made["parameters"])
 
 
-def shown(outcome: Outcome) -> str:
+def as_told(outcome: Outcome) -> dict[str, Json]:
     """An outcome as a model sees it: status, value or reason, where it comes from."""
     given: dict[str, Json] = {"status": outcome.status.value}
     if outcome.value is not None:
@@ -158,5 +158,10 @@ def shown(outcome: Outcome) -> str:
         given["sources"] = list(outcome.sources)
     if outcome.record is not None:
         given["record"] = outcome.record
-    text = msgspec.json.encode(given).decode()
-    return text if len(text) <= _LONGEST_RESULT else text[:_LONGEST_RESULT] + "… (cut)"
+    return given
+
+
+def shown(outcome: Outcome) -> str:
+    """The same as text, no longer than a model can take."""
+    text = msgspec.json.encode(as_told(outcome)).decode()
+    return text if len(text) <= LONGEST_RESULT else text[:LONGEST_RESULT] + "… (cut)"

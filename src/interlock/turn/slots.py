@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from interlock.grounding.claims import claims
@@ -13,10 +14,10 @@ from interlock.values import Json
 _MOST_WORDS = 5
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
 _COMMON = frozenset(
-    "about after again all also and any are been before between both but can could does each else every fire for from"
+    "about after again all also and any are been before between both but can could does each else every for from"
     " give have here how into just know like list long made make many more most much near need next only open other"
-    " over please road same season should show since some still such tell than that the their them then there these"
-    " they this those through trail trails under until very want was well were what when where which while who why"
+    " over please same should show since some still such tell than that the their them then there these"
+    " they this those through under until very want was well were what when where which while who why"
     " will with would year your".split()
 )
 
@@ -72,6 +73,7 @@ def _of_enum(values: Sequence[Json], text: str) -> tuple[Json, ...]:
 def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
     words = f" {plain(text)} "
+    common = _COMMON | _generic(known)
     spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
     named = {
         value: max((n for n in names if f" {n} " in words), key=len, default="") for value, names in spelled.items()
@@ -84,12 +86,12 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         return whole
     for run in _NAMES.findall(text):  # a name that is none of them is said as it is, and found to be nothing on file
         telling = plain(run)
-        if any(len(word) > 2 and word not in _COMMON for word in telling.split()):
+        if any(len(word) > 2 and word not in common for word in telling.split()):
             fits = fitting(telling, known)
             return fits if len(fits) == 1 else (run,)
     unsure = ""
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
-        telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in _COMMON]
+        telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in common]
         if not telling_words or len(span.split()) > _MOST_WORDS:
             continue
         known_words = {word for names in spelled.values() for name in names for word in name.split()}
@@ -101,6 +103,12 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
             return headed
         unsure = unsure or (" ".join(telling_words) if len(fits) > 1 else "")
     return (unsure,) if unsure else ()
+
+
+def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Words that nearly all values have in common ("trail"): they name none of them."""
+    counts = Counter(word for names in known.values() for word in {w for name in names for w in plain(name).split()})
+    return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(known))
 
 
 def _heads(words: Sequence[str], names: Sequence[str]) -> bool:

@@ -23,8 +23,9 @@ from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
 from interlock.ports import Query
 from interlock.runtime import Runtime
+from interlock.standing import TicketState
 from interlock.turn import Again, Agent, Turn, TurnResult
-from interlock.turn.loop import ascii_json, shown
+from interlock.turn.loop import LONGEST_RESULT, as_told, ascii_json
 from interlock.turn.slots import slots
 from interlock.turn.statements import statements
 from interlock.values import Outcome, Status
@@ -275,15 +276,16 @@ class InterlockPlugin(BasePlugin):
         """What a person said in the session about a call that waits; its ticket is spent once."""
         user = user_of(tool_context)
         ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
-        if ticket is None:
+        if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
             return None
         try:
-            await self._runtime.decide(ticket, approve=confirmed, by=user, reason="in the session")
+            await self._runtime.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
         except NotAllowed:
             pass  # it was decided before; what was decided holds
-        outcome = await self._runtime.resume(ticket)
-        spent = outcome.problem is not None and "spent already" in outcome.problem.message
-        return None if spent else outcome
+        outcome = await self._runtime.resume(ticket.id)
+        after = await self._runtime.store.ticket(ticket.id)
+        lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
+        return None if lost else outcome  # somebody else's confirmation came first: the claim has the answer
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
@@ -349,10 +351,9 @@ class InterlockPlugin(BasePlugin):
 
 def _told(outcome: Outcome) -> dict[str, Any]:
     """An outcome as the model sees it."""
-    text = shown(outcome)
-    if text.endswith("(cut)"):
+    found = as_told(outcome)
+    if len(msgspec.json.encode(found)) > LONGEST_RESULT:
         return {"status": outcome.status.value, "summary": outcome.summary}
-    found: dict[str, Any] = msgspec.json.decode(text)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlock.ports import Query, Store
-from interlock.standing import TicketState
+from interlock.standing import Ticket, TicketState
 from interlock.turn import TurnResult
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
@@ -34,7 +34,7 @@ async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
     return kept
 
 
-async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> str | None:
+async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> Ticket | None:
     """The ticket of a call that was made for this user and waits, or has been decided and not been spent."""
     for state in (TicketState.OPEN, TicketState.APPROVED, TicketState.DENIED, TicketState.SPENT):
         for ticket in reversed(await store.tickets(state)):
@@ -42,7 +42,7 @@ async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> str | N
                 continue
             found = [r async for r in store.records(Query(after=ticket.record - 1, until=ticket.record))]
             if found and found[0].content().on_behalf_of == user:
-                return ticket.id
+                return ticket
     return None
 
 
