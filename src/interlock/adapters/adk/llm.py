@@ -13,8 +13,8 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import PrivateAttr
 
+from interlock.adapters.adk.tools import declared_schema
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, open_model
-from interlock.values import Json
 
 HINTS: ContextVar[dict[str, Any]] = ContextVar("interlock_adk_hints", default={})  # noqa: B039 - never changed in place
 """What the plugin knows about the next model call (slots, lead, facts), for models that can only be constrained."""
@@ -59,7 +59,7 @@ def asked(llm_request: LlmRequest) -> Request:
     config = llm_request.config
     told = config.system_instruction if config is not None else ""
     cards = [
-        ToolCard(declared.name or "", declared.description or "", _schema(declared))
+        ToolCard(declared.name or "", declared.description or "", declared_schema(declared))
         for tool in ((config.tools if config is not None else None) or ())
         for declared in (getattr(tool, "function_declarations", None) or ())
     ]
@@ -73,15 +73,6 @@ def asked(llm_request: LlmRequest) -> Request:
         force=allowed[0] if allowed else None,
         **HINTS.get(),
     )
-
-
-def _schema(declared: types.FunctionDeclaration) -> dict[str, Json]:
-    if declared.parameters_json_schema is not None:
-        return dict(declared.parameters_json_schema)
-    if declared.parameters is not None:
-        made: dict[str, Json] = declared.parameters.json_schema.model_dump(exclude_none=True, mode="json")
-        return made
-    return {"type": "object", "properties": {}}
 
 
 def _messages(content: types.Content) -> list[Message]:

@@ -125,13 +125,18 @@ def _schema(tool: BaseTool) -> dict[str, Json]:
     declared = tool._get_declaration()
     if declared is None:
         raise ContractError(f"{tool.name}: it is run by the provider, not here, so it cannot be governed")
+    return _closed(declared_schema(declared))
+
+
+def declared_schema(declared: types.FunctionDeclaration) -> dict[str, Json]:
+    """The parameters of a declaration as JSON Schema, in whichever of two ways it gives them."""
     if declared.parameters_json_schema is not None:
         found: dict[str, Json] = dict(declared.parameters_json_schema)
     elif declared.parameters is not None:
         found = declared.parameters.json_schema.model_dump(exclude_none=True, by_alias=True, mode="json")
     else:
         found = {"type": "object", "properties": {}}
-    return _closed(found)
+    return found
 
 
 def _closed(schema: dict[str, Json]) -> dict[str, Json]:
