@@ -18,6 +18,7 @@
         ├── InDoubt            for write and send: it may have landed, and nobody knows; never retried
         └── Permanent          trying again will not help: never retried
             ├── InvalidInput       the other side refuses these arguments
+            ├── Ambiguous          somebody has to say which is meant: the turn asks
             ├── NotFound           there is no such thing: recorded as no_data
             ├── Forbidden          not allowed there
             ├── Conflict           the thing moved meanwhile
@@ -132,6 +133,12 @@ class InvalidInput(Permanent):
     """The other side refuses these arguments."""
 
     error_class = "invalid_input"
+
+
+class Ambiguous(Permanent):
+    """The arguments fit several things; the message is the question that somebody has to answer."""
+
+    error_class = "ambiguous"
 
 
 class NotFound(Permanent):

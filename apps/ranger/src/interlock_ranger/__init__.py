@@ -1,0 +1,1 @@
+"""RANGER: post-fire recovery agents whose every figure can be traced."""

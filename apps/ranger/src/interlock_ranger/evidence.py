@@ -1,0 +1,108 @@
+"""What a finding rests on: sources with date and digest, steps of reasoning with their rules, a computed confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from interlock import Result
+
+Today = Callable[[], date]
+"""The clock: what day it is."""
+
+FRESH_DAYS = 365
+"""Data up to this old counts in full."""
+STALE_DAYS = 5 * 365
+"""Data this old or older counts the least."""
+STALE_SHARE = 0.5
+
+
+class Part(BaseModel):
+    """A value of a result: nothing beside what is declared, nothing changes later."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataSource(Part):
+    """A file that was read."""
+
+    file: str
+    dated: date
+    sha256: str
+    synthetic: bool
+
+    def told(self) -> str:
+        """In one line, for people."""
+        label = "SYNTHETIC " if self.synthetic else ""
+        return f"{label}{self.file} of {self.dated.isoformat()} (sha256 {self.sha256[:12]})"
+
+
+class Step(Part):
+    """One step of reasoning, and the rule that it applies."""
+
+    rule: str
+    said: str
+
+
+class Recommendation(Part):
+    """What to do, and the rule that says so."""
+
+    rule: str
+    text: str
+
+
+class Confidence(Part):
+    """How far a finding can be trusted, computed: completeness of its inputs times freshness of its data."""
+
+    score: float
+    completeness: float
+    freshness: float
+    oldest_data_days: int
+    rule: str = "evidence.confidence"
+
+
+class Finding(Part):
+    """What every result of RANGER has beside its own values."""
+
+    synthetic: bool
+    reasoning: tuple[Step, ...]
+    recommendations: tuple[Recommendation, ...]
+    confidence: Confidence
+    data_sources: tuple[DataSource, ...]
+
+
+def confidence(today: date, sources: Sequence[DataSource], present: int, wanted: int) -> Confidence:
+    """Completeness is the share of wanted inputs that are present; freshness falls from 1 to 0.5 between one and five
+    years of age of the oldest source."""
+    age = max((max(0, (today - source.dated).days) for source in sources), default=0)
+    over = min(1.0, max(0.0, (age - FRESH_DAYS) / (STALE_DAYS - FRESH_DAYS)))
+    freshness = 1 - (1 - STALE_SHARE) * over
+    completeness = present / wanted if wanted else 0.0
+    return Confidence(
+        score=round(completeness * freshness, 2),
+        completeness=round(completeness, 3),
+        freshness=round(freshness, 3),
+        oldest_data_days=age,
+    )
+
+
+def finding(
+    kind: type[Finding], summary: str, found: dict[str, Any], sources: Sequence[DataSource], trust: Confidence
+) -> Result[Any]:
+    """A finding as a tool returns it."""
+    value = kind(
+        **found,
+        synthetic=any(source.synthetic for source in sources),
+        confidence=trust,
+        data_sources=tuple(sources),
+    )
+    label = "SYNTHETIC DATA. " if value.synthetic else ""
+    return Result(
+        value=value,
+        summary=f"{label}{summary}",
+        confidence=trust.score,
+        sources=tuple(source.told() for source in sources),
+    )

@@ -1,0 +1,62 @@
+"""The Trail Assessor's tools."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from interlock import Result, Tool, tool
+from interlock_ranger.evidence import Today
+from interlock_ranger.fires import Fires
+from interlock_ranger.trails.closure import Closures, Season, evaluated
+from interlock_ranger.trails.damage import Damage, PointGiven, classed
+from interlock_ranger.trails.priority import Priorities, prioritized
+from interlock_ranger.trails.where import near_names, trail_names
+
+SEASONS: dict[str, tuple[str, ...]] = {
+    "summer": ("this summer", "July", "August"),
+    "fall": ("autumn", "this fall", "hunting season"),
+    "winter": ("this winter", "snow season"),
+    "spring": ("this spring", "snowmelt"),
+}
+
+
+def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
+    """The tools over these fires."""
+    known = {"fire_id": fires.names(), "trail_id": trail_names(fires), "near": near_names(fires)}
+
+    @tool(effect="read", candidates=known)
+    def classify_damage(
+        fire_id: str | None = None,
+        trail_id: str | None = None,
+        near: str | None = None,
+        damage_points: list[PointGiven] | None = None,
+    ) -> Result[Damage]:
+        """What is broken along a trail, near a place, or on all trails of a fire: points, classes, repair cost, crew days.
+
+        `damage_points`: your own points for one trail instead of those on file.
+        """
+        fire = fires.fire(fire_id, trail=trail_id, place=near)
+        return classed(fire, trail_id, near, damage_points, today)
+
+    @tool(effect="read", candidates={**known, "season": SEASONS})
+    def evaluate_closure(
+        fire_id: str | None = None,
+        trail_id: str | None = None,
+        near: str | None = None,
+        season: Season | None = None,
+    ) -> Result[Closures]:
+        """Whether trails should be open, restricted or closed in a season, and why: risk, hazard trees, current status.
+
+        Without a season, that of today's date is used, and said.
+        """
+        fire = fires.fire(fire_id, trail=trail_id, place=near)
+        return evaluated(fire, trail_id, near, season, today)
+
+    @tool(effect="read", candidates={"fire_id": fires.names()})
+    def prioritize_trails(budget_usd: Annotated[int, Field(gt=0)], fire_id: str | None = None) -> Result[Priorities]:
+        """Which trails of a fire to repair with a budget in dollars: the set that serves the most visits a year."""
+        return prioritized(fires.fire(fire_id), budget_usd, today)
+
+    return classify_damage, evaluate_closure, prioritize_trails

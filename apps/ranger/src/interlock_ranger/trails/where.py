@@ -1,0 +1,76 @@
+"""Which trails a question is about: one by name, those near a place, or all of a fire."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyproj import Geod
+from shapely.geometry import shape
+
+from interlock.errors import NotFound
+from interlock_ranger.fires import Fire, Fires, Place, Trail
+
+GEOD = Geod(ellps="WGS84")
+MILE_M = 1609.344
+_SHORT = 4
+"""A text of so few words is an argument, not a question."""
+_NEAR = re.compile(r"\b(?:near|around|close to|next to|in the vicinity of|about)\s+(?:the\s+)?", re.I)
+
+
+def near_names(fires: Fires) -> Callable[[str], dict[str, str]]:
+    """Places that a text says something is near to."""
+
+    def named(text: str) -> dict[str, str]:
+        places = fires.place_names()
+        if len(text.split()) <= _SHORT:
+            return places
+        return {key: name for key, name in places.items() if _is_near(text, name)}
+
+    return named
+
+
+def trail_names(fires: Fires) -> Callable[[str], dict[str, tuple[str, ...]]]:
+    """Trails, but not those that only share their name with a place that something is near to."""
+
+    def named(text: str) -> dict[str, tuple[str, ...]]:
+        trails = fires.trail_names()
+        near = [name for name in fires.place_names().values() if _is_near(text, name)]
+        if not near:
+            return trails
+        return {key: names for key, names in trails.items() if any(n.lower() in text.lower() for n in names)}
+
+    return named
+
+
+def _is_near(text: str, name: str) -> bool:
+    return any(text[found.end() :].lower().startswith(name.lower()) for found in _NEAR.finditer(text))
+
+
+def chosen(fire: Fire, trail_id: str | None, near: str | None) -> tuple[Trail, ...]:
+    """The trails that are meant."""
+    if trail_id is not None:
+        return (fire.trails[trail_id],)
+    trails = tuple(fire.trails.values())
+    if near is None:
+        return trails
+    place = fire.facts.places[near]
+    found = tuple(trail for trail in trails if miles_from(place, trail) <= place.radius_mi)
+    if not found:
+        raise NotFound(f"no trail of {fire.facts.name} lies within {place.radius_mi:g} miles of {place.name}")
+    return found
+
+
+def miles_from(place: Place, trail: Trail) -> float:
+    """How far a trail stays from a place at the least, along the ground."""
+    points = shape(trail.line).coords
+    count = len(points)
+    _, _, metres = GEOD.inv(
+        [place.longitude] * count, [place.latitude] * count, [p[0] for p in points], [p[1] for p in points]
+    )
+    return float(min(metres)) / MILE_M
+
+
+def where_said(fire: Fire, near: str | None) -> str:
+    """The place, for a sentence."""
+    return f" near {fire.facts.places[near].name}" if near is not None else ""
