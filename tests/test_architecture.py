@@ -68,6 +68,7 @@ STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
     "adapters/adk/llm.py": "what the plugin knows about the next model call of this task",
     "adapters/adk/plugin.py": "the turn that delegates, for agents that ADK starts under another invocation",
     "adapters/adk/tools.py": "the ADK tool behind the call that is on the path in this task",
+    "turn/drive.py": "the turn that a model is working on in this task, for tools that delegate",
     "engine/threads.py": "hands the caller's context on to the thread of a sync tool; keeps none",
 }
 

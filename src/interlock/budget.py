@@ -48,7 +48,7 @@ def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
     if budget.per == "actor":
         window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
         return f"{budget.id}|actor|{call.actor}{window}"
-    within = call.turn if budget.per == "turn" else call.run
+    within = (call.trail or call.turn) if budget.per == "turn" else call.run
     return None if within is None else f"{budget.id}|{budget.per}|{within}"
 
 

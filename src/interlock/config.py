@@ -64,7 +64,7 @@ HELP = {
     "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
     "review_keys": "files of public keys that may sign tokens for review (default: none, so that only people decide)",
     "apps": "where applications are found, beside those that are installed: module:NAME of an interlock.turn.App",
-    "model": "who answers: local (embedded), local:FILE.gguf, or provider:name (google:…, anthropic:…, openai:…)",
+    "model": "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai:…) or python:module:NAME",
     "model_fallback": "the provider:name that is asked if the model gives no reply",
     "model_timeout_s": "seconds after which a provider's reply is given up",
     "model_tools": "how tools are shown to a provider's model: native, or as text (json, xml, batch)",

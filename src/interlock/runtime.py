@@ -57,7 +57,7 @@ Done = tuple[Step, Outcome | None]
 _LONGEST_NAME = 200
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
-_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id")
+_NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "trail")
 
 
 class CallDetails(TypedDict, total=False):
@@ -76,6 +76,7 @@ class CallDetails(TypedDict, total=False):
     call_id: str
     offered: tuple[str, ...]
     budgets: tuple[Budget, ...]
+    trail: str | None
 
 
 class TurnDetails(TypedDict, total=False):
@@ -190,7 +191,7 @@ class Runtime:
         """A turn of an agent: `async with runtime.turn(question, agent=agent) as turn`, then call, and finish."""
         requires, mode = details.get("requires"), details.get("mode")
         if requires is None:
-            classified = self._classifier(agent).classify(question)
+            classified = self.classified(agent, question)
         else:
             requirement = need(requires) if isinstance(requires, str) else requires
             classified = Classified(requirement, by="caller", score=1.0)
@@ -220,13 +221,14 @@ class Runtime:
         strange = [name for name in agent.tools if name not in self._world.desks]
         if strange:
             raise ConfigError(f"agent {agent.name!r} has tools that are not registered: {', '.join(strange)}")
-        return Turn(self._world, self.call, agent, asked)
+        return Turn(self._world, self.call, agent, asked, self.classified)
 
-    def _classifier(self, agent: Agent) -> Classifier:
+    def classified(self, agent: Agent, question: str) -> Classified:
+        """Which of an agent's intents a question has, and so what its answer needs."""
         found = self._classifiers.get(agent)
         if found is None:
             found = self._classifiers[agent] = agent.classifier()
-        return found
+        return found.classify(question)
 
     def list(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:
         """The tools that need a capability, and that an actor has been granted all of."""

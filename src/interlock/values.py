@@ -104,6 +104,8 @@ class Call(Value, frozen=True):
     """The tools that the caller's turn offers at this point; empty: all that policy allows."""
     budgets: tuple[Budget, ...] = ()
     """Budgets of the turn's own, beside those of the policy."""
+    trail: str | None = None
+    """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
 
 
 class Rewrite(Value, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from interlock.turn import TurnResult, TurnStatus
 from interlock.turn.app import App, find_app
 from interlock.turn.drive import drive
 from interlock.turn.loop import Progress
-from interlock.values import Mode
+from interlock.values import Mode, Outcome
 
 _GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)
 
@@ -46,15 +47,21 @@ def run(given: argparse.Namespace) -> int:
     """Ask, and print the answer with its sources."""
     loaded = settings_of(given)
     app = find_app(given.app, load_apps(loaded))
-    result = asyncio.run(_ask(given, loaded, app))
+    watch = _Watch(notes(), given.quiet or given.json)
+    result = asyncio.run(_ask(given, loaded, app, watch))
     if given.json:
         print_json(result)
     else:
-        show_answer(result, quiet=given.quiet)
+        show_answer(result, quiet=given.quiet, beside=_beside(app, watch))
     return 0 if result.status in _GOOD else 1
 
 
-async def _ask(given: argparse.Namespace, loaded: Loaded, app: App) -> TurnResult:
+def _beside(app: App, watch: _Watch) -> list[object]:
+    """What the application shows of the calls behind an answer."""
+    return [] if app.present is None else list(app.present(watch.found))
+
+
+async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watch) -> TurnResult:
     settings, agent = loaded.settings, app.agent(given.agent)
     name = given.model or settings.model
     model: Model = open_model(
@@ -80,7 +87,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App) -> TurnResul
             if not quiet:
                 _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
             try:
-                return await drive(turn, model, watch=None if quiet else _Watch(notes()))
+                return await drive(turn, model, watch=watch)
             finally:
                 await model.close()
 
@@ -91,13 +98,20 @@ def _start(intents: tuple[str, ...], by: str, model: str) -> None:
 
 
 class _Watch:
-    """Prints what happens, a line each."""
+    """Keeps what succeeded, and prints what happens, a line each."""
 
-    def __init__(self, out: Console) -> None:
+    def __init__(self, out: Console, quiet: bool) -> None:
         self._out = out
+        self._quiet = quiet
+        self.found: list[Outcome] = []
+        """The calls that succeeded, in the turn and in those that it delegated to."""
 
     def __call__(self, progress: Progress) -> None:
         out = self._out
+        if progress.outcome is not None and progress.outcome.ok:
+            self.found.append(progress.outcome)
+        if self._quiet:
+            return
         match progress.what:
             case "called":
                 out.print(f"[dim]→[/] {shown(progress.tool)} [dim]{shown(progress.text)}[/]")
@@ -111,13 +125,16 @@ class _Watch:
                 out.print("[dim]…[/]")
 
 
-def show_answer(result: TurnResult, *, quiet: bool = False) -> None:
+def show_answer(result: TurnResult, *, quiet: bool = False, beside: Sequence[object] = ()) -> None:
     """The answer, where its figures come from, and its trail."""
     out = console()
     out.print(shown(result.answer, lines=True))
     if quiet:
         return
     out.print()
+    for item in beside:
+        out.print(item)
+        out.print()
     supports = [claim for claim in result.claims if claim.how not in ("echo", "unsupported")]
     for claim in supports[:12]:
         path = claim.path if claim.how == "derived" else claim.path.removeprefix("$.")

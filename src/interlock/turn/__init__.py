@@ -5,6 +5,7 @@ from interlock.models import Proposal
 from interlock.requirements import all_of, any_of, need
 from interlock.turn.agent import Agent, model_calls
 from interlock.turn.app import App
+from interlock.turn.delegate import delegation
 from interlock.turn.drive import drive
 from interlock.turn.ladder import TurnOutcome, TurnState, next_step
 from interlock.turn.result import Action, TurnResult, TurnStatus
@@ -26,6 +27,7 @@ __all__ = [
     "TurnStatus",
     "all_of",
     "any_of",
+    "delegation",
     "drive",
     "model_calls",
     "need",

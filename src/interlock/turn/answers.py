@@ -70,6 +70,7 @@ async def reopened(world: World, turn: str, on_behalf_of: str | None) -> Asked:
         given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in beside.get("given", ())),
         on_behalf_of=what.get("on_behalf_of"),
         reopens=True,
+        trail=what.get("trail"),
     )
 
 

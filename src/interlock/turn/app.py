@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -11,6 +11,7 @@ import msgspec
 from interlock.errors import ConfigError
 from interlock.schema import Tool, nearest
 from interlock.turn.agent import Agent
+from interlock.values import Outcome
 
 GROUP = "interlock.apps"
 """The entry points under which installed applications are found."""
@@ -27,6 +28,8 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
     policy: Path | None = None
     """Its policy; None: that of the settings."""
     description: str = ""
+    present: Callable[[Sequence[Outcome]], Iterable[object]] | None = None
+    """What `interlock ask` prints after an answer, made from the successful calls behind it: tables, maps."""
 
     def agent(self, name: str | None) -> Agent:
         """One of its agents."""

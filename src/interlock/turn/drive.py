@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
+
+import msgspec
 
 from interlock.models import Message, Model
 from interlock.turn.loop import Drive, Progress, Watch
@@ -11,12 +14,27 @@ from interlock.turn.result import TurnResult
 from interlock.turn.turn import Turn
 
 
+class Driven(msgspec.Struct, frozen=True):
+    """A turn that a model is working on."""
+
+    turn: Turn
+    model: Model
+    watch: Watch
+
+
+DRIVEN: ContextVar[Driven | None] = ContextVar("interlock_driven", default=None)
+
+
 async def drive(turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()) -> TurnResult:
     """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
     work, seen = turn.asked.work, watch or _ignore
-    if work is None:
-        return await Drive(turn, model, seen, history).run()
-    return await Phased(turn, model, seen, history, work).run()
+    mark = DRIVEN.set(Driven(turn, model, seen))
+    try:
+        if work is None:
+            return await Drive(turn, model, seen, history).run()
+        return await Phased(turn, model, seen, history, work).run()
+    finally:
+        DRIVEN.reset(mark)
 
 
 def _ignore(_progress: Progress) -> None:

@@ -68,7 +68,7 @@ class Drive:
             return await self.answered(reply)
         settled = await self._calls(reply, forced)
         goes_on = not settled and turn.replies < turn.most_replies and turn.left_s > 0
-        return None if goes_on else await turn.finish(None)
+        return await turn.begin(follows=self._model.follows) if goes_on else await turn.finish(None)
 
     def instructions(self) -> str:
         """What the model is told before the conversation."""

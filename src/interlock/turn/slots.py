@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from interlock.grounding.claims import claims
+from interlock.grounding.units import units_in_name
 from interlock.models.grammar import spans
 from interlock.schema import Tool, fitting, known_values, plain
 from interlock.values import Json
 
 _MOST_WORDS = 5
+_FIGURES = ("integer", "number")
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
 _COMMON = frozenset(
     "about after again all also and any are been before between both but can could does each else every for from"
@@ -26,10 +28,21 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
     """For each argument the values that were mentioned; empty if it can be left out; absent if nothing is known."""
     found: dict[str, tuple[Json, ...]] = {}
     required = set(tool.input.schema.get("required", ()))
-    for name, kind in tool.input.schema.get("properties", {}).items():
-        schema = _inner(kind, tool.input.schema.get("$defs", {}))
-        values = _values(tool, name, schema, text, name in required)
-        if values or name not in required or schema.get("type") in ("integer", "number"):
+    defined = tool.input.schema.get("$defs", {})
+    kinds = {name: _inner(kind, defined) for name, kind in tool.input.schema.get("properties", {}).items()}
+    figures = Counter(
+        unit for name, kind in kinds.items() if kind.get("type") in _FIGURES for unit in units_in_name(name)
+    )
+    for name, schema in kinds.items():
+        alone = name in required or any(figures[unit] == 1 for unit in units_in_name(name))
+        if schema.get("type") in _FIGURES:
+            values = _figures(name, schema["type"], text, alone=alone, required=name in required)
+        elif schema.get("type") == "array":
+            several = _values(tool, name, _inner(schema.get("items"), defined), text, False)
+            values = (list(several),) if several else ()
+        else:
+            values = _values(tool, name, schema, text, name in required)
+        if values or name not in required or schema.get("type") in _FIGURES:
             found[name] = values  # a figure that nobody said is not invented: the call is refused, and the user asked
     return found
 
@@ -44,15 +57,35 @@ def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required:
         return (said[1],) if said else ()  # "sector NW-9": it was named, and will be found to be nothing on file
     if "enum" in schema:
         return _of_enum(schema["enum"], text)
-    kinds = schema.get("type")
-    if kinds in ("integer", "number"):
-        figures = [claim.number for claim in claims(text) if claim.number is not None]
-        if kinds == "integer":
-            return tuple(int(n) for n in figures if n == n.to_integral_value())
-        return tuple(float(n) for n in figures)
-    if kinds == "string" and "pattern" in schema:
+    if schema.get("format") == "date":
+        whole = [claim.date for claim in claims(text) if claim.date is not None and None not in claim.date]
+        return tuple("-".join(f"{part:02d}" for part in day if part is not None) for day in whole)
+    if schema.get("type") == "string" and "pattern" in schema:
         return tuple(word for word in spans(text) if re.search(schema["pattern"], word))
     return ()
+
+
+def _figures(name: str, kind: str, text: str, *, alone: bool, required: bool) -> tuple[Json, ...]:
+    """The figures that an argument can mean: of its unit, if its name has one; "240 acres" are no miles.
+
+    One that may be left out is filled only where its unit belongs to no other argument, or its own words are there.
+    """
+    wanted = units_in_name(name)
+    words = [word for word in plain(name).split() if not units_in_name(word)]
+    there = plain(text).split()
+    named = bool(words) and all(any(w.startswith(word[:4]) for w in there) for word in words)
+    if not (alone or named):
+        return ()
+    found = []
+    for claim in claims(text):
+        fits = bool(claim.units & wanted) if claim.units and wanted else required or named
+        if claim.number is None or not fits:
+            continue
+        if kind == "number":
+            found.append(float(claim.number))
+        elif claim.number == claim.number.to_integral_value():
+            found.append(int(claim.number))
+    return tuple(found)
 
 
 def _inner(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:

@@ -9,11 +9,13 @@ from interlock.values import Json, Outcome
 _MOST = 60
 _LONGEST = 120
 _NAMES = ("name", "title", "label")
+_ABOUT = ("evidence", "rule")
+"""Keys of what is about a result, not part of an answer: how it was come to, and by which rule."""
 
 
 def statements(outcomes: Sequence[Outcome]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What tools said of their results in one line, and a statement for each value that successful calls returned."""
-    leads = tuple(_plain(outcome.said) for outcome in outcomes if outcome.said)
+    leads = tuple(" ".join(outcome.said.split()).rstrip(".") for outcome in outcomes if outcome.said)
     found = [line for outcome in outcomes for line in _of(outcome.value, _subject(outcome.value))]
     return leads, tuple(dict.fromkeys(line for line in found if len(line) <= _LONGEST))[:_MOST]
 
@@ -21,7 +23,7 @@ def statements(outcomes: Sequence[Outcome]) -> tuple[tuple[str, ...], tuple[str,
 def _of(value: Json, subject: str, path: str = "") -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
-            if key in _NAMES:
+            if key in _NAMES or key in _ABOUT:
                 continue
             yield from _of(item, subject, f"{path} {key}".strip().replace("_", " "))
     elif isinstance(value, list):

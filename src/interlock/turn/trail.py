@@ -167,6 +167,16 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
     return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"))
 
 
+async def outermost(store: Store, parent: str | None) -> str | None:
+    """The turn in which a delegation began: what is done further down is paid from its budget."""
+    if parent is None:
+        return None
+    async for record in store.records(Query(turn=parent)):
+        if record.kind == "turn" and record.status == "opened":
+            return str(record.content().arguments.get("trail") or parent)
+    return parent
+
+
 async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
     """Evidence that was handed in: chunks as they are, records by their numbers."""
     found = []

@@ -24,13 +24,14 @@ from interlock.turn.ending import Ending, conclude
 from interlock.turn.instructions import instructions
 from interlock.turn.ladder import Force, Retry, Step, TurnState, next_step
 from interlock.turn.result import TurnResult
-from interlock.turn.trail import TURN, Missing, Trail, given_sources, read_trail, what_is_missing
+from interlock.turn.trail import TURN, Missing, Trail, given_sources, outermost, read_trail, what_is_missing
 from interlock.turn.unmet import unmet_child
 from interlock.turn.vacuous import is_vacuous, only_repeats
 from interlock.turn.wording import named, told
 from interlock.values import Budget, Effect, Json, Mode, Outcome, Status, Value
 
 Call = Callable[..., Awaitable[Outcome]]
+Classify = Callable[[Agent, str], Classified]
 _LONGEST_QUESTION = 20_000
 _LONGEST_DRAFT = 20_000
 _LONGEST_ID = 200
@@ -60,12 +61,16 @@ class Asked(Value, frozen=True):
     """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
     work: WorkMode | None = None
     reopens: bool = False
+    at_most_s: float = float("inf")
+    """What is left of the time of the turn that delegates."""
+    trail: str | None = None
+    """The outermost turn, whose budget this one spends; None: itself."""
 
 
 class Turn:
     """One turn of one agent; use it as an async context manager, and finish it."""
 
-    def __init__(self, world: World, call: Call, agent: Agent, asked: Asked) -> None:
+    def __init__(self, world: World, call: Call, agent: Agent, asked: Asked, classify: Classify | None = None) -> None:
         if not asked.question.strip():
             raise ConfigError("the question is empty; a turn needs one")
         self.agent = agent
@@ -76,6 +81,8 @@ class Turn:
         """How many times the model has replied in this turn."""
         self._world = world
         self._call = call
+        self._classify = classify
+        self._trail: str | None = None
         self._overhead_s = 0.0
         self._follows = True
         self._offered = agent.tools
@@ -83,7 +90,7 @@ class Turn:
         self._finishing = asyncio.Lock()
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
-        self._end_s = world.clock.monotonic() + agent.deadline_s
+        self._end_s = world.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
         self._desk = Desk(asked.principal, world.store, world.clock, world.ids, world.faults)
         self._desk.actor, self._desk.about = agent.name, TURN
 
@@ -136,6 +143,8 @@ class Turn:
             "work": msgspec.to_builtins(asked.work),
         }
         self._given = await given_sources(self._world.store, asked.given)
+        self._trail = asked.trail or await outermost(self._world.store, asked.parent)
+        what["trail"] = self._trail
         if asked.parent is not None and not asked.reopens:
             await self._desk.commit(
                 "turn", {"state": "delegated", "child": self.id, "agent": self.agent.name}, turn=asked.parent
@@ -150,6 +159,25 @@ class Turn:
         if self.result is None:  # nobody got an answer
             why = "the turn was left without an answer" if error is None else type(error).__name__
             await self._desk.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
+
+    def child(self, agent: Agent, question: str) -> Turn:
+        """A turn of another agent that this one delegates to: same trail, principal, mode and time."""
+        if self._classify is None:
+            raise ConfigError("only a turn that a runtime opened can delegate")
+        asked = Asked(
+            id=self._world.ids.new(),
+            question=question,
+            classified=self._classify(agent, question),
+            principal=self.asked.principal,
+            parent=self.id,
+            run=self.asked.run,
+            on_behalf_of=self.asked.on_behalf_of,
+            mode=self.asked.mode,
+            given=self.asked.given,
+            work=agent.work,
+            at_most_s=self.left_s,
+        )
+        return Turn(self._world, self._call, agent, asked, self._classify)
 
     def spent(self, usage: Usage) -> None:
         """A reply has cost this."""
@@ -192,6 +220,8 @@ class Turn:
             details["budgets"] = (Budget(id=f"mode {asked.work.name}", per="turn", calls=asked.work.calls),)
         if call_id:
             details["call_id"] = call_id
+        if self._trail is not None:
+            details["trail"] = self._trail
         for name in ("mode", "run", "parent", "on_behalf_of"):
             if getattr(asked, name) is not None:
                 details[name] = getattr(asked, name)

@@ -64,14 +64,20 @@ class Confidence(Part):
     rule: str = "evidence.confidence"
 
 
-class Finding(Part):
-    """What every result of RANGER has beside its own values."""
+class Evidence(Part):
+    """How a finding was come to: it is about the result, and no part of an answer by itself."""
 
-    synthetic: bool
     reasoning: tuple[Step, ...]
     recommendations: tuple[Recommendation, ...]
     confidence: Confidence
     data_sources: tuple[DataSource, ...]
+
+
+class Finding(Part):
+    """What every result of RANGER has beside its own values."""
+
+    synthetic: bool
+    evidence: Evidence
 
 
 def confidence(today: date, sources: Sequence[DataSource], present: int, wanted: int) -> Confidence:
@@ -93,12 +99,14 @@ def finding(
     kind: type[Finding], summary: str, found: dict[str, Any], sources: Sequence[DataSource], trust: Confidence
 ) -> Result[Any]:
     """A finding as a tool returns it."""
-    value = kind(
-        **found,
-        synthetic=any(source.synthetic for source in sources),
+    own = {key: item for key, item in found.items() if key not in ("reasoning", "recommendations")}
+    evidence = Evidence(
+        reasoning=found["reasoning"],
+        recommendations=found["recommendations"],
         confidence=trust,
         data_sources=tuple(sources),
     )
+    value = kind(**own, synthetic=any(source.synthetic for source in sources), evidence=evidence)
     label = "SYNTHETIC DATA. " if value.synthetic else ""
     return Result(
         value=value,

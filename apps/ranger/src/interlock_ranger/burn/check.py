@@ -68,13 +68,13 @@ def checked(
         "issues": tuple(issues),
         "reasoning": (
             Step(rule="burn.boundary", said=f"{what}: rings, crossings and holes checked"),
-            Step(rule="burn.boundary", said=f"area on the ellipsoid against reported acres, within {tolerance_pct:g} %"),
+            Step(
+                rule="burn.boundary", said=f"area on the ellipsoid against reported acres, within {tolerance_pct:g} %"
+            ),
         ),
         "recommendations": tuple(Recommendation(rule="burn.boundary", text=_way_out(issue)) for issue in issues),
     }
-    return finding(
-        Boundary, _said(value, size), value, sources, confidence(today(), sources, 2 - (size is None), 2)
-    )
+    return finding(Boundary, _said(value, size), value, sources, confidence(today(), sources, 2 - (size is None), 2))
 
 
 def _sectors(fire: Fire) -> list[Issue]:

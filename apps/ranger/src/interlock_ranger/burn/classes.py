@@ -76,6 +76,8 @@ def classified(fire: Fire, only: str | None, today: Today) -> Result[Mtbs]:
         ),
     }
     listed = ", ".join(f"class {item.mtbs_class} ({item.name}) {item.pct} %" for item in found)
-    said = f"{where}: dominant MTBS class {main.mtbs_class} ({main.name}) on {main.pct} % of {acres:,.0f} acres; {listed}"
+    said = (
+        f"{where}: dominant MTBS class {main.mtbs_class} ({main.name}) on {main.pct} % of {acres:,.0f} acres; {listed}"
+    )
     seen_here = int(counts[: MASK - 1].sum())
     return finding(Mtbs, said, value, sources, confidence(today(), sources, seen_here, int(counts.sum())))

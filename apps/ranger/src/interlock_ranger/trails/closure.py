@@ -178,9 +178,7 @@ def _floors(trail: Trail) -> list[Floor]:
     worst = max((p.severity for p in trail.damage_points), default=0)
     if trees >= 3:
         least = Advice.CLOSED if trees >= 4 else Advice.RESTRICTED
-        found.append(
-            Floor(rule="trails.floor-hazard-trees", at_least=least, said=f"hazard trees of severity {trees}")
-        )
+        found.append(Floor(rule="trails.floor-hazard-trees", at_least=least, said=f"hazard trees of severity {trees}"))
     if worst >= _WORST:
         found.append(Floor(rule="trails.floor-failure", at_least=Advice.CLOSED, said=f"damage of severity {worst}"))
     status = {"CLOSED": Advice.CLOSED, "RESTRICTED": Advice.RESTRICTED}.get(trail.current_status)

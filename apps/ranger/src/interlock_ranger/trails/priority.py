@@ -102,7 +102,8 @@ def prioritized(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]
         "quick_wins": tuple(c.name for c in (*taken, *rest) if c.quick_win)[:LISTED],
         "reasoning": (
             Step(
-                rule="trails.selection", said=f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}"
+                rule="trails.selection",
+                said=f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}",
             ),
             Step(rule="trails.selection", said=f"greedy by visits for a dollar serves {by_greed:,} visits a year"),
             Step(rule="trails.quick-win", said="at most $15,000 and 10 crew days"),

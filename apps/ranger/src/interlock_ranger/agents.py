@@ -1,0 +1,88 @@
+"""The five agents: who they are, which tools they have, and what their answers need."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from interlock.turn import Agent, Intent, all_of, need
+
+HERE = Path(__file__).parent / "intents"
+DEADLINE_S = 180.0
+BRIEFING = "briefing"
+RULES = (
+    "The data is synthetic and labelled so: never say that it is real.",
+    "Advice on closures, salvage and NEPA is a draft for a responsible official: say so.",
+    "Name the rule ids and data sources that the results give.",
+)
+
+TOOLS: dict[str, tuple[str, ...]] = {
+    "trail_assessor": ("classify_damage", "evaluate_closure", "prioritize_trails"),
+    "burn_analyst": ("assess_severity", "classify_mtbs", "validate_boundary"),
+    "cruising_assistant": ("recommend_methodology", "estimate_volume", "assess_salvage", "analyze_csv_data"),
+    "nepa_advisor": (
+        "search_regulatory_documents",
+        "decide_pathway",
+        "generate_documentation_checklist",
+        "estimate_compliance_timeline",
+    ),
+}
+DEFAULTS = {
+    "trail_assessor": "classify_damage",
+    "burn_analyst": "assess_severity",
+    "cruising_assistant": "estimate_volume",
+    "nepa_advisor": "decide_pathway",
+}
+PURPOSES = {
+    "trail_assessor": "You are the Trail Assessor of a forest after a wildfire: damage, closures and repair of trails.",
+    "burn_analyst": "You are the Burn Analyst of a forest after a wildfire: burn severity, MTBS classes, boundaries.",
+    "cruising_assistant": "You are the Cruising Assistant of a forest after a wildfire: timber volume, salvage, cruises.",
+    "nepa_advisor": "You are the NEPA Advisor of a forest after a wildfire: which review, documents, times, rules.",
+    "coordinator": "You are the Recovery Coordinator: you route questions to four specialists, ask back where a question"
+    " is unclear, rank fires, and bring a full briefing together from all four.",
+}
+SPECIALISTS = tuple(TOOLS)
+
+
+def intents(agent: str) -> tuple[Intent, ...]:
+    """How people ask an agent; "nothing on file" is an honest answer to any of it."""
+    return tuple(
+        Intent(
+            name=item["name"],
+            requires=_requirement(item["requires"]),
+            keywords=tuple(item["keywords"]),
+            examples=tuple(item["examples"]),
+        )
+        for item in tomllib.loads((HERE / f"{agent}.toml").read_text(encoding="utf-8"))["intent"]
+    )
+
+
+def _requirement(names: str | list[str]) -> object:
+    if isinstance(names, str):
+        return need(names, no_data=True)
+    return all_of(*(need(name, no_data=True) for name in names))
+
+
+def specialist(name: str) -> Agent:
+    """One of the four."""
+    return Agent(
+        name=name,
+        tools=TOOLS[name],
+        intents=intents(name),
+        default=need(DEFAULTS[name], no_data=True),
+        purpose=PURPOSES[name],
+        rules=RULES,
+        deadline_s=DEADLINE_S,
+    )
+
+
+def coordinator() -> Agent:
+    """The one that routes: it requires nothing by itself but what its intents say; a full briefing needs all four."""
+    return Agent(
+        name="coordinator",
+        tools=("portfolio_triage", *SPECIALISTS),
+        intents=intents("coordinator"),
+        purpose=PURPOSES["coordinator"],
+        rules=RULES,
+        deadline_s=2 * DEADLINE_S,
+    )

@@ -1,0 +1,100 @@
+"""The NEPA Advisor's tools."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from interlock import Result, Tool, tool
+from interlock_ranger.evidence import Today
+from interlock_ranger.fires import Fires
+from interlock_ranger.nepa.documents import Checklist, SpeciesEffect, listed
+from interlock_ranger.nepa.library import Library, Passages, searched
+from interlock_ranger.nepa.pathway import Decision, Project, decided
+from interlock_ranger.nepa.terms import ACTIONS, PATHWAYS, Action, Land, Level, Screened, Significance
+from interlock_ranger.nepa.timeline import CONSULTATIONS, Consultation, Timeline, timed
+from interlock_ranger.rules import rules
+
+Miles = Annotated[float, Field(ge=0, le=1000)]
+
+
+def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
+    """The tools over these fires and a folder of documents."""
+    library = Library(corpus)
+    categories = {
+        name: (rule.citation, str(rule.values.get("category", rule.citation)))
+        for name, rule in rules().items()
+        if name.startswith("ce.")
+    }
+
+    @tool(effect="read", candidates={"query": lambda text: (text,)})
+    def search_regulatory_documents(
+        query: Annotated[str, Field(max_length=500)], most: Annotated[int, Field(ge=1, le=10)] = 3
+    ) -> Result[Passages]:
+        """What rules, statutes and handbooks say about something: passages with exact citations, or nothing on file."""
+        return searched(library, query, most, today)
+
+    @tool(effect="read", candidates={"fire_id": fires.names(), "action": ACTIONS, "category": categories})
+    def decide_pathway(
+        action: Action,
+        acres: Annotated[float, Field(ge=0, le=10_000_000)],
+        fire_id: str | None = None,
+        temp_road_miles: Miles | None = None,
+        permanent_road_miles: Miles | None = None,
+        road_miles: Miles | None = None,
+        land: list[Land] | None = None,
+        screened: list[Screened] | None = None,
+        significance: Significance | None = None,
+        category: str | None = None,
+        decision_date: date | None = None,
+    ) -> Result[Decision]:
+        """Which level of NEPA review an action needs: exclusion, assessment or impact statement; a draft with its rules.
+
+        `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless or
+        none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
+        """
+        on = decision_date or today()
+        years = None
+        if fire_id is not None:
+            years = round((on - fires.fire(fire_id).facts.containment_date).days / 365.25, 2)
+        project = Project(
+            action=action,
+            acres=acres,
+            temp_road_mi=temp_road_miles,
+            perm_road_mi=permanent_road_miles,
+            road_mi=road_miles,
+            years_after_fire=years,
+            land=None if land is None else tuple(land),
+            screened=None if screened is None else tuple(screened),
+            significance=significance,
+            category=category,
+        )
+        return decided(project, fire_id, decision_date, today)
+
+    @tool(effect="read", candidates={"pathway": PATHWAYS, "action": ACTIONS})
+    def generate_documentation_checklist(
+        pathway: Level,
+        action: Action,
+        listed_species: list[SpeciesEffect] | None = None,
+        ground_disturbance: bool | None = None,
+    ) -> Result[Checklist]:
+        """What has to be written, who reports and who is consulted for a level of review and an action; a draft."""
+        return listed(pathway, action, listed_species, ground_disturbance, today)
+
+    @tool(effect="read", candidates={"pathway": PATHWAYS, "consultations": CONSULTATIONS})
+    def estimate_compliance_timeline(
+        pathway: Level,
+        start_date: date | None = None,
+        consultations: list[Consultation] | None = None,
+        objections: bool = False,
+    ) -> Result[Timeline]:
+        """How long compliance takes from a day: planning estimate, consultations, statutory deadline; a draft.
+
+        Without a start, today is used, and said.
+        """
+        return timed(pathway, start_date, consultations, objections, today)
+
+    return search_regulatory_documents, decide_pathway, generate_documentation_checklist, estimate_compliance_timeline

@@ -1,0 +1,77 @@
+"""The Cruising Assistant's tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from interlock import Result, Tool, tool
+from interlock_ranger.evidence import Today
+from interlock_ranger.fires import Fires
+from interlock_ranger.timber.estimate import PlotGiven, Volumes, estimated, of_given
+from interlock_ranger.timber.method import Methodology, Objective, recommended
+from interlock_ranger.timber.salvage import Salvage, assessed
+from interlock_ranger.timber.tables import Filter, Shelf, Table, analysed
+from interlock_ranger.timber.volume import LogRule
+
+Percent = Annotated[float, Field(gt=0, le=100)]
+LOG_RULES = {"scribner": (), "doyle": (), "international": ("international 1/4", "international quarter inch")}
+OBJECTIVES = {"salvage": (), "volume": (), "stocking": ("stocking survey",), "research": ("permanent plots",)}
+
+
+def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[Tool, ...]:
+    """The tools over these fires and folders of tables."""
+    known = {"fire_id": fires.names(), "stand_id": fires.stand_names(), "plot_id": fires.plot_names()}
+    stands = {"fire_id": fires.names(), "stand_id": fires.stand_names()}
+    shelf = Shelf(folders)
+
+    @tool(effect="read", candidates={**stands, "objective": OBJECTIVES})
+    def recommend_methodology(
+        fire_id: str | None = None,
+        stand_id: str | None = None,
+        objective: Objective = Objective.VOLUME,
+        target_error_pct: Percent = 10.0,
+    ) -> Result[Methodology]:
+        """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, how many plots for an error."""
+        return recommended(fires.fire(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
+
+    @tool(effect="read", candidates={**known, "log_rule": LOG_RULES})
+    def estimate_volume(
+        fire_id: str | None = None,
+        stand_id: str | None = None,
+        plot_id: str | None = None,
+        log_rule: LogRule = LogRule.SCRIBNER,
+        target_error_pct: Percent = 10.0,
+        plots: list[PlotGiven] | None = None,
+        region: Literal["west", "east"] | None = None,
+    ) -> Result[Volumes]:
+        """Timber volume of a plot, a stand or a fire: net MBF per acre and in total, by species, with sampling error.
+
+        `plots`: your own plots instead of those on file; then `region` says which side of the Cascades they lie on.
+        """
+        fire = fires.fire(fire_id, stand=stand_id, plot=plot_id)
+        if plots is not None:
+            side = region or next(iter(fire.stands.values())).region
+            return of_given(fire, plots, side, log_rule, target_error_pct, today)
+        return estimated(fire, stand_id, plot_id, log_rule, target_error_pct, today)
+
+    @tool(effect="read", candidates=stands)
+    def assess_salvage(
+        fire_id: str | None = None, stand_id: str | None = None, assessment_date: date | None = None
+    ) -> Result[Salvage]:
+        """Whether dead timber is worth salvaging: windows by species, deterioration, value, cost, what the law allows.
+
+        Without a date, today is used, and said.
+        """
+        return assessed(fires.fire(fire_id, stand=stand_id), stand_id, assessment_date, today)
+
+    @tool(effect="read", candidates={"file": shelf.names()}, trust="untrusted")
+    def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
+        """Summarise a CSV file of tree data: columns, groups, filters, cells out of range. Only files in allowed folders."""
+        return analysed(shelf, file, group_by, filters or (), today)
+
+    return recommend_methodology, estimate_volume, assess_salvage, analyze_csv_data

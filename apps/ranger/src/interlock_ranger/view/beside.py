@@ -1,0 +1,93 @@
+"""What is shown beside an answer: a table with the rule of each row, and a map where the rows lie somewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.table import Table
+
+from interlock import Outcome
+from interlock_ranger.fires import Fire, Fires
+from interlock_ranger.view.terminal import drawn
+
+_COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "classify_damage": ("trails", ("name", "points", "worst", "cost_usd", "current_status", "rule")),
+    "evaluate_closure": ("trails", ("name", "advice", "risk_score", "current_status", "because", "rule")),
+    "prioritize_trails": ("trails", ("name", "cost_usd", "annual_visits", "crew_days", "rule")),
+    "assess_severity": ("sectors", ("sector_id", "acres", "dnbr_mean", "severity", "erosion_risk", "rule")),
+    "classify_mtbs": ("classes", ("mtbs_class", "name", "acres", "pct")),
+    "validate_boundary": ("issues", ("code", "severity", "said")),
+    "recommend_methodology": ("stands", ("name", "plot_type", "baf", "plot_acres", "plots", "cv_pct", "rule")),
+    "estimate_volume": ("stands", ("name", "net_mbf_per_acre", "total_net_mbf", "sampling_error_pct", "rule")),
+    "assess_salvage": ("stands", ("name", "viability", "net_usd", "window_ends_in_months", "because", "rule")),
+    "analyze_csv_data": ("columns", ("name", "filled", "missing", "mean", "least", "most")),
+    "search_regulatory_documents": ("passages", ("citation", "title", "fit", "file", "rule")),
+    "decide_pathway": ("candidates", ("citation", "category", "fits", "why", "verified_against", "rule")),
+    "generate_documentation_checklist": ("items", ("item", "required", "rule")),
+    "estimate_compliance_timeline": ("stages", ("stage", "days", "basis", "rule")),
+    "portfolio_triage": ("fires", ("rank", "name", "score", "severity", "size", "urgency", "rule")),
+}
+_MAPPED = ("classify_damage", "evaluate_closure", "prioritize_trails", "assess_severity", "classify_mtbs")
+_LONGEST = 20
+
+
+class Beside:
+    """For `App.present`: the successful calls behind an answer as tables and a map."""
+
+    def __init__(self, fires: Fires) -> None:
+        self._fires = fires
+
+    def __call__(self, outcomes: Sequence[Outcome]) -> Iterator[object]:
+        """A table for each call, and one map for each fire that has something to show on it."""
+        mapped: dict[str, dict[str, str]] = {}
+        for outcome in outcomes:
+            table = rows(outcome)
+            if table is None:
+                continue
+            yield table
+            if outcome.tool in _MAPPED:
+                value: Any = outcome.value
+                mapped.setdefault(value["fire_id"], {}).update(_marks(value))
+        for fire_id, marks in mapped.items():
+            fire: Fire | None = self._fires.all.get(fire_id)
+            if fire is not None:
+                yield drawn(fire, marks)
+
+
+def rows(outcome: Outcome) -> Table | None:
+    """The rows of a result, with the record that they stand in."""
+    if outcome.tool not in _COLUMNS or not isinstance(outcome.value, dict):
+        return None
+    key, columns = _COLUMNS[outcome.tool]
+    found = outcome.value.get(key) or []
+    label = "SYNTHETIC, " if outcome.value.get("synthetic") else ""
+    table = Table(
+        title=f"{outcome.tool} ({label}record {outcome.record})", title_justify="left", box=None, pad_edge=False
+    )
+    for column in columns:
+        table.add_column(column.replace("_", " "), justify="left", overflow="fold")
+    for item in found[:_LONGEST]:
+        table.add_row(*(_cell(item.get(column)) for column in columns))
+    if len(found) > _LONGEST:
+        table.caption = f"… and {len(found) - _LONGEST} more"
+    return table
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    return str(value).replace("[", "(").replace("]", ")")
+
+
+def _marks(value: dict[str, Any]) -> dict[str, str]:
+    """What is said of each trail of a result, to colour it by."""
+    return {
+        item["trail_id"]: str(item.get("advice") or item.get("worst") or "chosen")
+        for item in value.get("trails", ())
+        if "trail_id" in item
+    }
