@@ -10,9 +10,6 @@ import argparse
 import asyncio
 import json
 import logging
-import math
-import re
-import sqlite3
 import sys
 import tempfile
 import time
@@ -21,7 +18,7 @@ from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
-sys.path.insert(0, str(ROOT / "examples" / "district"))
+sys.path[:0] = [str(ROOT / "examples" / "district"), str(ROOT / "benchmarks")]
 
 import district  # noqa: E402
 from interlock import Runtime  # noqa: E402
@@ -30,42 +27,15 @@ from interlock.models.local import LocalModel  # noqa: E402
 from interlock.turn import Proposal  # noqa: E402
 from interlock.turn.drive import drive  # noqa: E402
 from interlock.turn.loop import card, shown  # noqa: E402
+from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DOCS = ROOT / "docs" / "enforcement.md"
-_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 
 
 def questions() -> list[dict[str, Any]]:
     """Every question with its gold."""
     text = (HERE / "questions.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines() if line.strip()]
-
-
-def calls_of(file: Path, turn: str) -> list[tuple[str, str, Any, Any]]:
-    """Tool, status, arguments and value of every call of a turn, straight from the file."""
-    with sqlite3.connect(file) as db:
-        rows = db.execute(
-            "SELECT tool, status, body FROM records WHERE kind = 'call' AND turn = ? ORDER BY id", (turn,)
-        ).fetchall()
-    found = []
-    for tool, status, body in rows:
-        content = json.loads(body)
-        found.append((tool, status, content.get("arguments"), content.get("value")))
-    return found
-
-
-def numbers(value: Any) -> set[float]:
-    """Every number in a JSON value or a text."""
-    if isinstance(value, bool) or value is None:
-        return set()
-    if isinstance(value, int | float):
-        return {float(value)}
-    if isinstance(value, str):
-        return {float(found.replace(",", "")) for found in _NUMBER.findall(value)}
-    items = value.values() if isinstance(value, dict) else value
-    keys = {n for key in value for n in numbers(str(key))} if isinstance(value, dict) else set()
-    lengths = {float(len(value))}
-    return keys | lengths | {n for item in items for n in numbers(item)}
 
 
 def right_call(row: dict[str, Any], calls: list[tuple[str, str, Any, Any]]) -> bool:
@@ -95,11 +65,7 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
     else:
         right = out and right_call(gold, calls)
         wrong = out and not right
-    known = numbers(row["q"]) | {
-        n for _, state, _, value in calls if state in ("ok", "no_data") for n in numbers(value)
-    }
-    plain = re.sub(r"\[record \d+\]|(?m:^\s*\d{1,2}\.\s)", "", answer)  # names of records, numbers of a list
-    leaked = out and any(n not in known for n in numbers(plain))
+    leaked = out and bool(untraced(answer, row["q"], calls))
     figures = [float(n) for n in row["figures"]]
     return {
         "written": status == "verified",
@@ -168,16 +134,6 @@ async def bare(model: LocalModel, rows: list[dict[str, Any]], folder: Path, tier
                 f"{tier} {n}/{len(rows)} {'✓' if verdict['right'] else '✗'} {took:5.1f} s  {row['q'][:70]}", flush=True
             )
     return done
-
-
-def wilson(k: int, n: int) -> str:
-    """A rate with its 95 % interval."""
-    if n == 0:
-        return "–"
-    z, p = 1.96, k / n
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return f"{k}/{n} = {p:.1%} ({max(0, middle - half):.1%}–{min(1, middle + half):.1%})"
 
 
 HEAD = """# Enforcement on the embedded model

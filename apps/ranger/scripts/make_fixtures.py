@@ -55,7 +55,9 @@ def outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
     x, y = TO_UTM(plan["longitude"], plan["latitude"])
     turns = np.linspace(0, 2 * math.pi, 120, endpoint=False)
     wobble = sum(rng.uniform(0.02, 0.07) * np.cos(k * turns + rng.uniform(0, 6.28)) for k in range(2, 9))
-    shape = Polygon([((1 + w) * math.cos(t) * plan["stretch"], (1 + w) * math.sin(t)) for t, w in zip(turns, wobble)])
+    shape = Polygon(
+        [((1 + w) * math.cos(t) * plan["stretch"], (1 + w) * math.sin(t)) for t, w in zip(turns, wobble, strict=True)]
+    )
     size = math.sqrt(plan["reported_acres"] * ACRE_M2 / shape.area)
     for _ in range(6):
         placed = shapely.affinity.translate(shapely.affinity.scale(shape, size, size, origin=(0, 0)), x, y)
@@ -75,7 +77,7 @@ def cut(perimeter: Polygon, names: list[str], rng: np.random.Generator) -> dict[
     seeds.sort(key=lambda p: (-p.y, p.x))
     cells = shapely.voronoi_polygons(shapely.MultiPoint(seeds), extend_to=perimeter)
     found = {}
-    for name, seed in zip(names, seeds):
+    for name, seed in zip(names, seeds, strict=True):
         cell = next(cell for cell in cells.geoms if cell.contains(seed))
         found[name] = cell.intersection(perimeter)
     return found
@@ -264,8 +266,7 @@ def write_fire(folder: Path, plan: dict[str, Any]) -> None:
     dump(folder / "perimeter.geojson", {"type": "FeatureCollection", "synthetic": True, "features": [shape]})
     dump(folder / "sectors.geojson", {"type": "FeatureCollection", "synthetic": True, "features": sectors})
     dump(folder / "trails.json", {"synthetic": True, "trails": trails})
-    stands = [{key: value for key, value in stand.items()} for stand in plan["stands"]]
-    dump(folder / "stands.json", {"synthetic": True, "stands": stands})
+    dump(folder / "stands.json", {"synthetic": True, "stands": plan["stands"]})
     rows = [{k: v for k, v in p.items() if k not in ("trees", "species", "dbh_in", "dead")} for p in plan["plots"]]
     table(folder / "plots.csv", rows)
     table(folder / "trees.csv", tree_table(plan, rng))
@@ -301,20 +302,24 @@ def large(seed: int = 7) -> dict[str, Any]:
         ]  # fmt: skip
         trails.append(
             {"trail_id": f"large-{1000 + n}", "name": f"Large Trail {1000 + n}", "trail_class": int(rng.integers(1, 6)),
-             "miles": miles, "current_status": "OPEN", "jurisdiction": "made up", "annual_visits": int(rng.integers(100, 20000)),
+             "miles": miles, "current_status": "OPEN", "jurisdiction": "made up",
+             "annual_visits": int(rng.integers(100, 20000)),
              "start": [-120.4 + float(rng.uniform(-0.3, 0.3)), 44.1 + float(rng.uniform(-0.3, 0.3))],
              "bearing_deg": int(rng.integers(0, 360)), "damage": damage}
         )  # fmt: skip
     plots = [
-        {"plot_id": f"L-{n:04d}", "stand_id": f"stand-{n % 20:02d}", "sector_id": f"L{n % 1000:04d}", "plot_type": "variable",
+        {"plot_id": f"L-{n:04d}", "stand_id": f"stand-{n % 20:02d}", "sector_id": f"L{n % 1000:04d}",
+         "plot_type": "variable",
          "baf": 20, "plot_acres": "", "slope_pct": 20, "trees": 10, "species": {"PSME": 0.7, "ABGR": 0.3}, "dbh_in": 20,
          "dead": 0.8, "measured_on": "2024-06-01"}
         for n in range(2000)
     ]  # fmt: skip
-    names = {f"L{n:04d}": {"name": f"Cell {n}", "dnbr": float(rng.uniform(0.05, 0.8)), "slope_pct": int(rng.integers(5, 60)),
+    names = {f"L{n:04d}": {"name": f"Cell {n}", "dnbr": float(rng.uniform(0.05, 0.8)),
+                           "slope_pct": int(rng.integers(5, 60)),
                            "concern": "none"} for n in range(1000)}  # fmt: skip
     fire = {
-        "fire_id": "large-2024", "name": "Large", "year": 2024, "state": "OR", "forests": ["made up"], "phase": "in_restoration",
+        "fire_id": "large-2024", "name": "Large", "year": 2024, "state": "OR", "forests": ["made up"],
+        "phase": "in_restoration",
         "ignition_date": "2023-07-01", "containment_date": "2023-10-01", "survey_date": "2024-05-01",
         "cruise_date": "2024-06-01", "containment_pct": 100, "places": {},
         "imagery": {"pre_date": "2023-06-20", "post_date": "2024-06-22", "sensor": "made up"},
@@ -322,7 +327,8 @@ def large(seed: int = 7) -> dict[str, Any]:
     }  # fmt: skip
     stands = [{"stand_id": f"stand-{n:02d}", "name": f"Stand {n}", "acres": 500, "sector_id": "L0000", "access": "road",
                "terrain": "moderate", "region": "west", "designation": "none"} for n in range(20)]  # fmt: skip
-    return {"seed": seed, "longitude": -120.4, "latitude": 44.1, "stretch": 1.2, "pixel_m": 300, "reported_acres": 500_000,
+    return {"seed": seed, "longitude": -120.4, "latitude": 44.1, "stretch": 1.2, "pixel_m": 300,
+            "reported_acres": 500_000,
             "fire": fire, "sectors": names, "trails": trails, "stands": stands, "plots": plots}  # fmt: skip
 
 

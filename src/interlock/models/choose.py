@@ -15,7 +15,7 @@ PYTHON = "python"
 
 
 def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools: str = "native") -> Model:
-    """The model of a setting: `local`, `local:FILE.gguf`, `provider:name` (google:…, openai:…), `python:module:NAME`."""
+    """The model of a setting: `local`, `local:FILE.gguf`, `provider:name` (google:…), or `python:module:NAME`."""
     if tools not in ("native", *WAYS):
         raise ConfigError(f"model_tools is native, {', '.join(WAYS)}, not {tools!r}")
     kind, _, rest = name.partition(":")

@@ -2,7 +2,7 @@
 
 from interlock.intents import Classified, Intent
 from interlock.models import Proposal
-from interlock.requirements import all_of, any_of, need
+from interlock.requirements import Requirement, all_of, any_of, need
 from interlock.turn.agent import Agent, model_calls
 from interlock.turn.app import App
 from interlock.turn.delegate import delegation
@@ -20,6 +20,7 @@ __all__ = [
     "Classified",
     "Intent",
     "Proposal",
+    "Requirement",
     "Turn",
     "TurnOutcome",
     "TurnResult",

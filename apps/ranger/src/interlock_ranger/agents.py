@@ -5,7 +5,9 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from interlock.turn import Agent, Intent, all_of, need
+import msgspec
+
+from interlock.turn import Agent, Intent, Requirement, all_of, need
 
 HERE = Path(__file__).parent / "intents"
 DEADLINE_S = 180.0
@@ -36,9 +38,9 @@ DEFAULTS = {
 PURPOSES = {
     "trail_assessor": "You are the Trail Assessor of a forest after a wildfire: damage, closures and repair of trails.",
     "burn_analyst": "You are the Burn Analyst of a forest after a wildfire: burn severity, MTBS classes, boundaries.",
-    "cruising_assistant": "You are the Cruising Assistant of a forest after a wildfire: timber volume, salvage, cruises.",
+    "cruising_assistant": "You are the Cruising Assistant of a forest after a wildfire: timber, salvage, cruises.",
     "nepa_advisor": "You are the NEPA Advisor of a forest after a wildfire: which review, documents, times, rules.",
-    "coordinator": "You are the Recovery Coordinator: you route questions to four specialists, ask back where a question"
+    "coordinator": "You are the Recovery Coordinator: you route questions to four specialists, ask back where one"
     " is unclear, rank fires, and bring a full briefing together from all four.",
 }
 SPECIALISTS = tuple(TOOLS)
@@ -57,10 +59,18 @@ def intents(agent: str) -> tuple[Intent, ...]:
     )
 
 
-def _requirement(names: str | list[str]) -> object:
+def _requirement(names: str | list[str]) -> Requirement:
     if isinstance(names, str):
         return need(names, no_data=True)
     return all_of(*(need(name, no_data=True) for name in names))
+
+
+def _learned(intent: Intent) -> Intent:
+    """A route to a specialist with every third of that specialist's own examples."""
+    if intent.name not in SPECIALISTS:
+        return intent
+    own = [example for item in intents(intent.name) for example in item.examples[::3]]
+    return msgspec.structs.replace(intent, examples=(*intent.examples, *own))
 
 
 def specialist(name: str) -> Agent:
@@ -81,7 +91,7 @@ def coordinator() -> Agent:
     return Agent(
         name="coordinator",
         tools=("portfolio_triage", *SPECIALISTS),
-        intents=intents("coordinator"),
+        intents=tuple(map(_learned, intents("coordinator"))),
         purpose=PURPOSES["coordinator"],
         rules=RULES,
         deadline_s=2 * DEADLINE_S,

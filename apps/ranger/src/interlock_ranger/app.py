@@ -30,14 +30,14 @@ def today_utc() -> date:
 
 
 def build(
-    data: Path = DATA, corpus: Path = CORPUS, tables: Sequence[Path] = (TABLES,), today: Today = today_utc
+    data: Path | Fires = DATA, corpus: Path = CORPUS, tables: Sequence[Path] = (TABLES,), today: Today = today_utc
 ) -> App:
     """RANGER over these folders: fires, documents, and tables that may be read; `today` is the clock."""
-    fires = Fires(data)
+    fires = data if isinstance(data, Fires) else Fires(data)
     computing = (
         *trail_tools(fires, today),
         *burn_tools(fires, today),
-        *timber_tools(fires, (*tables, data), today),
+        *timber_tools(fires, (*tables, fires.folder), today),
         *nepa_tools(fires, corpus, today),
         *coordinator_tools(fires, today),
     )
@@ -53,15 +53,11 @@ def build(
     )
 
 
-def from_environment() -> App:
-    """RANGER with the folders that RANGER_DATA, RANGER_CORPUS and RANGER_TABLES name."""
-    named = {
-        key: Path(os.environ[name])
-        for key, name in (("data", "RANGER_DATA"), ("corpus", "RANGER_CORPUS"))
-        if os.environ.get(name)
-    }
-    tables = tuple(Path(item) for item in os.environ.get("RANGER_TABLES", "").split(os.pathsep) if item)
-    return build(**named, **({"tables": tables} if tables else {}))
+def _folders(name: str, otherwise: Path) -> tuple[Path, ...]:
+    """The folders that a variable of the environment names."""
+    named = tuple(Path(item) for item in os.environ.get(name, "").split(os.pathsep) if item)
+    return named or (otherwise,)
 
 
-APP = from_environment()
+FIRES = Fires(_folders("RANGER_DATA", DATA)[0])
+APP = build(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES", TABLES))

@@ -1,11 +1,158 @@
-"""`interlock ranger`: the briefing, exports, rules and data of RANGER. What is heavy is imported when it is needed."""
+"""`interlock ranger`: the briefing, exports, fires and rules. What is heavy is imported when a command runs."""
 
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from interlock.cli.setting import console, notes, print_json, settings_of, shown, table
+
+if TYPE_CHECKING:
+    from interlock_ranger.briefing.compose import Briefing
+    from interlock_ranger.fires import Fires
+
+SEASONS = ("summer", "fall", "winter", "spring")
 
 
 def register(commands: Any, common: Any) -> None:
     """Add the command to `interlock`."""
-    return
+    parser = commands.add_parser(
+        "ranger",
+        help="post-fire recovery: briefing, exports, fires, rules",
+        description="RANGER: post-fire forest recovery. Questions go to `interlock ask ranger`; here are the briefing"
+        " of a fire, files for other programs, and what is on file. All figures come from governed calls that"
+        " `interlock turns show` and `interlock audit verify` can prove.",
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    briefing = actions.add_parser("briefing", help="burn, trails, timber and compliance of a fire in one go")
+    export = actions.add_parser("export", help="GeoJSON, CSV, briefing events and the page, into a folder")
+    for command in (briefing, export):
+        command.add_argument("fire", help="a fire's id or name, such as cedar-creek-2022")
+        command.add_argument("--season", choices=SEASONS, help="for closures (default: that of today)")
+    briefing.add_argument("--html", metavar="FILE", type=Path, help="write the page with map and charts there, too")
+    export.add_argument("--to", metavar="FOLDER", type=Path, required=True, help="where the files go")
+    actions.add_parser("fires", help="the fires on file")
+    rules = actions.add_parser("rules", help="the rule packs, with citation and what each was verified against")
+    rules.add_argument("--unverified", action="store_true", help="only those that nobody has checked yet")
+    for command, run in (
+        (briefing, run_briefing),
+        (export, run_export),
+        (actions.choices["fires"], run_fires),
+        (rules, run_rules),
+    ):
+        common(command)
+        command.set_defaults(run=run)
+
+
+def _fire(fires: Fires, said: str) -> str:
+    """The id of the fire that was named."""
+    from interlock.errors import ConfigError
+    from interlock.schema import fitting
+
+    known = {key: (key, *names) for key, names in fires.names().items()}
+    found = (said,) if said in known else fitting(said, known)
+    if len(found) != 1:
+        raise ConfigError(f"there is no one fire {said!r}; on file are {', '.join(known)}")
+    return found[0]
+
+
+async def _briefed(given: argparse.Namespace) -> Briefing:
+    from interlock import Runtime
+    from interlock_ranger.app import APP, FIRES, today_utc
+    from interlock_ranger.briefing.compose import brief
+
+    settings = settings_of(given).settings
+    fire = FIRES.all[_fire(FIRES, given.fire)]
+    async with Runtime.open(
+        settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
+    ) as runtime:
+        with notes().status(f"asking four specialists about {shown(fire.facts.name)} …"):
+            return await brief(runtime, APP, fire, today_utc(), given.season)
+
+
+def run_briefing(given: argparse.Namespace) -> int:
+    """Print the briefing, and write the page if it is asked for."""
+    briefing = asyncio.run(_briefed(given))
+    if given.html is not None:
+        from interlock_ranger.briefing.page import page
+
+        given.html.write_text(page(briefing), encoding="utf-8")
+        notes().print(f"[dim]page: {shown(given.html)}[/]")
+    if given.json:
+        from interlock_ranger.briefing.events import events
+
+        made = events(briefing, datetime.now(UTC).isoformat())
+        print_json([event.model_dump(mode="json") for event in made])
+    else:
+        from interlock_ranger.briefing.text import show
+
+        show(console(), briefing)
+    return 0 if briefing.result.verified else 1
+
+
+def run_export(given: argparse.Namespace) -> int:
+    """Write the files."""
+    from interlock_ranger.briefing.exports import written
+    from interlock_ranger.briefing.page import page
+
+    briefing = asyncio.run(_briefed(given))
+    files = written(briefing, given.to, datetime.now(UTC).isoformat())
+    (given.to / "briefing.html").write_text(page(briefing), encoding="utf-8")
+    names = [str(file) for file in (*files, given.to / "briefing.html")]
+    if given.json:
+        print_json({"files": names, "turn": briefing.result.turn, "verified": briefing.result.verified})
+    else:
+        for name in names:
+            console().print(shown(name))
+    return 0 if briefing.result.verified else 1
+
+
+def run_fires(given: argparse.Namespace) -> int:
+    """List the fires."""
+    from interlock_ranger.app import FIRES
+
+    rows = [
+        {
+            "fire_id": key,
+            "name": fire.facts.name,
+            "acres": fire.facts.reported_acres,
+            "phase": fire.facts.phase,
+            "contained": fire.facts.containment_date.isoformat(),
+            "sectors": len(fire.sectors),
+            "trails": len(fire.trails),
+            "plots": len(fire.plots),
+            "synthetic": fire.facts.synthetic,
+        }
+        for key, fire in FIRES.all.items()
+    ]
+    if given.json:
+        print_json(rows)
+        return 0
+    made = table("fires on file", rows[0])
+    for row in rows:
+        made.add_row(*(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else shown(v) for v in row.values()))
+    console().print(made)
+    return 0
+
+
+def run_rules(given: argparse.Namespace) -> int:
+    """List the rules."""
+    import msgspec
+
+    from interlock_ranger.rules import rules
+
+    found = [rule for rule in rules().values() if not (given.unverified and rule.verified)]
+    if given.json:
+        print_json(msgspec.to_builtins(found))
+        return 0
+    made = table(f"{len(found)} rules", ("id", "applies", "verified against", "citation"))
+    for rule in found:
+        ends = "" if rule.effective_to is None else rule.effective_to.isoformat()
+        begins = "" if rule.effective_from is None else rule.effective_from.isoformat()
+        span = f"{begins}–{ends}" if begins or ends else "always"
+        made.add_row(shown(rule.id), span, shown(rule.verified_against), shown(rule.citation))
+    console().print(made)
+    return 0

@@ -92,7 +92,7 @@ class DamagePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     latitude: float
     estimated_cost_usd: int
     work_type: str
-    crew_days: int
+    crew_days: int | None
 
 
 class Trail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -188,17 +188,28 @@ class Fires:
     def names(self) -> dict[str, tuple[str, ...]]:
         """Fires by id, with what they are called."""
         return {
-            key: (f"{f.facts.name} {f.facts.year}", f"{f.facts.name} fire", f.facts.name) for key, f in self.all.items()
+            key: (f"{f.facts.name} {f.facts.year}", f"{f.facts.name} fire", f.facts.name, f"{f.facts.year} fire")
+            for key, f in self.all.items()
         }
 
     def sector_names(self) -> dict[str, tuple[str, ...]]:
         """Sectors of all fires, with what they are called."""
-        return {key: (f"sector {key}", s.name) for f in self.all.values() for key, s in f.sectors.items()}
+        return {
+            key: (s.name, f"sector {key}", *_short(key), s.name.replace("Mountain", "Mtn"))
+            for f in self.all.values()
+            for key, s in f.sectors.items()
+        }
 
     def trail_names(self) -> dict[str, tuple[str, ...]]:
         """Trails of all fires, with what they are called."""
         return {
-            key: (t.name, f"trail {key.rpartition('-')[2]}") for f in self.all.values() for key, t in f.trails.items()
+            key: (
+                t.name,
+                f"trail {key.rpartition('-')[2]}",
+                *((t.name.replace("Mountain", "Mtn"),) * ("Mountain" in t.name)),
+            )
+            for f in self.all.values()
+            for key, t in f.trails.items()
         }
 
     def place_names(self) -> dict[str, str]:
@@ -242,6 +253,13 @@ class Fires:
                 return fire
         known = tuple(name for fire in self.all.values() for name in _parts(fire, kind))
         raise NotFound(f"there is no {kind} {part!r} on file", hints=known[:6])
+
+
+def _short(sector: str) -> tuple[str, ...]:
+    """B-04 as people write it: B-4, B4."""
+    letters, _, digits = sector.rpartition("-")
+    plain = digits.lstrip("0")
+    return (f"{letters}-{plain}", f"{letters}{plain}", f"{letters}{digits}") if letters and plain else ()
 
 
 def _parts(fire: Fire, kind: str) -> Sequence[str]:

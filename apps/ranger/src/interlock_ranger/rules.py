@@ -1,4 +1,4 @@
-"""The rule packs: every rule that a finding names, as versioned data with its citation and what it was checked against."""
+"""The rule packs: every rule that a finding names, as versioned data with citation and what it was checked against."""
 
 from __future__ import annotations
 

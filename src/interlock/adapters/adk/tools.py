@@ -86,13 +86,13 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
     """Contracts for what ADK adds by itself: transfers, and sub-agents that are called like tools."""
     request = {"type": "object", "properties": {"request": {"type": "string"}}, "required": ["request"]}
     names = {"type": "object", "properties": {"agent_name": {"type": "string"}}, "required": ["agent_name"]}
-    found = [
-        _contract(
-            agent.name, agent.description or f"Ask {agent.name}.", _asks(agent) or request, "read", {"timeout_s": 600.0}
-        )
-        for agent in walk(root)
-        if agent is not root
-    ]
+    found = []
+    for agent in (agent for agent in walk(root) if agent is not root):
+        takes = _asks(agent)
+        options: dict[str, Any] = {"timeout_s": 600.0}
+        if takes is None:  # a request is passed on as it was said, also by a model that can only choose
+            takes, options["candidates"] = request, {"request": lambda text: (text,)}
+        found.append(_contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options))
     if found:
         found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))
     return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -120,6 +120,8 @@ def assessed(
     fire: Fire, only: str | None, scale: Scale, given: list[Reading] | None, today: Today
 ) -> Result[Severities]:
     """The assessment of a fire."""
+    if given is not None and only is not None:
+        raise InvalidInput("give sector_id for what is on file, or sectors of your own, not both")
     bounds = cuts(scale, fire.facts.analyst_thresholds)
     lands, basis = _on_file(fire, only, bounds, today) if given is None else _read(fire, given, bounds, today)
     found = tuple(_classed(land, scale, bounds) for land in lands)
@@ -174,7 +176,9 @@ def _on_file(
     how = f"{dates.sensor}, {dates.pre_date.isoformat()} and {dates.post_date.isoformat()}"
     share = 100 * inside.sum() / max(1, within.sum())
     sources = tuple(fire.source(name, dates.post_date) for name in (*RASTERS, "sectors.geojson"))
-    step = Step(rule="burn.dnbr", said=f"dNBR of {how}; {share:.0f} % of the pixels inside can be seen")
+    step = Step(
+        rule="burn.dnbr", said=f"dNBR of {how}; {share:.0f} % of the pixels inside can be seen, shares are of those"
+    )
     return lands, Basis(how, step, sources, confidence(today(), sources, int(inside.sum()), int(within.sum())))
 
 
@@ -211,7 +215,7 @@ def _classed(land: Land, scale: Scale, bounds: tuple[float, float, float, float]
         slope_pct=None if land.slope_pct is None else round(land.slope_pct, 1),
         slope_deg=None if land.slope_pct is None else round(slope_deg_of(land.slope_pct), 1),
         erosion_risk=risk,
-        priority=grade is Severity.HIGH or risk is Erosion.CRITICAL,
+        priority=grade is Severity.HIGH or risk is Erosion.CRITICAL or part[Severity.HIGH] >= 50,
         concern=land.concern,
         rule=SCALE_RULES[scale],
     )
@@ -230,7 +234,7 @@ def _advice(first: list[SectorFound]) -> tuple[Recommendation, ...]:
     advice = [
         Recommendation(
             rule="burn.priority",
-            text=f"treat {s.sector_id} ({s.name}) first: {s.severity.value} severity, erosion risk {s.erosion_risk.value}",
+            text=f"treat {s.sector_id} ({s.name}) first: {s.severity} severity, erosion risk {s.erosion_risk}",
         )
         for s in first[:SHOWN]
     ]
@@ -238,18 +242,20 @@ def _advice(first: list[SectorFound]) -> tuple[Recommendation, ...]:
     return (*advice, field)
 
 
-def _said(value: dict[str, object], found: list[SectorFound], only: str | None) -> str:
+def _said(value: dict[str, Any], found: list[SectorFound], only: str | None) -> str:
     if only is not None and found:
         s = found[0]
         return (
             f"{value['name']}, sector {s.sector_id} ({s.name}): {s.acres:,.0f} acres, mean dNBR {s.dnbr_mean},"
-            f" {s.severity.value} severity, {s.high_pct} % of it high, erosion risk {s.erosion_risk.value}"
-            f" on slopes of {s.slope_pct} %"
+            f" {s.severity} severity by its mean ({value['scale']} scale), {s.high_pct} % of it high, erosion risk"
+            f" {s.erosion_risk.value} on slopes of {s.slope_pct} %; concern: {s.concern}"
         )
     names = [s.sector_id for s in found if s.priority]
     first = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") or "none"
+    grown = f", {value['regrowth_pct']} % regrowth" if value["regrowth_pct"] else ""
     return (
         f"{value['name']}: {value['acres']:,.0f} acres, mean dNBR {value['mean_dnbr']}; {value['high_pct']} % burned at"
-        f" high severity ({value['high_acres']:,.0f} acres), {value['moderate_pct']} % moderate, {value['low_pct']} % low,"
-        f" {value['unburned_pct']} % unburned ({value['scale']} scale); sectors that come first: {first}"
+        f" high severity ({value['high_acres']:,.0f} acres), {value['moderate_pct']} % moderate,"
+        f" {value['low_pct']} % low, {value['unburned_pct']} % unburned{grown} ({value['scale']} scale);"
+        f" sectors that come first: {first}"
     )

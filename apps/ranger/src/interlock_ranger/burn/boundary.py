@@ -77,7 +77,9 @@ def _on_globe(position: Position) -> bool:
 
 def made(given: GeoPolygon | GeoMultiPolygon) -> Polygon | MultiPolygon:
     """The shape of positions that `raw_issues` found nothing wrong with."""
-    return shape({"type": given.type, "coordinates": given.coordinates})
+    polygons = [given.coordinates] if isinstance(given, GeoPolygon) else given.coordinates
+    flat = [[[position[:2] for position in ring] for ring in polygon] for polygon in polygons]  # heights are dropped
+    return shape({"type": "MultiPolygon", "coordinates": flat})
 
 
 def shape_issues(drawn: Polygon | MultiPolygon) -> list[Issue]:
@@ -91,7 +93,7 @@ def shape_issues(drawn: Polygon | MultiPolygon) -> list[Issue]:
         found.append(Issue(code="SELF_INTERSECTION" if crosses else "INVALID_SHAPE", severity="error", said=why))
     holes = measured(drawn).holes
     if holes:
-        said = f"{holes} hole{'s' if holes > 1 else ''}; their area is not counted"
+        said = f"{holes} hole{'s' if holes > 1 else ''} whose area is not counted"
         found.append(Issue(code="HOLES", severity="info", said=said))
     return found
 

@@ -47,6 +47,7 @@ def checked(
     if not issues:
         drawn = fire.perimeter if given is None else made(given)
         issues += shape_issues(drawn)
+    if not any(issue.severity == "error" for issue in issues):  # a shape that crosses itself has no area
         size = measured(drawn)
         off, mismatch = area_issue(size.area_acres, facts.reported_acres, tolerance_pct)
         issues += [] if mismatch is None else [mismatch]
@@ -111,5 +112,6 @@ def _said(value: dict[str, object], size: Measured | None) -> str:
         return f"{value['name']}, {value['checked']}: {value['verdict']}; {told}"
     return (
         f"{value['name']}, {value['checked']}: {value['verdict']}; {size.area_acres:,.0f} acres drawn,"
-        f" {value['reported_acres']:,} reported ({value['off_by_pct']:+} %), perimeter {size.perimeter_miles:,.1f} miles; {told}"
+        f" {value['reported_acres']:,} reported ({value['off_by_pct']:+} %, tolerance {value['tolerance_pct']:g} %),"
+        f" perimeter {size.perimeter_miles:,.1f} miles; {told}"
     )

@@ -13,7 +13,7 @@ def coordinator_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
 
     @tool(effect="read")
     def portfolio_triage() -> Result[Triage]:
-        """Which of the fires on file needs attention first: score, its parts, and whether the order depends on weights."""
+        """Which of the fires on file needs attention first: score, its parts, whether the order depends on weights."""
         return triaged(tuple(fires.all.values()), today)
 
     return (portfolio_triage,)

@@ -97,7 +97,8 @@ def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
         "recommendations": (Recommendation(rule="coordinator.triage", text=f"attend to {ranked[0].name} first"),),
     }
     told = "; ".join(
-        f"{r.rank}. {r.name}, score {r.score} (severity {r.severity}, size {r.size}, urgency {r.urgency}; {r.acres:,} acres)"
+        f"{r.rank}. {r.name}, score {r.score} (severity {r.severity}, size {r.size}, urgency {r.urgency};"
+        f" {r.acres:,} acres)"
         for r in ranked
     )
     holds = "the order holds if weights change by a quarter" if not changes else f"the order is sensitive: {changes[0]}"

@@ -8,7 +8,7 @@ from interlock import Result
 from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
 from interlock_ranger.nepa.sources import cited, pack_source
 from interlock_ranger.nepa.terms import DRAFT, Action, Cited, Level
-from interlock_ranger.rules import rule
+from interlock_ranger.rules import Rule, rule, rules
 
 
 class Effect(StrEnum):
@@ -79,12 +79,16 @@ _ITEMS: dict[Level, tuple[tuple[str, bool, str], ...]] = {
     ),
     Level.EIS: (
         ("notice of intent with a request for comment", True, "nepa.eis"),
-        ("environmental impact statement, at most 150 pages (300 if extraordinarily complex), within two years", True, "nepa.eis"),
+        (
+            "environmental impact statement, at most 150 pages (300 if extraordinarily complex), within two years",
+            True,
+            "nepa.eis",
+        ),
         ("comment of 45 days on a draft where objections apply", True, "nepa.objection"),
         ("record of decision, signed", True, "nepa.eis"),
         ("response to objections", True, "nepa.objection"),
     ),
-}  # fmt: skip
+}
 
 
 def listed(
@@ -92,6 +96,10 @@ def listed(
 ) -> Result[Checklist]:
     """The checklist; what was not said is asked for, not left out."""
     items = tuple(Item(item=text, required=needed, rule=name) for text, needed, name in _ITEMS[pathway])
+    free = [entry for entry in rules().values() if action in entry.actions and _needs_no_record(entry, today)]
+    if pathway is Level.CE and free:
+        text = f"no document under {free[0].citation} ({free[0].title.lower()}); keep a note in the project file"
+        items = (Item(item=text, required=True, rule=free[0].id), *items[1:])
     experts: list[str] = rule("nepa.specialists").values[action.value]
     consults, questions = _consultations(species, ground)
     names = dict.fromkeys(item.rule for item in (*items, *consults) if item.required)
@@ -122,6 +130,10 @@ def listed(
     )
     trust = confidence(today(), sources, 2 + (species is not None) + (ground is not None), 4)
     return finding(Checklist, said, value, sources, trust)
+
+
+def _needs_no_record(entry: Rule, today: Today) -> bool:
+    return entry.values.get("record") == "none" and entry.applies(today())
 
 
 def _consultations(

@@ -18,7 +18,16 @@ from interlock_ranger.fires import digest
 
 LEAST = 0.34
 """How near in meaning a passage must be, unless the question names its citation."""
+SURE = 0.5
+"""From here on no word has to be shared."""
 LONGEST = 1500
+_STEM = 5
+_COMMON = frozenset(
+    word[:_STEM]
+    for word in "what when where which does have with from that this there their about need needs must should could"
+    " would rule rules regulation regulations forest service people work area areas used under after before into"
+    " long take says said tell please know want many much more than only other over still they them your".split()
+)
 _HEADING = re.compile(r"^##\s+(.+?)(?::\s+(.+))?$", re.MULTILINE)
 _CITED = re.compile(r"\d+\s*(?:CFR|U\.?S\.?C\.?)\s*(?:part\s*)?[\w.]+(?:\([\w]+\))*|FS[HM]\s*[\d.]+", re.I)
 _SHIPPED = "> A short summary written for this application"
@@ -77,12 +86,14 @@ class Library:
     def search(self, query: str, most: int) -> list[tuple[float, Passage]]:
         """The passages that fit, best first: near in meaning, or cited by the question."""
         near = (self._vectors @ self._embedder.embed([query])[0]).tolist()
-        wanted = {_plain(found) for found in _CITED.findall(query)}
+        wanted = [_parts(found) for found in _CITED.findall(query)]
+        words = _stems(query)
         scored = []
         for score, passage in zip(near, self.passages, strict=True):
-            own = _plain(passage.citation)
-            cited = any(own.startswith(name) or name.startswith(own) for name in wanted)
-            if cited or (score >= LEAST and not wanted):
+            own = _parts(passage.citation)
+            shares = bool(words & _stems(f"{passage.title} {passage.text}"))
+            cited = any(_within(own, name) or _within(name, own) or _in_range(name, own) for name in wanted)
+            if cited or (not wanted and (score >= SURE or (score >= LEAST and shares))):
                 scored.append((1.0 if own in wanted else float(score), passage))
         return sorted(scored, key=lambda item: -item[0])[:most]
 
@@ -105,8 +116,27 @@ def sections(file: Path) -> list[Passage]:
     ]
 
 
-def _plain(citation: str) -> str:
-    return re.sub(r"[\s.]|part", "", citation.lower())
+def _parts(citation: str) -> tuple[str, ...]:
+    """A citation in its parts: 7 CFR 1b.4(d)(36) is 7, cfr, 1b, 4, d, 36."""
+    plain = citation.lower().replace("u.s.c.", "usc").replace("part ", "")
+    return tuple(re.findall(r"[a-z0-9]+(?:-\d+)?", plain))
+
+
+def _within(whole: tuple[str, ...], part: tuple[str, ...]) -> bool:
+    return whole[: len(part)] == part
+
+
+def _in_range(name: tuple[str, ...], own: tuple[str, ...]) -> bool:
+    """Whether a section lies in a range such as 40 CFR 1500-1508."""
+    low, _, high = own[-1].partition("-")
+    same = len(name) >= len(own) and name[: len(own) - 1] == own[:-1]
+    at = name[len(own) - 1] if same else ""
+    return same and high.isdigit() and at.isdigit() and int(low) <= int(at) <= int(high)
+
+
+def _stems(text: str) -> set[str]:
+    """Words that tell something, cut to their stems."""
+    return {word[:_STEM] for word in re.findall(r"[a-z]{4,}", text.lower())} - _COMMON
 
 
 def searched(library: Library, query: str, most: int, today: Today) -> Result[Passages]:

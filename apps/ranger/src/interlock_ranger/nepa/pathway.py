@@ -1,9 +1,10 @@
-"""Which level of review an action needs: an exclusion that fits, else an assessment, a statement only by significance."""
+"""Which level of review an action needs: an exclusion that fits, else an assessment; a statement by significance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from enum import StrEnum
 
 import msgspec
 
@@ -24,6 +25,13 @@ from interlock_ranger.nepa.terms import (
 )
 from interlock_ranger.rules import Rule, rule, rules
 
+_LIMITS = {
+    "acres": "acres",
+    "temp_road_mi": "miles of temporary road",
+    "perm_road_mi": "miles of permanent road",
+    "road_mi": "miles of road",
+    "years_after_fire": "years after the fire",
+}
 CONSOLIDATED = date(2025, 7, 3)
 """The day on which 7 CFR 1b replaced 36 CFR 220."""
 
@@ -90,13 +98,14 @@ class Verdict(msgspec.Struct, frozen=True):
 def decided(project: Project, fire_id: str | None, day: date | None, today: Today) -> Result[Decision]:
     """The draft decision for a day."""
     on = day or today()
-    candidates = tuple(_candidate(entry, project) for entry in _exclusions(project.action, on))
+    candidates = tuple(_candidate(entry, project, on) for entry in _exclusions(project.action, on))
     refused = _refused(project, on)
     verdict = _verdict(project, candidates, on)
-    names = dict.fromkeys((verdict.by, *(c.rule for c in candidates if c.fits), *_limits_rule(verdict.pathway)))
+    limiting = _limits_rule(verdict.pathway, on)
+    names = dict.fromkeys((verdict.by, *(c.rule for c in candidates if c.fits), *limiting))
     rests = tuple(cited(name) for name in names)
     sources: tuple[DataSource, ...] = (pack_source(today),)
-    limit = rule(_limits_rule(verdict.pathway)[0]).limits if _limits_rule(verdict.pathway) else {}
+    limit = rule(limiting[0]).limits if limiting else {}
     value = {
         "pathway": verdict.pathway,
         "action": project.action,
@@ -125,26 +134,36 @@ def decided(project: Project, fire_id: str | None, day: date | None, today: Toda
 
 
 def _exclusions(action: Action, on: date) -> list[Rule]:
-    return [entry for entry in rules().values() if action in entry.actions and entry.applies(on)]
+    """Those that name the action and are in force, and those that a court has set aside by then."""
+    return [
+        entry
+        for entry in rules().values()
+        if action in entry.actions and (entry.applies(on) or (entry.status == "set_aside" and _began(entry, on)))
+    ]
 
 
-def _candidate(entry: Rule, project: Project) -> Candidate:
+def _began(entry: Rule, on: date) -> bool:
+    return entry.effective_from is not None and entry.effective_from <= on
+
+
+def _candidate(entry: Rule, project: Project, on: date) -> Candidate:
     over, unsaid = [], []
     for name, most in entry.limits.items():
         given = getattr(project, name)
         if given is None:
-            unsaid.append(f"{name} is not said (at most {most:g})")
+            unsaid.append(f"{_LIMITS[name]} are not said (at most {most:,.10g})")
         elif given > most:
-            over.append(f"{given:g} {name.replace('_', ' ')} is over {most:g}")
-    set_aside = entry.status == "set_aside"
-    why = "; ".join([*(["set aside by a court"] if set_aside else []), *over, *unsaid, *entry.conditions])
+            over.append(f"{given:,.10g} {_LIMITS[name]} are over {most:,.10g}")
+    set_aside = not entry.applies(on)
+    why = "; ".join([*(["set aside by a court"] if set_aside else []), *over, *unsaid])
+    conditions = f" (conditions: {'; '.join(entry.conditions)})" if entry.conditions and not over else ""
     return Candidate(
         rule=entry.id,
         citation=entry.citation,
         category=str(entry.values.get("category", entry.citation)),
         title=entry.title,
         fits=not over and not set_aside,
-        why=why or "no limit is exceeded",
+        why=(why or "no limit is exceeded") + conditions,
         record=str(entry.values.get("record", "")),
         verified_against=entry.verified_against,
     )
@@ -159,9 +178,8 @@ def _refused(project: Project, on: date) -> tuple[str, ...]:
             successor = entry.values.get("successor", "")
             way = f"; see {rule(successor).citation}" if successor else ""
             ended = "" if entry.effective_to is None else f" after {entry.effective_to.isoformat()}"
-            found.append(
-                f"{entry.citation} does not apply to a decision of {on.isoformat()}: {entry.status}{ended}{way}"
-            )
+            state = entry.status.replace("_", " ")
+            found.append(f"{entry.citation} does not apply to a decision of {on.isoformat()}: {state}{ended}{way}")
     return tuple(found)
 
 
@@ -172,21 +190,20 @@ def _verdict(project: Project, candidates: Sequence[Candidate], on: date) -> Ver
     level = "nepa.level" if on >= CONSOLIDATED else "nepa.level-ceq"
     if project.significance is Significance.LIKELY:
         return Verdict(Pathway.EIS, "significant effects are likely", level, "EIS and record of decision")
-    fitting = sorted((c for c in candidates if c.fits), key=lambda c: c.record != "none")
+    grave = [s for s in project.screened or () if s.degree in (Degree.UNCERTAIN, Degree.SIGNIFICANT)]
+    told = ", ".join(f"{_words(s.resource)} ({_words(s.degree)})" for s in grave)
+    if any(s.degree is Degree.SIGNIFICANT for s in grave):
+        return Verdict(Pathway.EIS, f"significant effects are found: {told}", level, "EIS and record of decision")
+    fitting = sorted((c for c in candidates if c.fits), key=lambda c: (c.record != "none", c.why.count("not said")))
     if not fitting:
         near = "; ".join(f"{c.citation}: {c.why}" for c in candidates) or "no category names this action"
         because = f"no exclusion on file fits ({near}); adopted exclusions were not checked"
         return Verdict(Pathway.EA, because, level, "EA and finding of no significant impact")
     rule_id = "nepa.circumstances" if on >= CONSOLIDATED else "nepa.circumstances-old"
     questions = _questions(project, fitting)
-    if project.screened is not None:
-        grave = [s for s in project.screened if s.degree in (Degree.UNCERTAIN, Degree.SIGNIFICANT)]
-        if grave:
-            told = ", ".join(f"{s.resource.value} ({s.degree.value})" for s in grave)
-            because = f"extraordinary circumstances: {told}"
-            if any(s.degree is Degree.SIGNIFICANT for s in grave):
-                return Verdict(Pathway.EIS, because, level, "EIS and record of decision")
-            return Verdict(Pathway.EA, because, rule_id, "EA and finding of no significant impact")
+    if grave:
+        because = f"extraordinary circumstances: {told}"
+        return Verdict(Pathway.EA, because, rule_id, "EA and finding of no significant impact")
     if questions:
         first = fitting[0]
         because = f"{first.citation} ({first.title.lower()}) could fit, but the screening is incomplete"
@@ -200,9 +217,11 @@ def _verdict(project: Project, candidates: Sequence[Candidate], on: date) -> Ver
 def _barred(project: Project) -> Verdict | None:
     land = project.land or ()
     harvest = project.action in HARVESTS
-    if Land.WILDERNESS in land and harvest:
-        return Verdict(Pathway.PROHIBITED, "commercial harvest is not allowed in wilderness", "land.wilderness")
-    if Land.ROADLESS in land and (harvest or project.action is Action.ROAD_CONSTRUCTION):
+    builds = project.action is Action.ROAD_CONSTRUCTION
+    if Land.WILDERNESS in land and (harvest or builds):
+        because = f"{'commercial harvest' if harvest else 'a permanent road'} is not allowed in wilderness"
+        return Verdict(Pathway.PROHIBITED, because, "land.wilderness")
+    if Land.ROADLESS in land and (harvest or builds or project.action is Action.FUEL_BREAK):
         because = "timber cutting and roads are barred in a roadless area but for narrow exceptions"
         return Verdict(Pathway.PROHIBITED, because, "land.roadless")
     return None
@@ -214,7 +233,7 @@ def _questions(project: Project, fitting: Sequence[Candidate]) -> tuple[str, ...
     limits = rule(fitting[0].rule).limits
     for name in ("temp_road_mi", "perm_road_mi", "road_mi", "years_after_fire"):
         if name in limits and getattr(project, name) is None:
-            asked.append(f"how many {name.replace('_mi', ' miles').replace('_', ' ')}? (at most {limits[name]:g})")
+            asked.append(f"how many {_LIMITS[name]}? (at most {limits[name]:g})")
     if project.land is None and (project.action in HARVESTS or project.action is Action.ROAD_CONSTRUCTION):
         asked.append("does it touch wilderness or an inventoried roadless area?")
     screened = {item.resource for item in project.screened or ()}
@@ -224,8 +243,14 @@ def _questions(project: Project, fitting: Sequence[Candidate]) -> tuple[str, ...
     return tuple(asked)
 
 
-def _limits_rule(pathway: Pathway) -> tuple[str, ...]:
-    return {Pathway.EA: ("nepa.ea",), Pathway.EIS: ("nepa.eis",)}.get(pathway, ())
+def _limits_rule(pathway: Pathway, on: date) -> tuple[str, ...]:
+    """The rule that limits pages and time, if there was one on the day."""
+    found = {Pathway.EA: ("nepa.ea",), Pathway.EIS: ("nepa.eis",)}.get(pathway, ())
+    return tuple(name for name in found if rule(name).applies(on))
+
+
+def _words(name: StrEnum) -> str:
+    return name.value.replace("_", " ")
 
 
 def _steps(
@@ -238,7 +263,7 @@ def _steps(
     ]
     steps += [Step(rule="nepa.level", said=said) for said in refused]
     for item in project.screened or ():
-        said = f"{item.resource.value}: {item.degree.value}" + (f", by {item.cause}" if item.cause else "")
+        said = f"{_words(item.resource)}: {_words(item.degree)}" + (f", by {item.cause}" if item.cause else "")
         steps.append(Step(rule="nepa.circumstances", said=said))
     return (*steps, Step(rule=verdict.by, said=verdict.because))
 
@@ -247,7 +272,7 @@ def _said(value: dict[str, object], verdict: Verdict) -> str:
     action = str(value["action"]).replace("_", " ")
     refused: tuple[str, ...] = value["refused"]  # type: ignore[assignment]
     ends = "".join(f" {said}." for said in refused)
-    head = f"DRAFT. {action} on {value['acres']:,.0f} acres, decision of {value['decision_date']}: "
+    head = f"DRAFT. {action} on {value['acres']:,.10g} acres, decision of {value['decision_date']}: "
     if verdict.pathway is Pathway.ASK:
         return head + f"not determined. {verdict.because}. Please say: {' '.join(verdict.questions)}" + ends
     pages = f", at most {value['page_limit']} pages and {value['years_limit']} year(s)" if value["page_limit"] else ""

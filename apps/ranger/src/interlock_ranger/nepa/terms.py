@@ -30,16 +30,23 @@ class Action(StrEnum):
 
 HARVESTS = (Action.SALVAGE_HARVEST, Action.SANITATION_HARVEST, Action.LIVE_TREE_HARVEST, Action.STAND_IMPROVEMENT)
 ACTIONS: dict[str, tuple[str, ...]] = {
-    "salvage_harvest": ("salvage", "salvage sale", "salvage logging", "salvage harvest", "salvage project"),
+    "salvage_harvest": ("salvage", "salvage sale", "salvage logging", "salvage harvest", "salvage project", "logging"),
     "sanitation_harvest": ("sanitation harvest", "sanitation"),
-    "live_tree_harvest": ("live tree harvest", "thinning", "commercial thinning"),
+    "live_tree_harvest": ("live tree harvest", "thinning", "commercial thinning", "logging"),
     "hazard_tree_removal": ("hazard tree removal", "hazard trees", "danger trees", "roadside hazard trees"),
-    "post_fire_rehabilitation": ("post-fire rehabilitation", "rehabilitation", "rehab", "BAER work"),
+    "post_fire_rehabilitation": (
+        "post-fire rehabilitation",
+        "rehabilitation",
+        "rehab",
+        "BAER work",
+        "mulching",
+        "seeding",
+    ),
     "reforestation": ("replanting", "planting", "tree planting", "reforestation"),
     "watershed_restoration": ("watershed restoration", "stream restoration"),
     "trail_repair": ("trail repair", "trail maintenance", "trail reconstruction", "repairing trails", "trail work"),
     "trail_construction": ("trail construction", "new trail", "reroute"),
-    "road_repair": ("road repair", "road maintenance", "road work"),
+    "road_repair": ("road repair", "road maintenance", "road work", "culverts", "culvert repair"),
     "road_construction": ("road construction", "new road", "building a road"),
     "recreation_site_repair": ("campground repair", "recreation site repair", "campground"),
     "closure_order": ("closure order", "area closure"),
@@ -60,7 +67,7 @@ class Pathway(StrEnum):
 
 
 PATHWAYS: dict[str, tuple[str, ...]] = {
-    "CE": ("categorical exclusion", "exclusion", "catex", "FANEC"),
+    "CE": ("categorical exclusion", "exclusion", "catex", "FANEC", "decision memo"),
     "EA": ("environmental assessment", "assessment"),
     "EIS": ("environmental impact statement", "impact statement"),
 }

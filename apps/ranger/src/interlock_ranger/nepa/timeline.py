@@ -93,15 +93,19 @@ def timed(
         takes = days_of(item)
         longest = max(longest, CONSULTING_FROM_DAY + takes)
         name = item.value.replace("_", " ")
-        stages.append(Stage(stage=f"{name}, side by side", days=takes, basis="law", rule=_TAKES[item][0]))
+        stages.append(
+            Stage(stage=f"{name} from day {CONSULTING_FROM_DAY}", days=takes, basis="law", rule=_TAKES[item][0])
+        )
     total = max(own, longest)
     if objections and pathway is not Level.CE:
         limits = rule("nepa.objection").limits
+        comment = int(limits[f"comment_{pathway.value.lower()}_days"])
         days = int(limits["objection_days"] + limits["response_days"])
+        stages.append(Stage(stage="comment", days=comment, basis="law", rule="nepa.objection"))
         stages.append(Stage(stage="objection and response", days=days, basis="law", rule="nepa.objection"))
-        total += days
+        total += comment + days
     deadline, fits = None, None
-    if pathway is not Level.CE:
+    if pathway is not Level.CE and rule(f"nepa.{pathway.value.lower()}").applies(begins):
         years = math.floor(rule(f"nepa.{pathway.value.lower()}").limits["years"])
         deadline = anniversary(begins, years)
         fits = begins + timedelta(days=max(own, longest)) <= deadline
@@ -129,8 +133,11 @@ def timed(
             Recommendation(rule="nepa.draft", text="start consultations as soon as the action is described"),
         ),
     }
-    limit = f"; the law allows until {deadline.isoformat()}" if deadline is not None else "; no statutory clock"
+    limit = (
+        f"; the {pathway.value} itself is due by law on {deadline}" if deadline is not None else "; no statutory clock"
+    )
     asked = "" if consultations is not None else " Consultations were not named and are not counted."
+    asked += " Exclusions are not open to objection." if objections and pathway is Level.CE else ""
     said = (
         f"DRAFT. {pathway.value} from {begins.isoformat()}: about {total} days, until {finish.isoformat()}{limit}."
         f" {'; '.join(f'{s.stage} {s.days} days ({s.basis})' for s in stages)}.{asked}"

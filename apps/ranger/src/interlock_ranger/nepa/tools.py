@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from interlock import Result, Tool, tool
+from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
 from interlock_ranger.nepa.documents import Checklist, SpeciesEffect, listed
@@ -51,21 +52,24 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
         category: str | None = None,
         decision_date: date | None = None,
     ) -> Result[Decision]:
-        """Which level of NEPA review an action needs: exclusion, assessment or impact statement; a draft with its rules.
+        """Which level of NEPA review an action needs: exclusion, assessment or impact statement; a draft, with rules.
 
-        `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless or
-        none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
+        `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless
+        or none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
         """
-        on = decision_date or today()
-        years = None
+        on, years = decision_date or today(), None
         if fire_id is not None:
-            years = round((on - fires.fire(fire_id).facts.containment_date).days / 365.25, 2)
+            facts = fires.fire(fire_id).facts
+            if on < facts.ignition_date:
+                raise InvalidInput(f"{facts.name} began on {facts.ignition_date}; give a later decision_date")
+            years = round((on - facts.containment_date).days / 365.25, 2)
+        builds = action is Action.ROAD_CONSTRUCTION
         project = Project(
             action=action,
             acres=acres,
             temp_road_mi=temp_road_miles,
             perm_road_mi=permanent_road_miles,
-            road_mi=road_miles,
+            road_mi=permanent_road_miles if builds and road_miles is None else road_miles,
             years_after_fire=years,
             land=None if land is None else tuple(land),
             screened=None if screened is None else tuple(screened),

@@ -25,7 +25,9 @@ class Amount(msgspec.Struct, frozen=True):
 
     def plus(self, other: Amount) -> Amount:
         """The sum."""
-        return Amount(*(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other))))
+        return Amount(
+            *(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True))
+        )
 
 
 class Acre(msgspec.Struct, frozen=True):
@@ -90,6 +92,8 @@ class Cruised(msgspec.Struct, frozen=True):
     acres: tuple[Acre, ...]
     net_bf: Spread
     """Net board feet an acre."""
+    slope_pct: float = 0.0
+    """The mean slope of its plots."""
 
     def mean(self, species: Species | None = None) -> Amount:
         """The mean acre, of all species or of one."""
@@ -111,5 +115,6 @@ def cruise(fire: Fire, stands: Sequence[Stand], log_rule: LogRule, only: str | N
         plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and only in (None, p.plot_id)]
         if plots:
             acres = tuple(acre(plot, stand.region, log_rule) for plot in plots)
-            found.append(Cruised(stand, acres, spread([item.total.net_bf for item in acres])))
+            slope = round(sum(plot.slope_pct for plot in plots) / len(plots), 1)
+            found.append(Cruised(stand, acres, spread([item.total.net_bf for item in acres]), slope))
     return tuple(found)

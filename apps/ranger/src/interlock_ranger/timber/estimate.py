@@ -18,7 +18,6 @@ from interlock_ranger.timber.sampling import plots_needed, spread
 from interlock_ranger.timber.species import NAMES, Species, equation
 from interlock_ranger.timber.volume import LogRule
 
-
 _EPOCH = date(1970, 1, 1)
 
 
@@ -75,7 +74,7 @@ class StandVolume(Part):
 class Volumes(Finding):
     """How much timber there is."""
 
-    fire_id: str
+    fire_id: str | None
     name: str
     log_rule: LogRule
     plot_id: str | None
@@ -107,7 +106,7 @@ def estimated(
 
 
 def of_given(
-    fire: Fire, given: list[PlotGiven], region: str, log_rule: LogRule, target_error_pct: float, today: Today
+    given: list[PlotGiven], region: str, log_rule: LogRule, target_error_pct: float, today: Today
 ) -> Result[Volumes]:
     """The volume an acre that the caller's plots show; there is no stand, so there is no total."""
     if not given or not any(plot.trees for plot in given):
@@ -117,10 +116,9 @@ def of_given(
     acres = tuple(acre(plot, region, log_rule) for plot in plots)
     cruised = Cruised(stand, acres, spread([item.total.net_bf for item in acres]))
     found = (_stand(cruised, target_error_pct, whole=False),)
-    sources = (fire.source("fire.json", today()),)
-    value = _value(fire, log_rule, target_error_pct, found, (cruised,)) | {"plot_id": None}
-    trust = confidence(today(), sources, 1 + (len(plots) > 1), 2)
-    return finding(Volumes, _said(value, found), value, sources, trust)
+    value = _value(None, log_rule, target_error_pct, found, (cruised,)) | {"plot_id": None}
+    trust = confidence(today(), (), 1 + (len(plots) > 1), 2)
+    return finding(Volumes, _said(value, found), value, (), trust)
 
 
 def _plot(given: PlotGiven) -> Plot:
@@ -178,7 +176,7 @@ def _species(item: Cruised, kind: Species) -> OfSpecies:
 
 
 def _value(
-    fire: Fire, log_rule: LogRule, target: float, found: Sequence[StandVolume], cruised: Sequence[Cruised]
+    fire: Fire | None, log_rule: LogRule, target: float, found: Sequence[StandVolume], cruised: Sequence[Cruised]
 ) -> dict[str, object]:
     totals = [item.total_net_mbf for item in found if item.total_net_mbf is not None]
     total = round(sum(totals)) if totals else None
@@ -191,8 +189,8 @@ def _value(
         off = round(100 * math.sqrt(sum(part**2 for part in parts)) / total, 1)
     short = [item for item in found if item.plots_needed is not None and item.plots_needed > item.plots]
     return {
-        "fire_id": fire.id,
-        "name": fire.facts.name,
+        "fire_id": None if fire is None else fire.id,
+        "name": "given" if fire is None else fire.facts.name,
         "log_rule": log_rule,
         "target_error_pct": target,
         "plots": sum(item.plots for item in found),
@@ -211,7 +209,7 @@ def _value(
         "recommendations": tuple(
             Recommendation(
                 rule="timber.sampling-error",
-                text=f"{item.name}: measure {item.plots_needed} plots for an error of {target:g} %, {item.plots} are there",
+                text=f"{item.name}: {item.plots_needed} plots for an error of {target:g} %; {item.plots} are there",
             )
             for item in short
         ),

@@ -10,7 +10,14 @@ from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today
 from interlock_ranger.fires import Fire
 from interlock_ranger.rules import rule
 from interlock_ranger.timber.cruise import Cruised, cruise
-from interlock_ranger.timber.sampling import limiting_distance_ft, plot_radius_factor, plot_radius_ft, plots_needed
+from interlock_ranger.timber.sampling import (
+    Spread,
+    limiting_distance_ft,
+    plot_radius_factor,
+    plot_radius_ft,
+    plots_needed,
+    spread,
+)
 from interlock_ranger.timber.volume import LogRule
 
 
@@ -33,6 +40,8 @@ class PlotAdvice(Part):
     plot_radius_factor_ft_per_in: float | None
     mean_dbh_in: float
     limiting_distance_ft: float | None
+    slope_pct: float
+    limiting_distance_on_slope_ft: float | None
     plot_acres: float | None
     plot_radius_ft: float | None
     basal_area_ft2_per_acre: float
@@ -72,7 +81,10 @@ def recommended(
         "stands": found,
         "reasoning": (
             Step(rule="timber.plot-size" if fixed else "timber.baf", said=f"{objective.value}: {kind}"),
-            Step(rule="timber.limiting-distance", said="distances at the mean DBH, on level ground"),
+            Step(
+                rule="timber.limiting-distance",
+                said="distances at the mean DBH, on level ground and on the stand's slope",
+            ),
             Step(rule="timber.sampling-error", said=f"plots for an error of {target_error_pct:g} % at 95 %"),
         ),
         "recommendations": tuple(Recommendation(rule=item.rule, text=_text(item)) for item in found),
@@ -90,7 +102,7 @@ def _advice(item: Cruised, objective: Objective, target_error_pct: float) -> Plo
     fixed = objective in (Objective.STOCKING, Objective.RESEARCH)
     baf = None if fixed else _baf(mean.basal_area_ft2)
     size = (0.05 if dbh < 8 else 0.1 if dbh < 14 else 0.2) if fixed else None
-    sure = item.net_bf
+    sure, slope = _spread(item, objective), item.slope_pct
     return PlotAdvice(
         stand_id=item.stand.stand_id,
         name=item.stand.name,
@@ -99,6 +111,8 @@ def _advice(item: Cruised, objective: Objective, target_error_pct: float) -> Plo
         plot_radius_factor_ft_per_in=None if baf is None else round(plot_radius_factor(baf), 3),
         mean_dbh_in=round(dbh, 1),
         limiting_distance_ft=None if baf is None else round(limiting_distance_ft(dbh, baf), 1),
+        slope_pct=slope,
+        limiting_distance_on_slope_ft=None if baf is None else round(limiting_distance_ft(dbh, baf, slope), 1),
         plot_acres=size,
         plot_radius_ft=None if size is None else round(plot_radius_ft(size), 1),
         basal_area_ft2_per_acre=round(mean.basal_area_ft2, 1),
@@ -107,6 +121,15 @@ def _advice(item: Cruised, objective: Objective, target_error_pct: float) -> Plo
         plots_on_file=len(item.acres),
         rule="timber.plot-size" if fixed else "timber.baf",
     )
+
+
+def _spread(item: Cruised, objective: Objective) -> Spread:
+    """What has to be known well: trees for stocking and research, dead timber for salvage, else timber."""
+    if objective in (Objective.STOCKING, Objective.RESEARCH):
+        return spread([acre.total.trees for acre in item.acres])
+    if objective is Objective.SALVAGE:
+        return spread([acre.total.dead_net_bf for acre in item.acres])
+    return item.net_bf
 
 
 def _baf(basal_area_ft2: float) -> float:
@@ -118,7 +141,8 @@ def _baf(basal_area_ft2: float) -> float:
 def _text(item: PlotAdvice) -> str:
     how = (
         f"variable-radius plots with BAF {item.baf:g} (limiting distance {item.limiting_distance_ft} ft at the mean DBH"
-        f" of {item.mean_dbh_in} in)"
+        f" of {item.mean_dbh_in} in on level ground, {item.limiting_distance_on_slope_ft} ft on a slope of"
+        f" {item.slope_pct} %)"
         if item.baf is not None
         else f"fixed plots of {item.plot_acres} acre, radius {item.plot_radius_ft} ft"
     )

@@ -1,4 +1,4 @@
-"""Is dead timber worth taking? What the law allows, what products are left, what they fetch, and what taking it costs."""
+"""Is dead timber worth taking? What the law allows, what products are left, what they fetch, what taking it costs."""
 
 from __future__ import annotations
 
@@ -83,13 +83,10 @@ class Salvage(Finding):
     draft: str
 
 
-def product(species: Species, months: float) -> tuple[Product, float]:
-    """What it can still become, and for how many months more it can become that."""
+def product(species: Species, months: float) -> Product:
+    """What it can still become."""
     windows: list[float] = rule("timber.salvage-window").values[species.value]
-    for kind, end in zip(Product, windows, strict=False):
-        if months <= end:
-            return kind, end - months
-    return Product.NONE, 0.0
+    return next((kind for kind, end in zip(Product, windows, strict=False) if months <= end), Product.NONE)
 
 
 def volume_loss_pct(species: Species, months: float) -> float | None:
@@ -183,7 +180,7 @@ def _stand(item: Cruised, months: float) -> StandSalvage:
 
 
 def _species(item: Cruised, kind: Species, months: float) -> SpeciesLeft:
-    now, more = product(kind, months)
+    now = product(kind, months)
     prices: list[float] = rule("timber.prices").values[kind.value]
     last: float = rule("timber.salvage-window").values[kind.value][-1]
     return SpeciesLeft(
@@ -200,13 +197,13 @@ def _species(item: Cruised, kind: Species, months: float) -> SpeciesLeft:
 def _verdict(stand: Stand, worth: float, cost: float, any_left: bool) -> tuple[Viability, str, str]:
     if stand.designation == "wilderness":
         return Viability.NOT_ALLOWED, "wilderness: commercial harvest is not allowed", "land.wilderness"
-    if not any_left:
+    if stand.designation == "roadless":
+        said = "roadless area: timber cutting is barred but for narrow exceptions"
+        return Viability.NOT_ALLOWED, said, "land.roadless"
+    if not any_left or worth <= 0:
         return Viability.NOT_VIABLE, "every window of its species has ended", "timber.salvage-window"
     margin = (worth - cost) / worth
-    roadless = "; roadless area: timber cutting is barred but for narrow exceptions" * (stand.designation == "roadless")
-    said = f"${worth:,.0f} an acre against ${cost:,.0f} of cost{roadless}"
-    if roadless:
-        return Viability.NOT_ALLOWED, said, "land.roadless"
+    said = f"${worth:,.0f} an acre against ${cost:,.0f} of cost"
     if margin >= rule("timber.salvage").values["viable_margin"]:
         return Viability.VIABLE, said, "timber.salvage"
     return (Viability.MARGINAL if margin > 0 else Viability.NOT_VIABLE), said, "timber.salvage"

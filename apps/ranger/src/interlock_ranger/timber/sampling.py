@@ -31,7 +31,7 @@ def limiting_distance_ft(dbh_in: float, baf: float, slope_pct: float = 0.0) -> f
 
 def plot_radius_ft(acres: float, slope_pct: float = 0.0) -> float:
     """The radius of a fixed plot, as it is laid out on a slope."""
-    return math.sqrt(FT2_PER_ACRE * acres / math.pi) * (1 + (slope_pct / 100) ** 2) ** 0.25
+    return math.sqrt(FT2_PER_ACRE * acres / math.pi) * math.sqrt(math.sqrt(1 + (slope_pct / 100) ** 2))
 
 
 class Spread(msgspec.Struct, frozen=True):

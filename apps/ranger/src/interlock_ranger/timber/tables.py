@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import math
+import re
 import statistics
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -23,6 +25,8 @@ LARGEST = 20_000_000
 SHOWN = 20
 CLIPPED = 40
 _ENCODINGS = ("utf-8-sig", "cp1252")
+_ODD_PATH = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)|^[/~]|^\w:|\\|\x00")
+_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ALIASES = {
     "dbh_in": ("dbh_in", "dbh", "diameter"),
     "height_ft": ("height_ft", "height", "ht"),
@@ -122,8 +126,9 @@ class Shelf:
     def names(self) -> Callable[[str], dict[str, tuple[str, ...]]]:
         """Known values for an argument: what is there when it is asked."""
 
-        def named(_text: str) -> dict[str, tuple[str, ...]]:
-            return {name: (Path(name).name, Path(name).stem) for name in self.files()}
+        def named(text: str) -> dict[str, tuple[str, ...]]:
+            """A path that leads elsewhere stands for no file, however like one it looks."""
+            return {} if _ODD_PATH.search(text) else {name: _called(name) for name in self.files()}
 
         return named
 
@@ -136,6 +141,14 @@ class Shelf:
         if odd.is_absolute() or ".." in odd.parts:
             raise Forbidden("files are named relative to the allowed folders; a path may not lead out of them")
         raise NotFound(f"there is no file {name!r} in the allowed folders", hints=tuple(files)[:6])
+
+
+def _called(name: str) -> tuple[str, ...]:
+    """What people call a file: by its name, with the folder before it, with the folder's words."""
+    path = Path(name)
+    words = [word for word in path.parent.name.split("-") if word and not word.isdigit()]
+    folders = tuple(dict.fromkeys((" ".join(words), words[0]))) if words else ()
+    return (path.name, path.stem, *(f"{folder} {path.name}" for folder in folders))
 
 
 def read_sheet(file: Path) -> Sheet:
@@ -173,12 +186,15 @@ def analysed(shelf: Shelf, name: str, group_by: str | None, filters: Sequence[Fi
     """A file in figures."""
     file = shelf.find(name)
     sheet = read_sheet(file)
+    group_by = _as_spelled(group_by, sheet.names)
+    filters = [item.model_copy(update={"column": _as_spelled(item.column, sheet.names)}) for item in filters]
     for wanted in (*((group_by,) if group_by else ()), *(item.column for item in filters)):
         if wanted not in sheet.names:
             raise InvalidInput(f"{name} has no column {wanted!r}; it has {', '.join(map(_clipped, sheet.names))}")
-    rows = [row for row in sheet.rows if all(_keeps(row, item) for item in filters)]
+    kept = {n: row for n, row in enumerate(sheet.rows, 2) if all(_keeps(row, item) for item in filters)}
+    rows = list(kept.values())
     columns = tuple(_column(column, rows) for column in sheet.names)
-    problems = tuple(_problems(sheet, rows))
+    problems = tuple(_problems(sheet, kept))
     bad = len({problem.row for problem in problems})
     dated = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
     sources = (DataSource(file=name, dated=min(dated, today()), sha256=digest(file), synthetic=_is_ours(file)),)
@@ -206,21 +222,29 @@ def analysed(shelf: Shelf, name: str, group_by: str | None, filters: Sequence[Fi
     return finding(Table, _said(value, columns), value, sources, trust)
 
 
+def _as_spelled(name: str | None, names: Sequence[str]) -> str | None:
+    """A column as the file spells it, whatever the case it was asked for in."""
+    return next((other for other in names if name is not None and other.casefold() == name.casefold()), name)
+
+
 def _keeps(row: dict[str, str], item: Filter) -> bool:
     cell = row[item.column]
-    if item.compare is Compare.EQUALS:
-        return cell.casefold() == str(item.value).casefold() or _number(cell) == _number(str(item.value), cell)
     found, bound = _number(cell), _number(str(item.value))
+    if item.compare is Compare.EQUALS:
+        return cell.casefold() == str(item.value).casefold() or (found is not None and found == bound)
     if bound is None:
         raise InvalidInput(f"filter on {item.column}: {item.compare.value} needs a number, not {item.value!r}")
     return found is not None and (found >= bound if item.compare is Compare.AT_LEAST else found <= bound)
 
 
-def _number(text: object, beside: str = "0") -> float | None:
+def _number(text: str) -> float | None:
+    """A figure; commas only where they part thousands, as "30,5" is no three hundred and five."""
+    plain = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
     try:
-        return float(str(text).replace(",", "")) if beside != "" else None
+        found = float(plain)
     except ValueError:
         return None
+    return found if math.isfinite(found) else None
 
 
 def _column(name: str, rows: Sequence[dict[str, str]]) -> Column:
@@ -255,12 +279,12 @@ def _groups(rows: Sequence[dict[str, str]], group_by: str, columns: Sequence[Col
     return tuple(found)
 
 
-def _problems(sheet: Sheet, rows: Sequence[dict[str, str]]) -> list[Problem]:
+def _problems(sheet: Sheet, rows: dict[int, dict[str, str]]) -> list[Problem]:
     ranges = rule("timber.csv").values
     plain = {name.strip().lower(): name for name in sheet.names}
     columns = {kind: plain[alias] for kind, names in _ALIASES.items() for alias in names[::-1] if alias in plain}
     found = []
-    for number, row in enumerate(rows, 2):
+    for number, row in rows.items():  # as they are numbered in the file
         for kind, column in columns.items():
             cell = row[column]
             value = _number(cell)
@@ -290,9 +314,13 @@ def _is_ours(file: Path) -> bool:
 def _said(value: dict[str, object], columns: Sequence[Column]) -> str:
     figures = ", ".join(f"{c.name} mean {c.mean:g} ({c.least:g} to {c.most:g})" for c in columns if c.mean is not None)
     groups: tuple[Group, ...] = value["groups"]  # type: ignore[assignment]
-    split = "; ".join(f"{g.value}: {g.rows} rows" for g in groups[:8])
+    split = "; ".join(
+        f"{g.value}: {g.rows} rows" + "".join(f", mean {name} {mean:g}" for name, mean in list(g.means.items())[:4])
+        for g in groups[:8]
+    )
+    missing = sum(column.missing for column in columns)
     return (
         f"{value['file']}: {value['rows_kept']} of {value['rows']} rows, {len(columns)} columns;"
-        f" {figures or 'no numeric column'}; {value['problem_count']} problems, {value['quality_pct']} % of rows clean"
-        + (f"; by {value['group_by']}: {split}" if split else "")
+        f" {figures or 'no numeric column'}; {missing} empty cells; {value['problem_count']} problems in tree columns,"
+        f" {value['quality_pct']} % of rows clean of them" + (f"; by {value['group_by']}: {split}" if split else "")
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from interlock import Result, Tool, tool
+from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
 from interlock_ranger.timber.estimate import PlotGiven, Volumes, estimated, of_given
@@ -36,7 +37,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         objective: Objective = Objective.VOLUME,
         target_error_pct: Percent = 10.0,
     ) -> Result[Methodology]:
-        """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, how many plots for an error."""
+        """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, plots for an error."""
         return recommended(fires.fire(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
 
     @tool(effect="read", candidates={**known, "log_rule": LOG_RULES})
@@ -53,10 +54,11 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
 
         `plots`: your own plots instead of those on file; then `region` says which side of the Cascades they lie on.
         """
-        fire = fires.fire(fire_id, stand=stand_id, plot=plot_id)
         if plots is not None:
-            side = region or next(iter(fire.stands.values())).region
-            return of_given(fire, plots, side, log_rule, target_error_pct, today)
+            if region is None:
+                raise InvalidInput("say with region on which side of the Cascades the plots lie: west or east")
+            return of_given(plots, region, log_rule, target_error_pct, today)
+        fire = fires.fire(fire_id, stand=stand_id, plot=plot_id)
         return estimated(fire, stand_id, plot_id, log_rule, target_error_pct, today)
 
     @tool(effect="read", candidates=stands)
@@ -71,7 +73,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
 
     @tool(effect="read", candidates={"file": shelf.names()}, trust="untrusted")
     def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
-        """Summarise a CSV file of tree data: columns, groups, filters, cells out of range. Only files in allowed folders."""
+        """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
         return analysed(shelf, file, group_by, filters or (), today)
 
     return recommend_methodology, estimate_volume, assess_salvage, analyze_csv_data

@@ -106,7 +106,7 @@ def evaluated(
         "reasoning": (
             Step(
                 rule="trails.closure-risk",
-                said=f"risk of {len(found)} trails; closed from {weights['closed']}, restricted from {weights['restricted']}",
+                said=f"risk of {len(found)}; closed from {weights['closed']}, restricted from {weights['restricted']}",
             ),
             Step(rule="trails.season", said=f"{now.value} ({origin}) adds {rule('trails.season').values[now.value]}"),
             *(Step(rule=floor.rule, said=f"{c.name}: {floor.said}") for c in found[:10] for floor in c.floors),
@@ -119,7 +119,7 @@ def evaluated(
     surveyed = sum(bool(trail.damage_points) for trail in trails)
     return finding(
         Closures,
-        _said(fire, near, now, found),
+        _said(fire, near, now.value if season is not None else f"{now.value} (today's season)", found),
         value,
         sources,
         confidence(today(), sources, surveyed, len(trails)),
@@ -168,7 +168,7 @@ def _worst_of(points: Sequence[DamagePoint], kinds: Sequence[Kind]) -> float:
 
 def _by_score(score: float) -> Advice:
     limits = rule("trails.closure-risk").values
-    over = (score >= limits["caution"]) + (score >= limits["restricted"]) + (score >= limits["closed"])
+    over = int(score >= limits["caution"]) + int(score >= limits["restricted"]) + int(score >= limits["closed"])
     return tuple(Advice)[over]
 
 
@@ -194,7 +194,7 @@ def _because(points: Sequence[DamagePoint], floors: Sequence[Floor], advice: Adv
         f"{p.type.replace('_', ' ').lower()} of severity {p.severity} at mile {p.milepost}" for p in worst
     )
     holds = [floor.said for floor in floors if floor.at_least is advice] if advice is not by_score else []
-    return "; ".join([*([told] if told else ["no damage on file"]), *(f"held by: {said}" for said in holds)])
+    return "; ".join([told or "no damage on file", *([f"held by: {' and '.join(holds)}"] if holds else [])])
 
 
 def _reason(found: Closure) -> str:
@@ -207,16 +207,16 @@ def _rank(advice: Advice) -> int:
     return tuple(Advice).index(advice)
 
 
-def _said(fire: Fire, near: str | None, season: Season, found: Sequence[Closure]) -> str:
+def _said(fire: Fire, near: str | None, season: str, found: Sequence[Closure]) -> str:
     if len(found) == 1:
         c = found[0]
-        return f"{c.name} in {season.value}: {c.advice.value}, risk score {c.risk_score}, now {c.current_status}; {c.because}"
+        return f"{c.name} in {season}: {c.advice.value}, risk score {c.risk_score}, now {c.current_status}; {c.because}"
     closed = [c for c in found if c.advice is Advice.CLOSED]
     others = [c for c in found if c.advice is not Advice.CLOSED]
     told = "; ".join(f"{c.name} (risk {c.risk_score}: {c.because})" for c in closed[:8])
-    rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score})" for c in others[:8])
+    rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score}: {c.because})" for c in others[:8])
+    stay = "stay" if all(c.current_status == Advice.CLOSED for c in closed) else "be"
     return (
-        f"{fire.facts.name}{where_said(fire, near)}, {season.value}: {len(closed)} of {len(found)} trails should stay closed"
-        + (f": {told}" if told else "")
-        + (f". Others: {rest}" if rest else "")
+        f"{fire.facts.name}{where_said(fire, near)}, {season}: {len(closed)} of {len(found)} trails"
+        f" should {stay} closed" + (f": {told}" if told else "") + (f". Others: {rest}" if rest else "")
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -52,6 +52,7 @@ class PointGiven(Part):
     severity: Annotated[int, Field(ge=1, le=5)]
     milepost: Annotated[float, Field(ge=0)]
     estimated_cost_usd: Annotated[int, Field(ge=0)]
+    crew_days: Annotated[int, Field(ge=0)] | None = None
 
 
 class PointFound(Part):
@@ -63,7 +64,7 @@ class PointFound(Part):
     severity: int
     damage_type: DamageType
     estimated_cost_usd: int
-    crew_days: int
+    crew_days: int | None
 
 
 class TrailDamage(Part):
@@ -80,7 +81,8 @@ class TrailDamage(Part):
     hazard_zone: bool
     structures: int
     cost_usd: int
-    crew_days: int
+    crew_days: int | None
+    """None if it is not known of every point."""
     listed: tuple[PointFound, ...]
     rule: str = "trails.damage-types"
 
@@ -101,7 +103,7 @@ class Damage(Finding):
     trail_count: int
     points: int
     cost_usd: int
-    crew_days: int
+    crew_days: int | None
     by_type: tuple[OfType, ...]
     by_kind: dict[str, int]
     trails: tuple[TrailDamage, ...]
@@ -130,7 +132,7 @@ def classed(
         "trail_count": len(trails),
         "points": len(points),
         "cost_usd": sum(trail.cost_usd for trail in trails),
-        "crew_days": sum(point.crew_days for point in points),
+        "crew_days": _crew_days(points),
         "by_type": tuple(_of_type(kind, points) for kind in DamageType),
         "by_kind": dict(sorted(Counter(point.type for point in points).items())),
         "trails": tuple(found[:LISTED]),
@@ -146,18 +148,21 @@ def classed(
     }
     surveyed = sum(bool(trail.damage_points) for trail in trails)
     trust = confidence(today(), sources, surveyed, len(trails))
-    return finding(Damage, _said(fire, near, value, found), value, sources, trust)
+    whose = " (points of the caller)" if given is not None else ""
+    return finding(Damage, _said(fire, near, value, found) + whose, value, sources, trust)
 
 
 def _with(trails: Sequence[Trail], given: list[PointGiven]) -> Trail:
     if len(trails) != 1:
         raise InvalidInput("damage_points belong to one trail: name it with trail_id")
+    if not given:
+        raise InvalidInput("damage_points is empty; leave it out to use those on file")
     trail = trails[0]
     beyond = [point.milepost for point in given if point.milepost > trail.miles]
     if beyond:
         raise InvalidInput(f"{trail.name} is {trail.miles} miles long; there is no milepost {beyond[0]:g}")
     points = tuple(
-        DamagePoint(f"given-{n}", p.milepost, p.type, p.severity, 0.0, 0.0, p.estimated_cost_usd, "", 0)
+        DamagePoint(f"given-{n}", p.milepost, p.type, p.severity, 0.0, 0.0, p.estimated_cost_usd, "", p.crew_days)
         for n, p in enumerate(given, 1)
     )
     return Trail(
@@ -187,12 +192,21 @@ def _trail(trail: Trail, listed: bool) -> TrailDamage:
         worst=type_of(worst) if points else None,
         worst_severity=worst,
         mean_severity=round(mean, 2),
-        hazard_zone=len(points) >= zone["points"] and mean >= zone["mean_severity"],
+        hazard_zone=sum(point.severity >= zone["severity"] for point in points) >= zone["points"],
         structures=sum(point.type in STRUCTURES for point in points),
         cost_usd=trail.cost_usd,
-        crew_days=sum(point.crew_days for point in points),
-        listed=tuple(map(_point, points)) if listed else (),
+        crew_days=_crew_days(points),
+        listed=tuple(_point(point) for point in sorted(points, key=lambda p: p.milepost)) if listed else (),
     )
+
+
+def _crew_days(points: Sequence[DamagePoint]) -> int | None:
+    days = [point.crew_days for point in points]
+    return None if None in days else sum(day for day in days if day is not None)
+
+
+def _effort(cost_usd: int, crew_days: int | None) -> str:
+    return f"${cost_usd:,}" + ("" if crew_days is None else f" and {crew_days} crew days") + " to repair"
 
 
 def _point(point: DamagePoint) -> PointFound:
@@ -217,7 +231,7 @@ def _zones(found: Sequence[TrailDamage]) -> str:
     return f"hazard zones: {', '.join(names[:8]) or 'none'}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _said(fire: Fire, near: str | None, value: dict[str, object], found: Sequence[TrailDamage]) -> str:
+def _said(fire: Fire, near: str | None, value: dict[str, Any], found: Sequence[TrailDamage]) -> str:
     if len(found) == 1:
         t = found[0]
         parts = ", ".join(
@@ -226,11 +240,17 @@ def _said(fire: Fire, near: str | None, value: dict[str, object], found: Sequenc
             for p in t.listed
         )
         worst = f", worst {t.worst.value}" if t.worst is not None else ""
-        return f"{t.name}: {t.points} damage points{worst}, ${t.cost_usd:,} to repair; {parts or 'no damage on file'}"
-    types: tuple[OfType, ...] = value["by_type"]  # type: ignore[assignment]
+        where = where_said(fire, near) and f" (the only one{where_said(fire, near)})"
+        return (
+            f"{t.name}{where}: {t.points} damage point{'s' * (t.points != 1)}{worst}, {_effort(t.cost_usd, t.crew_days)};"
+            f" {parts or 'no damage on file'}"
+        )
+    types: tuple[OfType, ...] = value["by_type"]
     split = ", ".join(f"{t.damage_type.value} {t.points} (${t.cost_usd:,})" for t in reversed(types))
+    by_kind: dict[str, int] = value["by_kind"]
+    kinds = ", ".join(f"{name.replace('_', ' ').lower()} {count}" for name, count in by_kind.items())
     worst_hit = ", ".join(f"{t.name} ${t.cost_usd:,}" for t in found[:3])
     return (
         f"{fire.facts.name}{where_said(fire, near)}: {value['points']} damage points on {value['trail_count']} trails,"
-        f" ${value['cost_usd']:,} to repair; {split}; worst: {worst_hit}"
+        f" {_effort(value['cost_usd'], value['crew_days'])}; {split}; {kinds}; worst: {worst_hit}"
     )

@@ -122,7 +122,7 @@ def prioritized(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]
 
 def _choice(trail: Trail) -> Choice:
     limits = rule("trails.quick-win").values
-    days = sum(point.crew_days for point in trail.damage_points)
+    days = sum(point.crew_days or 0 for point in trail.damage_points)
     return Choice(
         trail_id=trail.trail_id,
         name=trail.name,

@@ -14,11 +14,15 @@ from interlock_ranger.trails.damage import Damage, PointGiven, classed
 from interlock_ranger.trails.priority import Priorities, prioritized
 from interlock_ranger.trails.where import near_names, trail_names
 
-SEASONS: dict[str, tuple[str, ...]] = {
-    "summer": ("this summer", "July", "August"),
-    "fall": ("autumn", "this fall", "hunting season"),
-    "winter": ("this winter", "snow season"),
-    "spring": ("this spring", "snowmelt"),
+_SEASONS = {
+    "summer": ("June", "July", "August"),
+    "fall": ("autumn", "September", "October", "November", "hunting season", "elk season"),
+    "winter": ("December", "January", "February", "snow season"),
+    "spring": ("March", "April", "May", "snowmelt"),
+}
+SEASONS = {
+    name: (*others, *(f"{how} {name}" for how in ("this", "next", "early", "late", "mid", "coming")))
+    for name, others in _SEASONS.items()
 }
 
 
@@ -33,7 +37,7 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         near: str | None = None,
         damage_points: list[PointGiven] | None = None,
     ) -> Result[Damage]:
-        """What is broken along a trail, near a place, or on all trails of a fire: points, classes, repair cost, crew days.
+        """What is broken along a trail, near a place, or on all trails of a fire: points, classes, cost, crew days.
 
         `damage_points`: your own points for one trail instead of those on file.
         """

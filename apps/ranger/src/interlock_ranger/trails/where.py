@@ -50,7 +50,10 @@ def _is_near(text: str, name: str) -> bool:
 def chosen(fire: Fire, trail_id: str | None, near: str | None) -> tuple[Trail, ...]:
     """The trails that are meant."""
     if trail_id is not None:
-        return (fire.trails[trail_id],)
+        trail = fire.trails[trail_id]
+        if near is not None and miles_from(fire.facts.places[near], trail) > fire.facts.places[near].radius_mi:
+            raise NotFound(f"{trail.name} is not near {fire.facts.places[near].name}")
+        return (trail,)
     trails = tuple(fire.trails.values())
     if near is None:
         return trails

@@ -30,6 +30,7 @@ _COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _MAPPED = ("classify_damage", "evaluate_closure", "prioritize_trails", "assess_severity", "classify_mtbs")
 _LONGEST = 20
+_LONG = ("because", "why", "said", "item", "title", "stage")
 
 
 class Beside:
@@ -42,31 +43,29 @@ class Beside:
         """A table for each call, and one map for each fire that has something to show on it."""
         mapped: dict[str, dict[str, str]] = {}
         for outcome in outcomes:
-            table = rows(outcome)
+            table = table_of(outcome.tool, outcome.value, outcome.record)
             if table is None:
                 continue
             yield table
             if outcome.tool in _MAPPED:
                 value: Any = outcome.value
-                mapped.setdefault(value["fire_id"], {}).update(_marks(value))
+                mapped.setdefault(value["fire_id"], {}).update(marked(value))
         for fire_id, marks in mapped.items():
             fire: Fire | None = self._fires.all.get(fire_id)
             if fire is not None:
                 yield drawn(fire, marks)
 
 
-def rows(outcome: Outcome) -> Table | None:
+def table_of(tool: str, value: Any, record: int | None) -> Table | None:
     """The rows of a result, with the record that they stand in."""
-    if outcome.tool not in _COLUMNS or not isinstance(outcome.value, dict):
+    if tool not in _COLUMNS or not isinstance(value, dict):
         return None
-    key, columns = _COLUMNS[outcome.tool]
-    found = outcome.value.get(key) or []
-    label = "SYNTHETIC, " if outcome.value.get("synthetic") else ""
-    table = Table(
-        title=f"{outcome.tool} ({label}record {outcome.record})", title_justify="left", box=None, pad_edge=False
-    )
+    key, columns = _COLUMNS[tool]
+    found = value.get(key) or []
+    label = "SYNTHETIC, " if value.get("synthetic") else ""
+    table = Table(title=f"{tool} ({label}record {record})", title_justify="left", box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column.replace("_", " "), justify="left", overflow="fold")
+        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column not in _LONG)
     for item in found[:_LONGEST]:
         table.add_row(*(_cell(item.get(column)) for column in columns))
     if len(found) > _LONGEST:
@@ -80,11 +79,11 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | float):
-        return f"{value:,}"
+        return f"{value:,.10g}"
     return str(value).replace("[", "(").replace("]", ")")
 
 
-def _marks(value: dict[str, Any]) -> dict[str, str]:
+def marked(value: dict[str, Any]) -> dict[str, str]:
     """What is said of each trail of a result, to colour it by."""
     return {
         item["trail_id"]: str(item.get("advice") or item.get("worst") or "chosen")

@@ -1,0 +1,187 @@
+"""`make bench-ranger`: 60 questions a specialist with gold, end to end on the embedded model; writes docs/ranger-quality.md.
+
+The judge (benchmarks/judging.py) reads the ledger's file and shares no code with the turn layer. The clock stands at the
+day for which the gold was written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+import tempfile
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[2]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from interlock import Runtime  # noqa: E402
+from interlock.models import open_model  # noqa: E402
+from interlock.turn import App, drive  # noqa: E402
+from interlock_ranger.agents import SPECIALISTS  # noqa: E402
+from interlock_ranger.app import build  # noqa: E402
+from judging import calls_of, numbers, untraced, wilson  # noqa: E402
+
+DAY = date(2026, 11, 15)
+DOCS = ROOT / "docs" / "ranger-quality.md"
+OUT = ("verified", "rendered")
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    """The rows of a file of questions."""
+    text = (HERE / name).read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def telling(app: App, tool: str, arguments: Any) -> dict[str, Any]:
+    """Arguments without those that say nothing: unset, or at their default."""
+    schema = next(item for item in app.tools if item.name == tool).input.schema["properties"]
+    return {k: v for k, v in arguments.items() if v is not None and v != schema.get(k, {}).get("default")}
+
+
+def same(app: App, tool: str, made: Any, gold: dict[str, Any]) -> bool:
+    """Whether a call is the one that the question needs; a fire that is implied by a part of it may be named, too."""
+    own, want = telling(app, tool, made), telling(app, tool, gold)
+    part = any(k in want for k in ("trail_id", "sector_id", "stand_id", "plot_id", "near"))
+    return own == want or (part and {k: v for k, v in own.items() if k != "fire_id"} == want)
+
+
+def judge(
+    app: App, row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, str, Any, Any]]
+) -> dict[str, Any]:
+    """What became of one question."""
+    out = status in OUT
+    done = [(tool, arguments) for tool, state, arguments, _ in calls if state == "ok"]
+    if row["kind"] == "chat":
+        wrong = out and bool(done)
+        right = out and not wrong
+    elif row.get("asks"):
+        wrong, right = out and bool(done), status == "asked"
+    elif row.get("nothing"):
+        wrong = out and bool(done)
+        right = not done and any(state == "no_data" for _, state, _, _ in calls)
+    else:
+        right = out and bool(done) and all(t == row["tool"] and same(app, t, a, row["arguments"]) for t, a in done)
+        wrong = out and bool(done) and not right
+    shown = {abs(n) for n in numbers(answer)}
+    return {
+        "status": status,
+        "person": status in ("escalated", "blocked", "waiting"),
+        "right": right,
+        "wrong": wrong,
+        "leaked": sorted(untraced(answer, row["q"], calls)) if out else [],
+        "figures": right and bool(row["figures"]) and all(abs(float(n)) in shown for n in row["figures"]),
+        "calls": [(tool, state, arguments) for tool, state, arguments, _ in calls],
+    }
+
+
+async def asked(app: App, rows: list[dict[str, Any]], folder: Path, model_name: str) -> list[dict[str, Any]]:
+    """Every question to its agent."""
+    file, model, done = folder / "ranger.db", open_model(model_name), []
+    async with Runtime.open(f"sqlite:///{file}", policy=app.policy or "", tools=app.tools) as runtime:
+        for n, row in enumerate(rows, 1):
+            started = time.perf_counter()
+            async with runtime.turn(row["q"], agent=app.agent(row["agent"])) as turn:
+                result = await drive(turn, model)
+            took = time.perf_counter() - started
+            verdict = judge(app, row, result.status.value, result.answer, calls_of(file, turn.id))
+            done.append({**row, **verdict, "seconds": took, "answer": result.answer, "outcome": result.outcome.value})
+            mark = "✓" if verdict["right"] else "✗" if verdict["wrong"] else "·"
+            print(f"{n}/{len(rows)} {mark} {result.outcome.value:<12} {took:5.1f} s  {row['q'][:80]}", flush=True)
+    await model.close()
+    return done
+
+
+def routes(app: App) -> tuple[int, int]:
+    """How many held-out questions the coordinator routes right, without a model."""
+    rows, right = lines("routes.jsonl"), 0
+    sorter = app.agent("coordinator").classifier()
+    wanted = {"": set(), "briefing": set(SPECIALISTS)}
+    for row in rows:
+        found = sorter.classify(row["q"])
+        tools = {leaf.tool for leaf in _leaves(found.requirement)}
+        right += tools == wanted.get(row["route"], {row["route"]})
+    return right, len(rows)
+
+
+def _leaves(requirement: Any) -> list[Any]:
+    return [requirement] if hasattr(requirement, "tool") else [leaf for p in requirement.parts for leaf in _leaves(p)]
+
+
+def page(rows: list[dict[str, Any]], routed: tuple[int, int]) -> str:
+    """The report."""
+    need = [row for row in rows if row["kind"] != "chat"]
+    talk = [row for row in rows if row["kind"] == "chat"]
+    with_figures = [row for row in need if row["right"] and row["figures"] is not None and _has_gold(row)]
+    text = [
+        "# RANGER on the embedded model",
+        "",
+        "Written by `make bench-ranger` (`apps/ranger/benchmarks/run.py`); do not edit. "
+        f"{len(rows)} questions, 60 for each specialist, with gold tool, arguments and figures"
+        " (`apps/ranger/benchmarks/questions.jsonl`); SmolLM2-135M (4 bits, one thread); the clock at"
+        f" {DAY.isoformat()}. The judge reads the ledger's file and shares no code with the turn layer. Rates with 95 %"
+        " Wilson intervals.",
+        "",
+        "| | measured | must |",
+        "|---|---|---|",
+        f"| settled without a person | {wilson(sum(not r['person'] for r in rows), len(rows))} | ≥ 99 % |",
+        f"| wrong but verified (of questions that need a tool) | {wilson(sum(r['wrong'] for r in need), len(need))} | ≤ 5 % |",
+        f"| answers with a figure that no result has | {sum(bool(r['leaked']) for r in rows)} | 0 |",
+        f"| right: tool and arguments; asked or nothing on file where that is right | {wilson(sum(r['right'] for r in need), len(need))} | – |",
+        f"| of the right ones: all gold figures shown | {wilson(sum(r['figures'] for r in with_figures), len(with_figures))} | – |",
+        f"| chat answered without a tool | {wilson(sum(r['right'] for r in talk), len(talk))} | – |",
+        f"| coordinator routes right (held out, no model) | {wilson(*routed)} | – |",
+        f"| seconds for each question | {sum(r['seconds'] for r in rows) / max(1, len(rows)):.1f} | – |",
+        "",
+        "| right, by agent and kind | " + " | ".join(KINDS) + " | wrong |",
+        "|---|" + "---|" * (len(KINDS) + 1),
+    ]
+    for agent in SPECIALISTS:
+        own = [row for row in rows if row["agent"] == agent]
+        cells = [f"{sum(r['right'] for r in own if r['kind'] == k)}/{sum(r['kind'] == k for r in own)}" for k in KINDS]
+        text.append(f"| {agent} | " + " | ".join(cells) + f" | {sum(r['wrong'] for r in own)} |")
+    ends: dict[str, int] = {}
+    for row in rows:
+        ends[row["status"]] = ends.get(row["status"], 0) + 1
+    text += ["", "Ends: " + ", ".join(f"{name} {count}" for name, count in sorted(ends.items())) + ".", ""]
+    return "\n".join(text)
+
+
+KINDS = ("plain", "paraphrase", "misspelled", "ambiguous", "unknown", "chat")
+
+
+def _has_gold(row: dict[str, Any]) -> bool:
+    return row["kind"] in ("plain", "paraphrase", "misspelled")
+
+
+async def main() -> int:
+    """Run, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="only every n-th question; the page is not written")
+    parser.add_argument("--agent", choices=SPECIALISTS, help="only one specialist; the page is not written")
+    parser.add_argument("--model", default="local", help="another model; the page is not written")
+    given = parser.parse_args()
+    logging.getLogger("interlock").setLevel(logging.ERROR)
+    app = build(today=lambda: DAY)
+    rows = [row for row in lines("questions.jsonl") if given.agent in (None, row["agent"])][:: given.every]
+    with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
+        done = await asked(app, rows, Path(folder), given.model)
+    text = page(done, routes(app))
+    print(text)
+    for row in done:
+        if row["wrong"] or row["leaked"] or row["person"] or not row["right"]:
+            keys = ("q", "kind", "tool", "arguments", "calls", "status", "leaked", "wrong")
+            print("look:", json.dumps({key: row[key] for key in keys}, ensure_ascii=False))
+    if given.every == 1 and given.agent is None and given.model == "local":
+        DOCS.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(asyncio.run(main()))

@@ -1,0 +1,130 @@
+"""Files that other programs load: GeoJSON, CSV and briefing events, each labelled with what the data is."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from shapely.geometry import mapping
+
+from interlock_ranger.briefing.compose import Briefing
+from interlock_ranger.briefing.events import events
+
+
+def written(briefing: Briefing, folder: Path, timestamp: str) -> tuple[Path, ...]:
+    """Write everything into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = {
+        "sectors.geojson": _json(sectors(briefing)),
+        "trails.geojson": _json(trails(briefing)),
+        "damage.csv": table(damage(briefing)),
+        "volume.csv": table(volume(briefing)),
+        "events.json": _json([event.model_dump(mode="json") for event in events(briefing, timestamp)]),
+    }
+    made = []
+    for name, text in texts.items():
+        file = folder / name
+        file.write_text(text, encoding="utf-8")
+        made.append(file)
+    return tuple(made)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+
+
+def _only(briefing: Briefing, tool: str) -> tuple[dict[str, Any], int]:
+    found = briefing.of(tool)
+    return (found[0].value, found[0].record) if found else ({}, 0)
+
+
+def _collection(briefing: Briefing, features: list[dict[str, Any]]) -> dict[str, Any]:
+    facts = briefing.fire.facts
+    return {"type": "FeatureCollection", "synthetic": facts.synthetic, "fire_id": facts.fire_id, "features": features}
+
+
+def sectors(briefing: Briefing) -> dict[str, Any]:
+    """Sectors with how they burned."""
+    value, record = _only(briefing, "assess_severity")
+    found = {sector["sector_id"]: sector for sector in value.get("sectors", ())}
+    label = {"synthetic": briefing.fire.facts.synthetic}
+    features = [
+        {
+            "type": "Feature",
+            "geometry": mapping(sector.geometry),
+            "properties": {**found.get(name, {"sector_id": name}), **label, "record": record},
+        }
+        for name, sector in briefing.fire.sectors.items()
+    ]
+    return _collection(briefing, features)
+
+
+def trails(briefing: Briefing) -> dict[str, Any]:
+    """Trails with the advice on them, and damage points."""
+    value, record = _only(briefing, "evaluate_closure")
+    advice = {trail["trail_id"]: trail for trail in value.get("trails", ())}
+    features: list[dict[str, Any]] = []
+    for name, trail in briefing.fire.trails.items():
+        own = advice.get(name, {})
+        label = {"synthetic": briefing.fire.facts.synthetic, "record": record}
+        told = {key: own.get(key) for key in ("advice", "risk_score", "because", "rule")}
+        properties = {"trail_id": name, "name": trail.name, **told, **label}
+        features.append({"type": "Feature", "geometry": trail.line, "properties": properties})
+        for point in trail.damage_points:
+            properties = {
+                "trail_id": name,
+                "damage_id": point.damage_id,
+                "type": point.type,
+                "severity": point.severity,
+            }
+            place = {"type": "Point", "coordinates": [point.longitude, point.latitude]}
+            features.append({"type": "Feature", "geometry": place, "properties": properties})
+    return _collection(briefing, features)
+
+
+def damage(briefing: Briefing) -> list[dict[str, Any]]:
+    """Damage points as rows."""
+    value, record = _only(briefing, "classify_damage")
+    return [
+        {
+            "fire_id": briefing.fire.id,
+            "trail_id": trail["trail_id"],
+            "trail": trail["name"],
+            **point,
+            "synthetic": "yes" if briefing.fire.facts.synthetic else "no",
+            "record": record,
+            "rule": trail["rule"],
+        }
+        for trail in value.get("trails", ())
+        for point in trail["listed"]
+    ]
+
+
+def volume(briefing: Briefing) -> list[dict[str, Any]]:
+    """Stands with their volume as rows."""
+    value, record = _only(briefing, "estimate_volume")
+    rows = []
+    for stand in value.get("stands", ()):
+        own = {key: item for key, item in stand.items() if key != "species"}
+        label = "yes" if briefing.fire.facts.synthetic else "no"
+        rows.append(
+            {"fire_id": briefing.fire.id, **own, "log_rule": value["log_rule"], "synthetic": label, "record": record}
+        )
+    return rows
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as CSV; text that a spreadsheet would run as a formula is made harmless."""
+    target = io.StringIO()
+    if rows:
+        writer = csv.DictWriter(target, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({key: _plain(item) for key, item in row.items()} for row in rows)
+    return target.getvalue()
+
+
+def _plain(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

@@ -1,0 +1,58 @@
+"""RANGER for tests: its shipped fires, a clock that stands still, a runtime in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from interlock import Outcome, Runtime
+from interlock.turn import App
+from interlock_ranger.app import DATA, build
+from interlock_ranger.fires import Fires
+
+settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
+settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
+
+TODAY = date(2026, 11, 15)
+Call = Callable[..., Awaitable[Outcome]]
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in [name for name in os.environ if name.startswith(("INTERLOCK_", "RANGER_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+
+
+@pytest.fixture(scope="session")
+def fires() -> Fires:
+    return Fires(DATA)
+
+
+@pytest.fixture(scope="session")
+def app(fires: Fires) -> App:
+    return build(fires, today=lambda: TODAY)
+
+
+@pytest.fixture
+async def runtime(app: App) -> AsyncIterator[Runtime]:
+    opened = Runtime.open("memory://", policy=app.policy or "", tools=app.tools)
+    yield opened
+    await opened.close()
+
+
+@pytest.fixture
+def call(runtime: Runtime) -> Call:
+    """One governed call as an operator."""
+
+    def made(tool: str, **arguments: Any) -> Awaitable[Outcome]:
+        return runtime.call(tool, arguments, actor="operator")
+
+    return made

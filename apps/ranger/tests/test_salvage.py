@@ -1,0 +1,99 @@
+"""Salvage: windows, published losses, economics, and what the law allows."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from conftest import Call
+from interlock_ranger.fires import Stand
+from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product, volume_loss_pct
+from interlock_ranger.timber.species import Species
+
+
+@pytest.mark.parametrize(
+    ("species", "months", "expected"),
+    [
+        (Species.PSME, 18, Product.PREMIUM),
+        (Species.PSME, 18.1, Product.COMMERCIAL),
+        (Species.PSME, 48, Product.UTILITY),
+        (Species.PSME, 48.1, Product.NONE),
+        (Species.PIPO, 10, Product.COMMERCIAL),  # pine stains in its first year
+        (Species.THPL, 90, Product.UTILITY),
+    ],
+)
+def test_products_by_months(species: Species, months: float, expected: Product) -> None:
+    assert product(species, months) is expected
+
+
+@pytest.mark.parametrize(
+    ("species", "months", "loss"),
+    [
+        (Species.PSME, 12, 1),  # Lowell & Cahill 1996, year 1
+        (Species.PSME, 24, 8),  # Parry et al. 1996, year 2
+        (Species.PSME, 18, 4.5),  # half way between
+        (Species.ABGR, 12, 5),  # Lowell & Cahill 1996
+        (Species.ABLA, 24, 60),  # Martinez et al. 2011
+        (Species.ABLA, 6, 20),
+        (Species.PSME, 90, 15),  # beyond what is published, the last figure stands
+        (Species.TSHE, 12, None),  # nothing is published
+    ],
+)
+def test_published_losses(species: Species, months: float, loss: float | None) -> None:
+    assert volume_loss_pct(species, months) == loss
+
+
+@given(st.sampled_from(Species), st.floats(0, 120), st.floats(0, 120))
+def test_timber_never_gets_better(species: Species, a: float, b: float) -> None:
+    early, late = sorted((a, b))
+    order = list(Product)
+    assert order.index(product(species, early)) <= order.index(product(species, late))
+    first, second = volume_loss_pct(species, early), volume_loss_pct(species, late)
+    assert first is None or second is None or first <= second
+
+
+def test_costs_by_hand() -> None:
+    stand = Stand("s", "S", 1, "x", "temporary_road", "steep", "west", "none")
+    assert cost_usd_per_mbf(stand) == 330 + 30 + 85
+
+
+async def test_economics_are_used(call: Call) -> None:
+    """North Fork in September 2023: value less cost, by its own figures."""
+    found = (await call("assess_salvage", stand_id="north-fork", assessment_date="2023-09-30")).value["stands"][0]
+    worth = sum(
+        k["dead_mbf_per_acre"] * (1 - (k["volume_loss_pct"] or 0) / 100) * k["price_usd_per_mbf"]
+        for k in found["species"]
+    )
+    assert found["value_usd_per_acre"] == pytest.approx(worth, rel=0.001)
+    assert found["net_usd_per_acre"] == pytest.approx(found["value_usd_per_acre"] - found["cost_usd_per_acre"], abs=1)
+    assert found["viability"] == "VIABLE"
+
+
+async def test_expired_windows_are_not_prioritised(call: Call) -> None:
+    """The earlier system still recommended cutting years after the wood had gone."""
+    found = (await call("assess_salvage", fire_id="bootleg-2021", assessment_date="2026-11-15")).value
+    assert found["viable_count"] == 0
+    assert {s["stand_id"]: s["viability"] for s in found["stands"]} == {
+        "yamsay-flats": "NOT_VIABLE",
+        "sycan-rim": "NOT_ALLOWED",
+    }
+
+
+async def test_wilderness_and_roadless_land_are_not_for_sale(call: Call) -> None:
+    for stand, rule in (("high-divide", "land.wilderness"), ("sycan-rim", "land.roadless")):
+        found = (await call("assess_salvage", stand_id=stand, assessment_date="2023-01-15")).value["stands"][0]
+        assert (found["viability"], found["rule"]) == ("NOT_ALLOWED", rule)
+
+
+async def test_the_day_is_the_clocks_unless_it_is_named(call: Call) -> None:
+    today = (await call("assess_salvage", stand_id="north-fork")).value
+    assert today["assessed_on"] == "2026-11-15"
+    assert today["assessed_on_from"] == "today, as none was named"
+    assert today["months_since_containment"] == pytest.approx(
+        (date(2026, 11, 15) - date(2022, 11, 21)).days / 30.4375, abs=0.05
+    )
+    early = await call("assess_salvage", stand_id="north-fork", assessment_date="2022-01-01")
+    assert "contained on 2022-11-21" in early.problem.message
