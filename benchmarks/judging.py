@@ -1,4 +1,4 @@
-"""A judge that shares nothing with the turn layer: it reads the ledger's file, and compares with what is written down."""
+"""A judge that shares nothing with the turn layer: it reads the ledger's file and compares with what is on paper."""
 
 from __future__ import annotations
 

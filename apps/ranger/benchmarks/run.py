@@ -1,7 +1,7 @@
-"""`make bench-ranger`: 60 questions a specialist with gold, end to end on the embedded model; writes docs/ranger-quality.md.
+"""`make bench-ranger`: 60 questions a specialist with gold on the embedded model; writes docs/ranger-quality.md.
 
-The judge (benchmarks/judging.py) reads the ledger's file and shares no code with the turn layer. The clock stands at the
-day for which the gold was written.
+The judge (benchmarks/judging.py) reads the ledger's file and shares no code with the turn layer. The clock stands at
+the day for which the gold was written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,12 @@ def lines(name: str) -> list[dict[str, Any]]:
 def telling(app: App, tool: str, arguments: Any) -> dict[str, Any]:
     """Arguments without those that say nothing: unset, or at their default."""
     schema = next(item for item in app.tools if item.name == tool).input.schema["properties"]
-    return {k: v for k, v in arguments.items() if v is not None and v != schema.get(k, {}).get("default")}
+    said = {k: sorted(v) if _plain_list(v) else v for k, v in arguments.items() if v is not None and v != []}
+    return {k: v for k, v in said.items() if v != schema.get(k, {}).get("default")}
+
+
+def _plain_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def same(app: App, tool: str, made: Any, gold: dict[str, Any]) -> bool:
@@ -114,6 +119,11 @@ def _leaves(requirement: Any) -> list[Any]:
     return [requirement] if hasattr(requirement, "tool") else [leaf for p in requirement.parts for leaf in _leaves(p)]
 
 
+def rate(rows: list[dict[str, Any]], key: str) -> str:
+    """How many of the rows."""
+    return wilson(sum(bool(row[key]) for row in rows), len(rows))
+
+
 def page(rows: list[dict[str, Any]], routed: tuple[int, int]) -> str:
     """The report."""
     need = [row for row in rows if row["kind"] != "chat"]
@@ -131,11 +141,11 @@ def page(rows: list[dict[str, Any]], routed: tuple[int, int]) -> str:
         "| | measured | must |",
         "|---|---|---|",
         f"| settled without a person | {wilson(sum(not r['person'] for r in rows), len(rows))} | ≥ 99 % |",
-        f"| wrong but verified (of questions that need a tool) | {wilson(sum(r['wrong'] for r in need), len(need))} | ≤ 5 % |",
+        f"| wrong but verified, of questions that need a tool | {rate(need, 'wrong')} | ≤ 5 % |",
         f"| answers with a figure that no result has | {sum(bool(r['leaked']) for r in rows)} | 0 |",
-        f"| right: tool and arguments; asked or nothing on file where that is right | {wilson(sum(r['right'] for r in need), len(need))} | – |",
-        f"| of the right ones: all gold figures shown | {wilson(sum(r['figures'] for r in with_figures), len(with_figures))} | – |",
-        f"| chat answered without a tool | {wilson(sum(r['right'] for r in talk), len(talk))} | – |",
+        f"| right: tool and arguments; asked or nothing on file where that is right | {rate(need, 'right')} | – |",
+        f"| of the right ones: all gold figures shown | {rate(with_figures, 'figures')} | – |",
+        f"| chat answered without a tool | {rate(talk, 'right')} | – |",
         f"| coordinator routes right (held out, no model) | {wilson(*routed)} | – |",
         f"| seconds for each question | {sum(r['seconds'] for r in rows) / max(1, len(rows)):.1f} | – |",
         "",

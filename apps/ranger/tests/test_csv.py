@@ -64,8 +64,10 @@ async def test_groups_and_filters(ask: Call) -> None:
     thick = (await ask("tally.csv", filters=[{"column": "DBH", "compare": "at_least", "value": 100}])).value
     assert thick["rows_kept"] == 1
     assert thick["problems"][0]["row"] == 3  # as it is numbered in the file
-    missing = await ask("tally.csv", group_by="colour")
+    missing = await ask("tally.csv", filters=[{"column": "colour", "compare": "equals", "value": "red"}])
     assert "no column 'colour'; it has Species, DBH, Height, note" in missing.problem.message
+    unknown = await ask("tally.csv", group_by="colour")
+    assert unknown.status == "no_data"
     words = await ask("tally.csv", filters=[{"column": "DBH", "compare": "at_most", "value": "many"}])
     assert "needs a number" in words.problem.message
 

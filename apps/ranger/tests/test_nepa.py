@@ -190,7 +190,7 @@ async def test_documents_follow_the_level_and_the_effect(call: Call) -> None:
             pathway="EA",
             action="salvage_harvest",
             listed_species=species,
-            ground_disturbance=True,
+            ground="disturbed",
         )
     ).value
     told = [item["item"] for item in found["consultations"]]
@@ -208,7 +208,7 @@ async def test_documents_follow_the_level_and_the_effect(call: Call) -> None:
 
 async def test_times_keep_law_and_estimate_apart(call: Call) -> None:
     found = (await call(
-        "estimate_compliance_timeline", pathway="EA", start_date="2026-12-01", consultations=["esa_formal"], objections=True
+        "estimate_compliance_timeline", pathway="EA", start_date="2026-12-01", consultations=["esa_formal"], objections="expected"
     )).value  # fmt: skip
     assert {s["stage"]: (s["days"], s["basis"]) for s in found["stages"]} == {
         "prepare the EA": (240, "planning estimate"),
@@ -219,7 +219,7 @@ async def test_times_keep_law_and_estimate_apart(call: Call) -> None:
     assert found["estimated_days"] == 240 + 30 + 90
     assert found["statutory_deadline"] == "2027-12-01"
     assert found["fits_deadline"] is True
-    ce = await call("estimate_compliance_timeline", pathway="CE", objections=True)
+    ce = await call("estimate_compliance_timeline", pathway="CE", objections="expected")
     assert "not open to objection" in ce.said
     assert days_of(Consultation.ESA_FORMAL) == 135
     assert anniversary(date(2024, 2, 29), 1).isoformat() == "2025-02-28"

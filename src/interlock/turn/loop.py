@@ -10,9 +10,10 @@ import msgspec
 from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
 from interlock.schema import Tool
 from interlock.turn.result import TurnResult
-from interlock.turn.slots import slots
+from interlock.turn.slots import slots, untaken
 from interlock.turn.statements import statements
 from interlock.turn.turn import Again, Turn
+from interlock.turn.wording import left_out
 from interlock.values import Json, Outcome, Status, Value
 
 LONGEST_RESULT = 12_000
@@ -54,6 +55,10 @@ class Drive:
         """One model call, and what follows from it."""
         turn = self._turn
         forced = None if again is None else again.tool
+        if forced is not None and not self._model.follows:
+            left = self._left_out(forced)
+            if left:
+                return await turn.ask(left_out(forced, left))
         if again is not None and again.prompt:
             self._watch(Progress("forced" if forced else "again", again.prompt, forced or ""))
             self._messages.append(Message("user", again.prompt))
@@ -80,6 +85,14 @@ class Drive:
 
     def called(self, outcomes: Sequence[Outcome]) -> None:
         """Calls have been made."""
+
+    def _left_out(self, forced: str) -> tuple[str, ...]:
+        """What of the question the forced call would not take up: a model that only chooses would not notice."""
+        turn = self._turn
+        tool = next((tool for tool in turn.tools if tool.name == forced), None)
+        if tool is None:
+            return ()
+        return untaken(tool, turn.tools, turn.asked.question, slots(tool, turn.asked.question))
 
     async def _ask(self, forced: str | None) -> Reply | None:
         turn = self._turn

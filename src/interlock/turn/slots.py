@@ -14,6 +14,9 @@ from interlock.values import Json
 
 _MOST_WORDS = 5
 _FIGURES = ("integer", "number")
+_DIGITS = frozenset("0123456789$€£.-")
+_KIND = r"((?:[A-Z0-9][\w'’-]*\s+)+)"
+"""A name in front of what it is the name of: "Holiday Farm fire"."""
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
 _COMMON = frozenset(
     "about after again all also and any are been before between both but can could does each else every for from"
@@ -33,6 +36,7 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
     figures = Counter(
         unit for name, kind in kinds.items() if kind.get("type") in _FIGURES for unit in units_in_name(name)
     )
+    whole = {name: _whole(text, known_values(known, text)) for name, known in tool.candidates.items()}
     for name, schema in kinds.items():
         alone = name in required or any(figures[unit] == 1 for unit in units_in_name(name))
         if schema.get("type") in _FIGURES:
@@ -41,10 +45,59 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
             several = _values(tool, name, _inner(schema.get("items"), defined), text, False)
             values = (list(several),) if several else ()
         else:
-            values = _values(tool, name, schema, text, name in required)
-        if values or name not in required or schema.get("type") in _FIGURES:
-            found[name] = values  # a figure that nobody said is not invented: the call is refused, and the user asked
+            values = _values(tool, name, schema, _without(text, name, whole), name in required)
+        known = name in tool.candidates or "enum" in schema or schema.get("type") in _FIGURES
+        if values or name not in required or known:
+            found[name] = values  # what nobody said is not invented: the call is refused, and the user asked
+    return _most_telling(found)
+
+
+def _whole(text: str, known: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """The names of known values that stand in a text as they are."""
+    words = f" {plain(text)} "
+    return frozenset(p for names in known.values() for name in names if (p := plain(name)) and f" {p} " in words)
+
+
+def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:
+    """A text without the names that are taken by other arguments: "Cedar Creek", the fire, is no creek of a trail's."""
+    others = {said for other, names in whole.items() if other != name for said in names}
+    for said in sorted(others - whole.get(name, frozenset()), key=len, reverse=True):
+        inside = any(f" {said} " in f" {own} " for own in whole.get(name, ()))
+        if len(said) > 3 and not inside:
+            text = re.sub(r"[\W_]+".join(map(re.escape, said.split())), "…", text, flags=re.I)
+    return text
+
+
+def _most_telling(found: dict[str, tuple[Json, ...]]) -> dict[str, tuple[Json, ...]]:
+    """The same figure for `road_miles` and `temp_road_miles` is meant for the one that says more."""
+    words = {name: set(plain(name).split()) for name in found}
+    for name in found:
+        if any(words[name] < words[other] and found[other] == found[name] for other in found):
+            found[name] = ()
     return found
+
+
+def untaken(tool: Tool, offered: Sequence[Tool], text: str, given: Mapping[str, Sequence[Json]]) -> tuple[str, ...]:
+    """Figures and dates of a question that a call would leave out: then it answers something else than was asked."""
+    units: frozenset[str] = frozenset().union(
+        *(units_in_name(name) for other in offered for name in other.input.schema.get("properties", {}))
+    )
+    values = [item for several in given.values() for item in several]
+    said = [item for item in values if isinstance(item, str)]
+    numbers = {float(item) for item in values if isinstance(item, int | float)}
+    left = []
+    for claim in claims(text):
+        day = claim.kind == "date" and None not in claim.date
+        figure = (
+            claim.number is not None and bool(claim.units & units or "." in claim.text) and claim.text[:1] in _DIGITS
+        )
+        taken = any(claim.text in item for item in said) or (
+            claim.number is not None and float(claim.number) in numbers
+        )
+        iso = "-".join(f"{part:02d}" for part in claim.date if part is not None)
+        if (day and iso not in said and not taken) or (figure and not taken):
+            left.append(claim.text)
+    return tuple(left)
 
 
 def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required: bool) -> tuple[Json, ...]:
@@ -53,8 +106,11 @@ def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required:
         values = mentioned(text, known_values(known, text))
         if required or all(value in known_values(known, text) for value in values):
             return values
-        said = re.search(rf"\b{re.escape(plain(name).split()[0])}\s+([\w-]+)", text, re.I)
-        return (said[1],) if said else ()  # "sector NW-9": it was named, and will be found to be nothing on file
+        kind = re.escape(plain(name).split()[0])
+        said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
+        if said is None or not said[1].strip("… "):
+            return ()
+        return (said[1].strip(),)  # "sector NW-9": it was named, and will be found to be nothing on file
     if "enum" in schema:
         return _of_enum(schema["enum"], text)
     if schema.get("format") == "date":
@@ -116,12 +172,23 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         v for v, name in said.items() if not any(name != o and f" {name} " in f" {o} " for o in said.values())
     )
     if whole:
-        return whole
-    for run in _NAMES.findall(text):  # a name that is none of them is said as it is, and found to be nothing on file
+        shared = Counter(said[value] for value in whole)
+        same = next((name for name, count in shared.items() if count > 1), "")
+        return (same,) if same else whole  # one name for two things: somebody has to say which
+    unknown = ""
+    for run in _NAMES.findall(text):
         telling = plain(run)
         if any(len(word) > 2 and word not in common for word in telling.split()):
             fits = fitting(telling, known)
-            return fits if len(fits) == 1 else (run,)
+            if len(fits) == 1:
+                return fits
+            unknown = unknown or run
+    first = re.match(r"\W*([A-Z]\w{5,})", text)
+    fits = fitting(first[1], known) if first and plain(first[1]) not in common else ()
+    if len(fits) == 1:
+        return fits
+    if unknown:
+        return (unknown,)  # a name that is none of them is said as it is, and found to be nothing on file
     unsure = ""
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
         telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in common]

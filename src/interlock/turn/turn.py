@@ -22,7 +22,7 @@ from interlock.standing import TicketState, state_of
 from interlock.turn.agent import Agent, model_calls
 from interlock.turn.ending import Ending, conclude
 from interlock.turn.instructions import instructions
-from interlock.turn.ladder import Force, Retry, Step, TurnState, next_step
+from interlock.turn.ladder import Ask, Force, Retry, Step, TurnState, next_step
 from interlock.turn.result import TurnResult
 from interlock.turn.trail import TURN, Missing, Trail, given_sources, outermost, read_trail, what_is_missing
 from interlock.turn.unmet import unmet_child
@@ -263,6 +263,15 @@ class Turn:
         odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
         return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
 
+    async def ask(self, question: str) -> TurnResult:
+        """End the turn with a question of its own: something has to be said first."""
+        async with self._finishing:
+            if self.result is None:
+                trail = await read_trail(self._world.store, self.id)
+                ending = self._ending(Ask(question), "", Grounded())
+                self.result = await conclude(self._desk, self._world.review, ending, trail)
+            return self.result
+
     async def finish(self, draft: str | None, *, blocked: str = "") -> TurnResult | Again:
         """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused."""
         async with self._finishing:
@@ -288,6 +297,9 @@ class Turn:
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._note(step, trail)
             return Again(told(step), step.need.tool if isinstance(step, Force) else None)
+        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=named(state.missing))
+
+    def _ending(self, step: Step, draft: str, grounded: Grounded) -> Ending:
         return Ending(
             turn=self.id,
             agent=self.agent,
@@ -295,8 +307,8 @@ class Turn:
             step=step,
             draft=draft,
             grounded=grounded,
-            missing=named(state.missing),
-            required=state.required,
+            missing=(),
+            required=bool(leaves(self.requirement)),
             intents=self.asked.classified.intents,
             notes=self._said,
             usage=self._usage,

@@ -46,6 +46,14 @@ def _listed(items: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(items) - 8} more" if len(items) > 8 else "")
 
 
+def left_out(tool: str, what: Sequence[str]) -> str:
+    """A question says something that the call which answers it cannot take up."""
+    return (
+        f"what is {' and '.join(what)} for? I would call {tool}, which has no place for it. Please say it in other"
+        " words, one thing at a time, or ask without it"
+    )
+
+
 def failed(reason: str) -> str:
     """A required tool ran and failed."""
     return f"Unable to retrieve the data for this answer. {reason.rstrip('.')}. Please try again."

@@ -54,6 +54,7 @@ def intents(agent: str) -> tuple[Intent, ...]:
             requires=_requirement(item["requires"]),
             keywords=tuple(item["keywords"]),
             examples=tuple(item["examples"]),
+            weight=item.get("weight", 1.0),
         )
         for item in tomllib.loads((HERE / f"{agent}.toml").read_text(encoding="utf-8"))["intent"]
     )

@@ -74,14 +74,9 @@ def trails(briefing: Briefing) -> dict[str, Any]:
         properties = {"trail_id": name, "name": trail.name, **told, **label}
         features.append({"type": "Feature", "geometry": trail.line, "properties": properties})
         for point in trail.damage_points:
-            properties = {
-                "trail_id": name,
-                "damage_id": point.damage_id,
-                "type": point.type,
-                "severity": point.severity,
-            }
+            known = {"damage_id": point.damage_id, "type": point.type, "severity": point.severity}
             place = {"type": "Point", "coordinates": [point.longitude, point.latitude]}
-            features.append({"type": "Feature", "geometry": place, "properties": properties})
+            features.append({"type": "Feature", "geometry": place, "properties": {"trail_id": name, **known, **label}})
     return _collection(briefing, features)
 
 

@@ -15,6 +15,12 @@ _TITLES = {
     "cruising_assistant": "Timber",
     "nepa_advisor": "Compliance",
 }
+_REQUESTS = {
+    "burn_analyst": "How high is the burn severity of {name}?",
+    "trail_assessor": "Should the trails of {name} stay closed?",
+    "cruising_assistant": "How much timber volume is on {name}?",
+    "nepa_advisor": "Which NEPA pathway does salvage on {name} need?",
+}
 ORDER = tuple(_TITLES)
 
 
@@ -42,7 +48,7 @@ class Planner:
         return Reply("\n".join(map(_told, results)))
 
     def _delegate(self, name: str) -> Proposal:
-        return Proposal(name, {"request": f"Your part of the full briefing on {self._fire.facts.name}."})
+        return Proposal(name, {"request": _REQUESTS[name].format(name=self._fire.facts.name)})
 
     async def close(self) -> None:
         """Nothing is held."""

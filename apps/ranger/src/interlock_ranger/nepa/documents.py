@@ -19,6 +19,19 @@ class Effect(StrEnum):
     LIKELY_ADVERSE = "likely_adverse"
 
 
+class Ground(StrEnum):
+    """Whether the ground is disturbed."""
+
+    DISTURBED = "disturbed"
+    UNDISTURBED = "undisturbed"
+
+
+GROUND = {
+    "disturbed": ("disturbs the ground", "ground disturbance", "ground disturbing", "digging", "excavation"),
+    "undisturbed": ("no ground disturbance", "does not disturb the ground", "no digging"),
+}
+
+
 class ListedSpecies(StrEnum):
     """Species that come up in these forests, by who is responsible for them."""
 
@@ -92,7 +105,7 @@ _ITEMS: dict[Level, tuple[tuple[str, bool, str], ...]] = {
 
 
 def listed(
-    pathway: Level, action: Action, species: list[SpeciesEffect] | None, ground: bool | None, today: Today
+    pathway: Level, action: Action, species: list[SpeciesEffect] | None, ground: Ground | None, today: Today
 ) -> Result[Checklist]:
     """The checklist; what was not said is asked for, not left out."""
     items = tuple(Item(item=text, required=needed, rule=name) for text, needed, name in _ITEMS[pathway])
@@ -137,7 +150,7 @@ def _needs_no_record(entry: Rule, today: Today) -> bool:
 
 
 def _consultations(
-    species: list[SpeciesEffect] | None, ground: bool | None
+    species: list[SpeciesEffect] | None, ground: Ground | None
 ) -> tuple[tuple[Item, ...], tuple[str, ...]]:
     found, asked = [], []
     if species is None:
@@ -153,7 +166,7 @@ def _consultations(
         found.append(Item(item=text, required=item.effect is not Effect.NO_EFFECT, rule="esa.section-7"))
     if ground is None:
         asked.append("does it disturb the ground?")
-    elif ground:
+    elif ground is Ground.DISTURBED:
         text = "review by the state historic preservation officer, 30 days for each finding"
         found.append(Item(item=text, required=True, rule="nhpa.section-106"))
     return tuple(found), tuple(asked)

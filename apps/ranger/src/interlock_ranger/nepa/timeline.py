@@ -39,6 +39,19 @@ _TAKES = {
 }
 
 
+class Objections(StrEnum):
+    """Whether objections have to be reckoned with."""
+
+    EXPECTED = "expected"
+    NOT_EXPECTED = "not_expected"
+
+
+OBJECTIONS = {
+    "expected": ("objection", "objections", "objects", "object", "objector", "objectors", "appeal", "appeals"),
+    "not_expected": ("no objections", "no objection", "nobody objects", "without objections", "unopposed"),
+}
+
+
 class Stage(Part):
     """A stretch of time, and what it rests on."""
 
@@ -79,7 +92,7 @@ def anniversary(start: date, years: int) -> date:
 
 
 def timed(
-    pathway: Level, start: date | None, consultations: list[Consultation] | None, objections: bool, today: Today
+    pathway: Level, start: date | None, consultations: list[Consultation] | None, objections: Objections, today: Today
 ) -> Result[Timeline]:
     """The timeline from a day."""
     begins = start or today()
@@ -97,7 +110,8 @@ def timed(
             Stage(stage=f"{name} from day {CONSULTING_FROM_DAY}", days=takes, basis="law", rule=_TAKES[item][0])
         )
     total = max(own, longest)
-    if objections and pathway is not Level.CE:
+    expected = objections is Objections.EXPECTED
+    if expected and pathway is not Level.CE:
         limits = rule("nepa.objection").limits
         comment = int(limits[f"comment_{pathway.value.lower()}_days"])
         days = int(limits["objection_days"] + limits["response_days"])
@@ -137,7 +151,7 @@ def timed(
         f"; the {pathway.value} itself is due by law on {deadline}" if deadline is not None else "; no statutory clock"
     )
     asked = "" if consultations is not None else " Consultations were not named and are not counted."
-    asked += " Exclusions are not open to objection." if objections and pathway is Level.CE else ""
+    asked += " Exclusions are not open to objection." if expected and pathway is Level.CE else ""
     said = (
         f"DRAFT. {pathway.value} from {begins.isoformat()}: about {total} days, until {finish.isoformat()}{limit}."
         f" {'; '.join(f'{s.stage} {s.days} days ({s.basis})' for s in stages)}.{asked}"

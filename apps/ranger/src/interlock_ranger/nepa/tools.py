@@ -12,11 +12,11 @@ from interlock import Result, Tool, tool
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
-from interlock_ranger.nepa.documents import Checklist, SpeciesEffect, listed
+from interlock_ranger.nepa.documents import GROUND, Checklist, Ground, SpeciesEffect, listed
 from interlock_ranger.nepa.library import Library, Passages, searched
 from interlock_ranger.nepa.pathway import Decision, Project, decided
 from interlock_ranger.nepa.terms import ACTIONS, PATHWAYS, Action, Land, Level, Screened, Significance
-from interlock_ranger.nepa.timeline import CONSULTATIONS, Consultation, Timeline, timed
+from interlock_ranger.nepa.timeline import CONSULTATIONS, OBJECTIONS, Consultation, Objections, Timeline, timed
 from interlock_ranger.rules import rules
 
 Miles = Annotated[float, Field(ge=0, le=1000)]
@@ -78,22 +78,22 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
         )
         return decided(project, fire_id, decision_date, today)
 
-    @tool(effect="read", candidates={"pathway": PATHWAYS, "action": ACTIONS})
+    @tool(effect="read", candidates={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND})
     def generate_documentation_checklist(
         pathway: Level,
         action: Action,
         listed_species: list[SpeciesEffect] | None = None,
-        ground_disturbance: bool | None = None,
+        ground: Ground | None = None,
     ) -> Result[Checklist]:
         """What has to be written, who reports and who is consulted for a level of review and an action; a draft."""
-        return listed(pathway, action, listed_species, ground_disturbance, today)
+        return listed(pathway, action, listed_species, ground, today)
 
-    @tool(effect="read", candidates={"pathway": PATHWAYS, "consultations": CONSULTATIONS})
+    @tool(effect="read", candidates={"pathway": PATHWAYS, "consultations": CONSULTATIONS, "objections": OBJECTIONS})
     def estimate_compliance_timeline(
         pathway: Level,
         start_date: date | None = None,
         consultations: list[Consultation] | None = None,
-        objections: bool = False,
+        objections: Objections = Objections.NOT_EXPECTED,
     ) -> Result[Timeline]:
         """How long compliance takes from a day: planning estimate, consultations, statutory deadline; a draft.
 

@@ -26,6 +26,7 @@ SHOWN = 20
 CLIPPED = 40
 _ENCODINGS = ("utf-8-sig", "cp1252")
 _ODD_PATH = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)|^[/~]|^\w:|\\|\x00")
+_MEASURED = re.compile(r"_(?:in|ft|pct|acres|on)$|^(?:dbh|height|ht|baf|tree)$", re.I)
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ALIASES = {
     "dbh_in": ("dbh_in", "dbh", "diameter"),
@@ -132,6 +133,15 @@ class Shelf:
 
         return named
 
+    def columns(self) -> Callable[[str], tuple[str, ...]]:
+        """The columns of all files that rows can be grouped by: names, not measurements."""
+
+        def named(_text: str) -> tuple[str, ...]:
+            heads = [_head(file) for file in self.files().values()]
+            return tuple(dict.fromkeys(name for head in heads for name in head if not _MEASURED.search(name)))
+
+        return named
+
     def find(self, name: str) -> Path:
         """The file of a name; nothing outside the folders, whatever the name says."""
         files = self.files()
@@ -141,6 +151,14 @@ class Shelf:
         if odd.is_absolute() or ".." in odd.parts:
             raise Forbidden("files are named relative to the allowed folders; a path may not lead out of them")
         raise NotFound(f"there is no file {name!r} in the allowed folders", hints=tuple(files)[:6])
+
+
+def _head(file: Path) -> list[str]:
+    """The names in the first line of a file."""
+    with file.open("rb") as source:
+        raw = source.readline(10_000)
+    text = raw.decode("utf-8-sig", errors="replace") if raw[:2] not in (b"\xff\xfe", b"\xfe\xff") else ""
+    return [name for part in re.split(r"[,;\t|]", text) if (name := _clipped(part.strip().strip('"')))]
 
 
 def _called(name: str) -> tuple[str, ...]:

@@ -71,7 +71,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         """
         return assessed(fires.fire(fire_id, stand=stand_id), stand_id, assessment_date, today)
 
-    @tool(effect="read", candidates={"file": shelf.names()}, trust="untrusted")
+    @tool(effect="read", candidates={"file": shelf.names(), "group_by": shelf.columns()}, trust="untrusted")
     def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
         """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
         return analysed(shelf, file, group_by, filters or (), today)

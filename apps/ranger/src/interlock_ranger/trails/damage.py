@@ -242,7 +242,8 @@ def _said(fire: Fire, near: str | None, value: dict[str, Any], found: Sequence[T
         worst = f", worst {t.worst.value}" if t.worst is not None else ""
         where = where_said(fire, near) and f" (the only one{where_said(fire, near)})"
         return (
-            f"{t.name}{where}: {t.points} damage point{'s' * (t.points != 1)}{worst}, {_effort(t.cost_usd, t.crew_days)};"
+            f"{t.name}{where}: {t.points} damage point{'s' * (t.points != 1)}{worst},"
+            f" {_effort(t.cost_usd, t.crew_days)};"
             f" {parts or 'no damage on file'}"
         )
     types: tuple[OfType, ...] = value["by_type"]

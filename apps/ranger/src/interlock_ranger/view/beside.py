@@ -30,7 +30,7 @@ _COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 _MAPPED = ("classify_damage", "evaluate_closure", "prioritize_trails", "assess_severity", "classify_mtbs")
 _LONGEST = 20
-_LONG = ("because", "why", "said", "item", "title", "stage")
+_LONG = ("because", "why", "said", "item", "title", "stage", "name", "rule", "current_status", "category")
 
 
 class Beside:

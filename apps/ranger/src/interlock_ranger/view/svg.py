@@ -64,7 +64,8 @@ def fire_map(fire: Fire, sectors: dict[str, dict[str, Any]], trails: dict[str, d
         parts.append(
             f'<path d="{frame.path(coords)}" fill="none" stroke="{colour}" stroke-width="3">'
             f"<title>{title}</title></path>"
-            f'<text x="{x + 6}" y="{y}" class="trail">{escape(trail.name)}</text>'
+            f'<text x="{x + (6 if x < 0.75 * WIDTH else -6)}" y="{y}" class="trail"'
+            f' style="text-anchor:{"start" if x < 0.75 * WIDTH else "end"}">{escape(trail.name)}</text>'
         )
         for point in trail.damage_points:
             x, y = frame.place(point.longitude, point.latitude)

@@ -1,0 +1,146 @@
+"""RANGER on ADK: `adk run`, `adk eval` and the web server's API enforce what a program enforces."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlock.adapters.adk import InterlockLlm, InterlockRunner, LocalLlm
+from interlock.turn import App, TurnOutcome
+from interlock_ranger.adk import TEMPERATURE, adk_app, adk_model
+from interlock_ranger.agents import SPECIALISTS
+from scripted import PLANS, Competent
+
+HERE = Path(__file__).parent
+AGENTS = HERE.parent / "agents"
+NAMES = ("trail_assessor", "burn_analyst", "cruising_assistant", "nepa_advisor", "coordinator")
+CASES = json.loads(PLANS.read_text())
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    """The settings of a subprocess: the competent model, a ledger of its own."""
+    return {
+        **os.environ,
+        "PYTHONPATH": str(HERE),
+        "INTERLOCK_MODEL": "python:scripted:Competent",
+        "INTERLOCK_STORE": f"sqlite:///{tmp_path / 'ledger.db'}",
+        "PYTHONWARNINGS": "ignore",
+    }
+
+
+def adk(*arguments: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).parent / "adk"), *arguments]
+    return subprocess.run(
+        command, env=environment(tmp_path), cwd=tmp_path, capture_output=True, text=True, timeout=180, check=False
+    )
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_adk_run(agent: str, tmp_path: Path) -> None:
+    case = CASES[agent][-1 if agent == "coordinator" else 1]
+    done = adk("run", str(AGENTS / agent), case["q"], "--in_memory", "--jsonl", tmp_path=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    parts = [part for event in events for part in (event.get("content") or {}).get("parts", [])]
+    called = [part["functionCall"]["name"] for part in parts if "functionCall" in part]
+    assert set(called) >= {call["name"] for call in case["calls"]}
+    text = [part["text"] for event in events if event["author"] == agent
+            for part in (event.get("content") or {}).get("parts", []) if "text" in part][-1]  # fmt: skip
+    assert "SYNTHETIC" in text or "DRAFT" in text or "FANEC" in text
+
+
+@pytest.mark.parametrize("agent", NAMES)
+def test_adk_eval_of_the_trajectories(agent: str, tmp_path: Path) -> None:
+    shutil.copytree(AGENTS, tmp_path / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
+    folder = tmp_path / "agents" / agent
+    own = AGENTS / agent / "eval_config.json"  # the coordinator's specialists work side by side: their order is open
+    arguments = (
+        "--config_file_path",
+        str(own if own.exists() else AGENTS / "eval_config.json"),
+        "--log_level",
+        "ERROR",
+    )
+    done = adk("eval", str(folder), str(folder / "trajectories.evalset.json"), *arguments, tmp_path=tmp_path)
+    assert f"Tests passed: {len(CASES[agent])}" in done.stdout, done.stdout[-1500:] + done.stderr[-1500:]
+    assert "Tests failed: 0" in done.stdout
+    assert done.returncode == 0
+
+
+def test_a_wrong_trajectory_fails_the_evaluation(tmp_path: Path) -> None:
+    shutil.copytree(AGENTS, tmp_path / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
+    folder = tmp_path / "agents" / "burn_analyst"
+    sets = folder / "trajectories.evalset.json"
+    sets.write_text(sets.read_text().replace('"assess_severity"', '"classify_mtbs"'))
+    arguments = ("--config_file_path", str(AGENTS / "eval_config.json"), "--log_level", "ERROR")
+    done = adk("eval", str(folder), str(sets), *arguments, tmp_path=tmp_path)
+    assert "Tests failed: 1" in done.stdout
+    assert done.returncode == 1
+
+
+def nested(calls: list[dict]) -> list[dict]:
+    """Calls, each followed by those that it delegates to."""
+    known = {case["q"]: case["calls"] for own in CASES.values() for case in own}
+    return [one for call in calls for one in (call, *known.get(call["args"].get("request", ""), []))]
+
+
+def test_evaluation_sets_and_plans_are_the_same() -> None:
+    for agent in NAMES:
+        cases = json.loads((AGENTS / agent / "trajectories.evalset.json").read_text())["eval_cases"]
+        made = [
+            (turn["user_content"]["parts"][0]["text"], turn["intermediate_data"]["tool_uses"])
+            for case in cases
+            for turn in case["conversation"]
+        ]
+        assert made == [(case["q"], nested(case["calls"])) for case in CASES[agent]]
+
+
+@pytest.mark.parametrize("agent", NAMES)
+async def test_the_same_turn_as_in_a_plain_loop(agent: str, app: App) -> None:
+    runner = InterlockRunner(adk_app(agent, app=app, model=InterlockLlm(Competent()), store="memory://"))
+    for case in CASES[agent]:
+        result = await runner.ask(case["q"])
+        assert result.outcome is TurnOutcome.PASSED, result
+        assert set(result.tools) == {call["name"] for call in case["calls"]}
+
+
+async def test_a_hundred_questions_over_five_agents_at_once(app: App) -> None:
+    runners = {
+        agent: InterlockRunner(adk_app(agent, app=app, model=InterlockLlm(Competent()), store="memory://"))
+        for agent in NAMES
+    }
+    work = [(agent, CASES[agent][n % len(CASES[agent])]) for n in range(20) for agent in NAMES]
+
+    async def ask(number: int, agent: str, case: dict) -> tuple[dict, object]:
+        return case, await runners[agent].ask(case["q"], user_id=f"user-{number}")
+
+    for case, result in await asyncio.gather(*(ask(n, *item) for n, item in enumerate(work))):
+        assert result.outcome is TurnOutcome.PASSED
+        assert set(result.tools) == {call["name"] for call in case["calls"]}
+
+
+def test_the_agents_are_thin_and_as_the_decision_says(app: App) -> None:
+    made = adk_app("coordinator", app=app, model=InterlockLlm(Competent()), store="memory://")
+    root = made.root_agent
+    assert root.generate_content_config.temperature == TEMPERATURE == 0.1
+    assert root.generate_content_config.tool_config.function_calling_config.mode.value == "AUTO"
+    assert {agent.name: agent.mode for agent in root.sub_agents} == dict.fromkeys(SPECIALISTS, "single_turn")
+    for name in NAMES:
+        lines = (AGENTS / name / "agent.py").read_text().splitlines()
+        assert len(lines) <= 8
+
+
+def test_the_model_is_one_setting() -> None:
+    assert adk_model("google:gemini-2.5-flash") == "gemini-2.5-flash"  # ADK's own client, with GOOGLE_API_KEY
+    assert isinstance(adk_model("local"), LocalLlm)
+    given = InterlockLlm(Competent())
+    assert adk_model(given) is given
+    made = adk_model("python:scripted:Competent")
+    assert isinstance(made, InterlockLlm)
+    assert made.follows

@@ -1,0 +1,72 @@
+"""`interlock ranger` and `interlock ask ranger`, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from interlock.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+
+
+def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ranger", "briefing", "cedar-creek-2022", "--season", "winter", "--html", "b.html"]) == 0
+    out = capsys.readouterr().out
+    for word in ("SYNTHETIC DATA", "DRAFT", "Burn", "Trails", "Timber", "Compliance", "Waldo Lake Trail", "verified"):
+        assert word in out
+    assert "<svg" in Path("b.html").read_text()
+    assert main(["turns", "list"]) == 0
+    assert "coordinator" in capsys.readouterr().out
+    assert main(["audit", "verify"]) == 0
+
+
+def test_events_for_scripts_and_files_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ranger", "briefing", "bootleg", "--json"]) == 0
+    assert {event["schema_version"] for event in json.loads(capsys.readouterr().out)} == {"1.1.0"}
+    assert main(["ranger", "export", "bootleg-2021", "--to", "out", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert all(Path(name).is_file() for name in made["files"])
+    assert {Path(name).name for name in made["files"]} == {
+        "sectors.geojson", "trails.geojson", "damage.csv", "volume.csv", "events.json", "briefing.html",
+    }  # fmt: skip
+    assert main(["ranger", "export", "bootleg-2021", "--to", "out"]) == 0
+    assert "briefing.html" in capsys.readouterr().out
+
+
+def test_what_is_on_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ranger", "fires"]) == 0
+    assert "127,311" in capsys.readouterr().out
+    assert main(["ranger", "fires", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == 2
+    assert main(["ranger", "rules", "--unverified"]) == 0
+    out = capsys.readouterr().out
+    assert "7 CFR 1b.4(d)(36)" in out
+    assert "trails.closure-risk" not in out
+    assert main(["ranger", "rules", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) > 80
+
+
+def test_a_fire_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["ranger", "briefing", "mosquito"]) == 2
+    assert "on file are" in capsys.readouterr().err
+
+
+def test_a_question_with_its_table_map_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
+    """The embedded model, the coordinator, a specialist, and what they found."""
+    question = "Which trails near Waldo Lake should stay closed this winter, and why?"
+    assert main(["ask", "ranger", question]) == 0
+    out = capsys.readouterr().out
+    assert "3 of 3 trails should stay closed" in out
+    assert "trails.closure-risk" in out
+    assert "map of Cedar Creek (SYNTHETIC, north is up)" in out
+    assert "Waldo Lake Trail: CLOSED" in out
+    assert "← record" in out
+    assert "sources: SYNTHETIC cedar-creek-2022/trails.json" in out
+    assert "verified FORCED" in out
