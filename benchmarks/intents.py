@@ -8,17 +8,23 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from interlock.intents import Classifier, Intent
 from interlock.requirements import leaves
 
 DATA = Path(__file__).parent / "intents"
 DOMAINS = ("ranger", "catalog", "empla", "argo")
 WAYS = ("keywords", "semantic", "both")
+DELEGATED = dict.fromkeys(("trail_assessor", "burn_analyst", "cruising_assistant", "nepa_advisor"), "delegate_query")
+"""Delegations: the held-out questions to the coordinator say only that one is needed."""
 
 
 def agents(domain: str, *, keywords: bool = True) -> dict[str, list[Intent]]:
     """The intents of a domain's agents."""
     found: dict[str, list[Intent]] = {}
+    if domain == "ranger":
+        return _of_ranger(keywords=keywords)
     for item in tomllib.loads((DATA / f"{domain}.toml").read_text(encoding="utf-8"))["intent"]:
         made = Intent(
             name=item["name"],
@@ -27,6 +33,17 @@ def agents(domain: str, *, keywords: bool = True) -> dict[str, list[Intent]]:
             examples=tuple(item["examples"]),
         )
         found.setdefault(item["agent"], []).append(made)
+    return found
+
+
+def _of_ranger(*, keywords: bool) -> dict[str, list[Intent]]:
+    """Those of the application itself; what goes to any specialist counts as a delegation."""
+    from interlock_ranger.agents import SPECIALISTS, coordinator, specialist
+
+    found = {}
+    for agent in (*map(specialist, SPECIALISTS), coordinator()):
+        kept = [intent if keywords else msgspec.structs.replace(intent, keywords=()) for intent in agent.intents]
+        found[agent.name] = [intent for intent in kept if intent.name != "briefing"]
     return found
 
 
@@ -45,7 +62,7 @@ def measure(domain: str, way: str) -> Counter[str]:
     counts: Counter[str] = Counter()
     for row in questions(domain):
         found = sorters[row["agent"]].classify(row["q"])
-        tools = {leaf.tool for leaf in leaves(found.requirement)}
+        tools = {DELEGATED.get(leaf.tool, leaf.tool) for leaf in leaves(found.requirement)}
         if row["kind"] == "chat":
             counts["chat"] += 1
             counts["alarms"] += not found.chat

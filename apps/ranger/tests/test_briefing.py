@@ -136,11 +136,11 @@ async def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: 
         assert all(feature["properties"]["synthetic"] is True for feature in read["features"])
         shapes = [shape(feature["geometry"]) for feature in read["features"]]
         assert all(shapely.is_valid(item) for item in shapes)
-    damage = list(csv.DictReader(files["damage.csv"].open()))
+    damage = list(csv.DictReader(files["damage.csv"].read_text().splitlines()))
     points = sum(len(trail.damage_points) for trail in briefing.fire.trails.values())
     assert len(damage) == points
     assert {row["synthetic"] for row in damage} == {"yes"}
-    volume = list(csv.DictReader(files["volume.csv"].open()))
+    volume = list(csv.DictReader(files["volume.csv"].read_text().splitlines()))
     assert len(volume) == len(briefing.fire.stands)
     assert all(AgentBriefingEvent.model_validate(event) for event in json.loads(files["events.json"].read_text()))
 

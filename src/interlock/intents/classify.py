@@ -10,6 +10,7 @@ from interlock.errors import ConfigError
 from interlock.intents.embedding import Embedder, MissingWeights
 from interlock.intents.head import Head, train
 from interlock.intents.keywords import CHAT_EXAMPLES, hits, only_conversation, spoken
+from interlock.intents.spelling import Spelling
 from interlock.requirements import NOTHING, AllOf, Need, Requirement, all_of, any_of, leaves
 from interlock.values import Value
 
@@ -75,11 +76,14 @@ class Classifier:
         self._default = self._otherwise(default)
         self._chat = (*CHAT_EXAMPLES, *chat)
         self.head = self._head() if semantic else None
+        texts = [example for intent in self.intents for example in intent.examples]
+        self._spelling = Spelling([word for intent in self.intents for word in intent.keywords], texts)
         fewest = min((len(intent.examples) for intent in self.intents), default=0)
         self._knows_chat = fewest >= _ENOUGH_EXAMPLES  # with fewer, what is unlike them is not conversation yet
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
+        text = self._spelling.corrected(text)
         words = spoken(text)
         if not self.intents:
             return Classified(NOTHING if self._default is None else self._default)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import cache
 from importlib.resources import files
 
 _LONGEST_WORD = 100
@@ -10,12 +11,22 @@ _MOST_TOKENS = 128
 _CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 
+@cache
+def _read() -> dict[str, int]:
+    text = (files("interlock.intents") / "bert-base-uncased.txt").read_text(encoding="utf-8")
+    return {piece: number for number, piece in enumerate(text.splitlines())}
+
+
+def vocabulary() -> frozenset[str]:
+    """Words that are surely words."""
+    return frozenset(_read())
+
+
 class WordPiece:
     """The uncased English vocabulary of BERT (Apache-2.0), which all-MiniLM-L6-v2 was trained with."""
 
     def __init__(self) -> None:
-        text = (files("interlock.intents") / "bert-base-uncased.txt").read_text(encoding="utf-8")
-        self._ids = {piece: number for number, piece in enumerate(text.splitlines())}
+        self._ids = _read()
         self._first, self._last, self._unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
 
     def encode(self, text: str) -> list[int]:

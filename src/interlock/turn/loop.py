@@ -13,10 +13,12 @@ from interlock.turn.result import TurnResult
 from interlock.turn.slots import slots, untaken
 from interlock.turn.statements import statements
 from interlock.turn.turn import Again, Turn
-from interlock.turn.wording import left_out
+from interlock.turn.wording import left_out, unsure
 from interlock.values import Json, Outcome, Status, Value
 
 LONGEST_RESULT = 12_000
+_SURE_ENOUGH = 0.6
+"""How clearly a question must be recognised before a model that can only be constrained acts on it."""
 
 
 class Progress(Value, frozen=True):
@@ -56,9 +58,9 @@ class Drive:
         turn = self._turn
         forced = None if again is None else again.tool
         if forced is not None and not self._model.follows:
-            left = self._left_out(forced)
-            if left:
-                return await turn.ask(left_out(forced, left))
+            question = self._unclear(forced)
+            if question:
+                return await turn.ask(question)
         if again is not None and again.prompt:
             self._watch(Progress("forced" if forced else "again", again.prompt, forced or ""))
             self._messages.append(Message("user", again.prompt))
@@ -86,13 +88,16 @@ class Drive:
     def called(self, outcomes: Sequence[Outcome]) -> None:
         """Calls have been made."""
 
-    def _left_out(self, forced: str) -> tuple[str, ...]:
-        """What of the question the forced call would not take up: a model that only chooses would not notice."""
-        turn = self._turn
+    def _unclear(self, forced: str) -> str:
+        """What has to be asked first: a model that only chooses would not notice that another tool is meant, nor what
+        of the question the forced call would not take up."""
+        turn, question = self._turn, self._turn.asked.question
+        classified = turn.asked.classified
+        if classified.intents and classified.score < _SURE_ENOUGH:
+            return unsure([intent.name for intent in turn.agent.intents])
         tool = next((tool for tool in turn.tools if tool.name == forced), None)
-        if tool is None:
-            return ()
-        return untaken(tool, turn.tools, turn.asked.question, slots(tool, turn.asked.question))
+        left = () if tool is None else untaken(tool, turn.tools, question, slots(tool, question))
+        return left_out(forced, left) if left else ""
 
     async def _ask(self, forced: str | None) -> Reply | None:
         turn = self._turn

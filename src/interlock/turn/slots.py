@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from interlock.grounding.claims import claims
 from interlock.grounding.units import units_in_name
+from interlock.intents.wordpiece import vocabulary
 from interlock.models.grammar import spans
 from interlock.schema import Tool, fitting, known_values, plain
 from interlock.values import Json
@@ -104,7 +105,7 @@ def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required:
     known = tool.candidates.get(name)
     if known is not None:
         values = mentioned(text, known_values(known, text))
-        if required or all(value in known_values(known, text) for value in values):
+        if required or (values and all(value in known_values(known, text) for value in values)):
             return values
         kind = re.escape(plain(name).split()[0])
         said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
@@ -195,7 +196,7 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         if not telling_words or len(span.split()) > _MOST_WORDS:
             continue
         known_words = {word for names in spelled.values() for name in names for word in name.split()}
-        if len(telling_words) == 1 and telling_words[0] not in known_words:
+        if len(telling_words) == 1 and telling_words[0] not in known_words and telling_words[0] in vocabulary():
             continue  # an ordinary word is not a misspelled name
         fits = fitting(" ".join(telling_words), known)
         headed = tuple(value for value in fits if _heads(telling_words, spelled[value]))

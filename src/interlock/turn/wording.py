@@ -46,6 +46,15 @@ def _listed(items: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {len(items) - 8} more" if len(items) > 8 else "")
 
 
+def unsure(purpose: Sequence[str]) -> str:
+    """A question that may ask for one thing or another."""
+    return f"I am not sure what you ask for. Is it {_or([name.replace('_', ' ') for name in purpose])}?"
+
+
+def _or(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
+
+
 def left_out(tool: str, what: Sequence[str]) -> str:
     """A question says something that the call which answers it cannot take up."""
     return (

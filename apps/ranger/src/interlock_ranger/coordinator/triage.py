@@ -66,19 +66,7 @@ def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
             parts_of(fire.facts.reported_acres, found.high_pct, fire.facts.phase),
         )
     order = _order(measured, weights)
-    ranked = tuple(
-        Ranked(
-            rank=n,
-            fire_id=key,
-            name=measured[key][0].facts.name,
-            score=round(score(measured[key][2], weights), 1),
-            **{name: round(part, 1) for name, part in measured[key][2].items()},
-            acres=measured[key][0].facts.reported_acres,
-            high_pct=measured[key][1],
-            phase=measured[key][0].facts.phase,
-        )
-        for n, key in enumerate(order, 1)
-    )
+    ranked = tuple(_ranked(n, *measured[key], weights) for n, key in enumerate(order, 1))
     changes = _sensitivity(measured, weights, order)
     sources = tuple(fire.source("fire.json", fire.facts.imagery.post_date) for fire in fires)
     sources += tuple(fire.source("nbr_post.tif", fire.facts.imagery.post_date) for fire in fires)
@@ -104,6 +92,19 @@ def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     holds = "the order holds if weights change by a quarter" if not changes else f"the order is sensitive: {changes[0]}"
     return finding(
         Triage, f"Triage of {len(ranked)} fires: {told}; {holds}", value, sources, confidence(today(), sources, 1, 1)
+    )
+
+
+def _ranked(rank: int, fire: Fire, high_pct: float, parts: dict[str, float], weights: dict[str, float]) -> Ranked:
+    return Ranked(
+        rank=rank,
+        fire_id=fire.id,
+        name=fire.facts.name,
+        score=round(score(parts, weights), 1),
+        **{name: round(part, 1) for name, part in parts.items()},
+        acres=fire.facts.reported_acres,
+        high_pct=high_pct,
+        phase=fire.facts.phase,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from interlock import Result
+from interlock.config import cache_folder
 from interlock.errors import ConfigError, InvalidInput, NotFound
 from interlock.intents import Embedder
 from interlock_ranger.evidence import DataSource, Finding, Part, Recommendation, Step, Today, confidence, finding
@@ -81,7 +86,23 @@ class Library:
 
     @cached_property
     def _vectors(self) -> Any:
-        return self._embedder.embed([f"{p.citation} {p.title}. {p.text}"[:LONGEST] for p in self.passages])
+        """Made once for a corpus and kept; what is kept and cannot be read is made again."""
+        texts = [f"{p.citation} {p.title}. {p.text}"[:LONGEST] for p in self.passages]
+        name = hashlib.sha256("\x00".join((Embedder.name, *texts)).encode()).hexdigest()[:32]
+        kept = cache_folder() / f"ranger-{name}.npy"
+        try:
+            found = np.load(kept, allow_pickle=False)
+            if found.shape[0] == len(texts):
+                return found
+        except (OSError, ValueError):
+            pass
+        made = self._embedder.embed(texts)
+        with contextlib.suppress(OSError):  # a folder that cannot be written costs only time
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            beside = kept.with_suffix(f".{os.getpid()}.npy")
+            np.save(beside, made)
+            beside.replace(kept)
+        return made
 
     def search(self, query: str, most: int) -> list[tuple[float, Passage]]:
         """The passages that fit, best first: near in meaning, or cited by the question."""

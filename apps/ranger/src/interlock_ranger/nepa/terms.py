@@ -67,7 +67,7 @@ class Pathway(StrEnum):
 
 
 PATHWAYS: dict[str, tuple[str, ...]] = {
-    "CE": ("categorical exclusion", "exclusion", "catex", "FANEC", "decision memo"),
+    "CE": ("categorical exclusion", "exclusion", "catex", "FANEC"),
     "EA": ("environmental assessment", "assessment"),
     "EIS": ("environmental impact statement", "impact statement"),
 }

@@ -6,6 +6,8 @@ import math
 from datetime import date, timedelta
 from enum import StrEnum
 
+import msgspec
+
 from interlock import Result
 from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
 from interlock_ranger.nepa.sources import cited, pack_source
@@ -91,56 +93,71 @@ def anniversary(start: date, years: int) -> date:
         return start.replace(year=start.year + years, day=28)
 
 
-def timed(
-    pathway: Level, start: date | None, consultations: list[Consultation] | None, objections: Objections, today: Today
-) -> Result[Timeline]:
-    """The timeline from a day."""
-    begins = start or today()
-    plan = rule("nepa.planning-times").limits
-    own = int(plan[f"{pathway.value.lower()}_days"])
+class Planned(msgspec.Struct, frozen=True):
+    """Stages with how long they take together, and by themselves without objections."""
+
+    stages: tuple[Stage, ...]
+    total_days: int
+    own_days: int
+
+
+def planned(pathway: Level, consultations: list[Consultation] | None, objections: Objections) -> Planned:
+    """The stages: preparation and consultations side by side, then comment, objection and response."""
+    own = int(rule("nepa.planning-times").limits[f"{pathway.value.lower()}_days"])
     stages = [
         Stage(stage=f"prepare the {pathway.value}", days=own, basis="planning estimate", rule="nepa.planning-times")
     ]
-    longest = 0
+    longest = own
     for item in consultations or ():
         takes = days_of(item)
         longest = max(longest, CONSULTING_FROM_DAY + takes)
-        name = item.value.replace("_", " ")
-        stages.append(
-            Stage(stage=f"{name} from day {CONSULTING_FROM_DAY}", days=takes, basis="law", rule=_TAKES[item][0])
-        )
-    total = max(own, longest)
-    expected = objections is Objections.EXPECTED
-    if expected and pathway is not Level.CE:
+        name = f"{item.value.replace('_', ' ')} from day {CONSULTING_FROM_DAY}"
+        stages.append(Stage(stage=name, days=takes, basis="law", rule=_TAKES[item][0]))
+    total = longest
+    if objections is Objections.EXPECTED and pathway is not Level.CE:
         limits = rule("nepa.objection").limits
         comment = int(limits[f"comment_{pathway.value.lower()}_days"])
         days = int(limits["objection_days"] + limits["response_days"])
         stages.append(Stage(stage="comment", days=comment, basis="law", rule="nepa.objection"))
         stages.append(Stage(stage="objection and response", days=days, basis="law", rule="nepa.objection"))
         total += comment + days
-    deadline, fits = None, None
-    if pathway is not Level.CE and rule(f"nepa.{pathway.value.lower()}").applies(begins):
-        years = math.floor(rule(f"nepa.{pathway.value.lower()}").limits["years"])
-        deadline = anniversary(begins, years)
-        fits = begins + timedelta(days=max(own, longest)) <= deadline
-    finish = begins + timedelta(days=total)
-    names = dict.fromkeys(
-        (*(s.rule for s in stages), *(() if deadline is None else (f"nepa.{pathway.value.lower()}",)))
-    )
+    return Planned(tuple(stages), total, longest)
+
+
+def deadline_of(pathway: Level, begins: date) -> date | None:
+    """When the law wants it done, if it had a limit on the day it began."""
+    name = f"nepa.{pathway.value.lower()}"
+    if pathway is Level.CE or not rule(name).applies(begins):
+        return None
+    return anniversary(begins, math.floor(rule(name).limits["years"]))
+
+
+def timed(
+    pathway: Level, start: date | None, consultations: list[Consultation] | None, objections: Objections, today: Today
+) -> Result[Timeline]:
+    """The timeline from a day."""
+    begins, plan = start or today(), planned(pathway, consultations, objections)
+    deadline = deadline_of(pathway, begins)
+    finish = begins + timedelta(days=plan.total_days)
+    limiting = () if deadline is None else (f"nepa.{pathway.value.lower()}",)
+    names = dict.fromkeys((*(stage.rule for stage in plan.stages), *limiting))
     sources = (pack_source(today),)
     value = {
         "pathway": pathway,
         "start_date": begins,
         "start_date_from": "named" if start is not None else "today, as none was named",
-        "stages": tuple(stages),
-        "estimated_days": total,
+        "stages": plan.stages,
+        "estimated_days": plan.total_days,
         "estimated_finish": finish,
         "statutory_deadline": deadline,
-        "fits_deadline": fits,
+        "fits_deadline": None if deadline is None else begins + timedelta(days=plan.own_days) <= deadline,
         "rests_on": tuple(cited(name) for name in names),
         "unverified": any(not rule(name).verified for name in names),
         "reasoning": (
-            Step(rule="nepa.planning-times", said=f"{own} days to prepare; an estimate, not a limit of law"),
+            Step(
+                rule="nepa.planning-times",
+                said=f"{plan.stages[0].days} days to prepare; an estimate, not a limit of law",
+            ),
             Step(rule="nepa.planning-times", said=f"consultations side by side, from day {CONSULTING_FROM_DAY}"),
         ),
         "recommendations": (
@@ -150,11 +167,10 @@ def timed(
     limit = (
         f"; the {pathway.value} itself is due by law on {deadline}" if deadline is not None else "; no statutory clock"
     )
+    told = "; ".join(f"{stage.stage} {stage.days} days ({stage.basis})" for stage in plan.stages)
     asked = "" if consultations is not None else " Consultations were not named and are not counted."
-    asked += " Exclusions are not open to objection." if expected and pathway is Level.CE else ""
-    said = (
-        f"DRAFT. {pathway.value} from {begins.isoformat()}: about {total} days, until {finish.isoformat()}{limit}."
-        f" {'; '.join(f'{s.stage} {s.days} days ({s.basis})' for s in stages)}.{asked}"
-    )
+    if objections is Objections.EXPECTED and pathway is Level.CE:
+        asked += " Exclusions are not open to objection."
+    said = f"DRAFT. {pathway.value} from {begins}: about {plan.total_days} days, until {finish}{limit}. {told}.{asked}"
     trust = confidence(today(), sources, 1 + (start is not None) + (consultations is not None), 3)
     return finding(Timeline, said, value, sources, trust)
