@@ -71,6 +71,15 @@ def ask() -> int:
     return code
 
 
+RANGER = "Which trails near Waldo Lake should stay closed this winter, and why?"
+
+
+def ask_ranger(folder: Path) -> int:
+    """A question to the reference application: the coordinator, a specialist, a table, a map."""
+    Console(highlight=False).rule(f"[bold]interlock ask ranger {RANGER!r}[/]", align="left", style="dim")
+    return interlock(["ask", "ranger", RANGER, "--store", f"sqlite:///{folder}/ranger.db"])
+
+
 def main() -> int:
     """Everything, in a folder of its own."""
     logging.getLogger("interlock").setLevel(logging.CRITICAL)  # the outcomes are printed anyway
@@ -84,7 +93,7 @@ def main() -> int:
     for command in (undo, ["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
-    code = max(code, ask())
+    code = max(code, ask(), ask_ranger(folder))
     Console(highlight=False).print(
         f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]"
     )

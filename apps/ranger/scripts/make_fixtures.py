@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from pyproj import Geod, Transformer
 from rasterio.features import geometry_mask
 from rasterio.transform import from_origin
+from scipy.optimize import linear_sum_assignment
 from shapely.geometry import LineString, Point, Polygon, mapping
 
 HERE = Path(__file__).parent
@@ -65,8 +66,9 @@ def outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
     return placed
 
 
-def cut(perimeter: Polygon, names: list[str], rng: np.random.Generator) -> dict[str, Polygon]:
-    """The perimeter in as many parts as there are names, no gap and no overlap."""
+def cut(perimeter: Polygon, plans: dict[str, dict[str, Any]], rng: np.random.Generator) -> dict[str, Polygon]:
+    """The perimeter in as many parts as there are names, no gap and no overlap, each towards where its plan says."""
+    names = list(plans)
     left, low, right, high = perimeter.bounds
     seeds: list[Point] = []
     while len(seeds) < len(names):
@@ -76,11 +78,15 @@ def cut(perimeter: Polygon, names: list[str], rng: np.random.Generator) -> dict[
             seeds.append(point)
     seeds.sort(key=lambda p: (-p.y, p.x))
     cells = shapely.voronoi_polygons(shapely.MultiPoint(seeds), extend_to=perimeter)
-    found = {}
-    for name, seed in zip(names, seeds, strict=True):
-        cell = next(cell for cell in cells.geoms if cell.contains(seed))
-        found[name] = cell.intersection(perimeter)
-    return found
+    parts = [next(c for c in cells.geoms if c.contains(seed)).intersection(perimeter) for seed in seeds]
+    if "towards" not in plans[names[0]]:
+        return dict(zip(names, parts, strict=True))
+    middle, wide, tall = perimeter.centroid, (right - left) / 2, (high - low) / 2
+    offsets = [((p.centroid.x - middle.x) / wide, (p.centroid.y - middle.y) / tall) for p in parts]
+    wanted = [plans[name]["towards"] for name in names]
+    far = [[math.dist(place, [0.6 * t for t in towards]) for place in offsets] for towards in wanted]
+    rows, columns = linear_sum_assignment(far)
+    return {names[row]: parts[column] for row, column in zip(rows, columns, strict=True)}
 
 
 def smooth(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -254,7 +260,7 @@ def write_fire(folder: Path, plan: dict[str, Any]) -> None:
     rng = np.random.default_rng(plan["seed"])
     folder.mkdir(parents=True, exist_ok=True)
     perimeter = outline(plan, rng)
-    parts = cut(perimeter, list(plan["sectors"]), rng)
+    parts = cut(perimeter, plan["sectors"], rng)
     pre, post, place = rasters(plan, perimeter, parts, rng)
     sectors = sector_table(plan, parts, pre, post, place)
     trails = trail_table(plan, rng)

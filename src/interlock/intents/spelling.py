@@ -21,7 +21,7 @@ class Spelling:
     def __init__(self, keywords: Iterable[str], examples: Iterable[str]) -> None:
         seen = Counter(word for text in examples for word in _words(text))
         self._own = sorted({word for text in keywords for word in _words(text)} | {w for w, n in seen.items() if n > 1})
-        self._known = vocabulary() | set(self._own)
+        self._words = vocabulary()
 
     def corrected(self, text: str) -> str:
         """The text with words that are none, but nearly one of the agent's, spelled as that."""
@@ -29,11 +29,13 @@ class Spelling:
 
     def _one(self, word: str) -> str:
         plain = word.lower()
-        if plain in self._known:
+        if plain in self._words or plain in self._own:
             return word
         most = 1 if len(plain) < _LONG else 2
         found = process.extractOne(plain, self._own, scorer=OSA.distance, score_cutoff=most)
-        return word if found is None else str(found[0])
+        if found is None:
+            return word
+        return str(found[0]).capitalize() if word[:1].isupper() else str(found[0])
 
 
 def _words(text: str) -> list[str]:

@@ -17,7 +17,7 @@ from interlock.turn.wording import left_out, unsure
 from interlock.values import Json, Outcome, Status, Value
 
 LONGEST_RESULT = 12_000
-_SURE_ENOUGH = 0.6
+_SURE_ENOUGH = 0.7
 """How clearly a question must be recognised before a model that can only be constrained acts on it."""
 
 

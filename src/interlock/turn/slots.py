@@ -6,16 +6,32 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from interlock.grounding.claims import claims
+from interlock.grounding.claims import Claim, claims
 from interlock.grounding.units import units_in_name
+from interlock.intents.spelling import Spelling
 from interlock.intents.wordpiece import vocabulary
 from interlock.models.grammar import spans
 from interlock.schema import Tool, fitting, known_values, plain
 from interlock.values import Json
 
 _MOST_WORDS = 5
+_STEM = 4
 _FIGURES = ("integer", "number")
+_CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
 _DIGITS = frozenset("0123456789$€£.-")
+_DATA = re.compile(r"\{[^{}]*:|\[\s*\[")
+"""Structured data inside a question."""
+_PART = {"half": "0.5", "quarter": "0.25", "third": "0.33"}
+_PARTS = re.compile(
+    r"\b(?:a\s+|one\s+)?(half|quarter|third)(?:\s+of)?\s+(?:an?\s+)?(percent|per cent|%|mile|acre)s?\b", re.I
+)
+_NEGATED = re.compile(r"\b(?:no|not|without|outside|neither|never|nor|instead of|rather than)\s+(?:\w+\s+){0,3}$")
+_CONDITION = re.compile(
+    r"(?:>=|<=|>|<|\b(?:at least|at most|over|under|above|below|more than|less than|greater than))\s*\$?\d[\d.,]*"
+    r"|\d[\d.,]*\s*(?:\w+\s+)?(?:or more|or less|or over|and up|and over|or above|or taller|or larger)\b",
+    re.I,
+)
+"""A figure that bounds another."""
 _KIND = r"((?:[A-Z0-9][\w'’-]*\s+)+)"
 """A name in front of what it is the name of: "Holiday Farm fire"."""
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
@@ -33,6 +49,7 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
     found: dict[str, tuple[Json, ...]] = {}
     required = set(tool.input.schema.get("required", ()))
     defined = tool.input.schema.get("$defs", {})
+    text = _spelled(tool, text)
     kinds = {name: _inner(kind, defined) for name, kind in tool.input.schema.get("properties", {}).items()}
     figures = Counter(
         unit for name, kind in kinds.items() if kind.get("type") in _FIGURES for unit in units_in_name(name)
@@ -51,6 +68,24 @@ def slots(tool: Tool, text: str) -> dict[str, tuple[Json, ...]]:
         if values or name not in required or known:
             found[name] = values  # what nobody said is not invented: the call is refused, and the user asked
     return _most_telling(found)
+
+
+def _spelled(tool: Tool, text: str) -> str:
+    """The question with small misspellings of known names put right."""
+    known = [known_values(values, text) for values in tool.candidates.values()]
+    names = [name for values in known for several in values.values() for name in several]
+    return text if not names or text in names else Spelling(names, ()).corrected(text)
+
+
+def _names(schema: Mapping[str, Json]) -> list[str]:
+    """The names of all fields of a schema, those of what it is made of too."""
+    inner = [part for part in schema.get("$defs", {}).values() if isinstance(part, dict)]
+    return [name for part in (schema, *inner) for name in part.get("properties", {})]
+
+
+def _in_figures(text: str) -> str:
+    """Half a mile is 0.5 mile."""
+    return _PARTS.sub(lambda found: f"{_PART[found[1].lower()]} {found[2]}", text)
 
 
 def _whole(text: str, known: Mapping[str, Sequence[str]]) -> frozenset[str]:
@@ -80,25 +115,49 @@ def _most_telling(found: dict[str, tuple[Json, ...]]) -> dict[str, tuple[Json, .
 
 def untaken(tool: Tool, offered: Sequence[Tool], text: str, given: Mapping[str, Sequence[Json]]) -> tuple[str, ...]:
     """Figures and dates of a question that a call would leave out: then it answers something else than was asked."""
+    if _DATA.search(text):
+        return ("the data in brackets",)
+    text = _in_figures(text)
     units: frozenset[str] = frozenset().union(
-        *(units_in_name(name) for other in offered for name in other.input.schema.get("properties", {}))
+        *(units_in_name(name) for other in offered for name in _names(other.input.schema))
     )
     values = [item for several in given.values() for item in several]
     said = [item for item in values if isinstance(item, str)]
     numbers = {float(item) for item in values if isinstance(item, int | float)}
-    left = []
-    for claim in claims(text):
-        day = claim.kind == "date" and None not in claim.date
-        figure = (
-            claim.number is not None and bool(claim.units & units or "." in claim.text) and claim.text[:1] in _DIGITS
-        )
-        taken = any(claim.text in item for item in said) or (
-            claim.number is not None and float(claim.number) in numbers
-        )
-        iso = "-".join(f"{part:02d}" for part in claim.date if part is not None)
-        if (day and iso not in said and not taken) or (figure and not taken):
-            left.append(claim.text)
+    left = [claim.text for claim in claims(text) if _tells(claim, text, units) and not _is_taken(claim, said, numbers)]
+    there = plain(text).split()
+    for value in _inner_values(tool.input.schema):  # "bull trout", where only a list of objects could say it
+        words = plain(value).split()
+        if len(words) > 1 and all(any(w.startswith(word[:_STEM]) for w in there) for word in words):
+            left.append(value.replace("_", " "))
     return tuple(left)
+
+
+def _tells(claim: Claim, text: str, units: frozenset[str]) -> bool:
+    """Whether leaving it out would change the question: a whole date, a figure with a unit or one that bounds."""
+    if claim.kind == "date":
+        return None not in claim.date
+    bounds = any(
+        found.start() <= claim.start < found.end() or found.start() < claim.end <= found.end()
+        for found in _CONDITION.finditer(text)
+    )
+    telling = bool(claim.units & units) or "." in claim.text or bounds
+    return claim.number is not None and telling and claim.text[:1] in _DIGITS
+
+
+def _is_taken(claim: Claim, said: Sequence[str], numbers: set[float]) -> bool:
+    iso = "-".join(f"{part:02d}" for part in claim.date if part is not None)
+    if any(claim.text in item for item in said) or (claim.kind == "date" and iso in said):
+        return True
+    return claim.number is not None and float(claim.number) in numbers
+
+
+def _inner_values(schema: Mapping[str, Json]) -> list[str]:
+    """Closed values of what arguments are made of: those that no argument takes by itself."""
+    defined = {name: part for name, part in schema.get("$defs", {}).items() if isinstance(part, dict)}
+    objects = [part for part in defined.values() if part.get("type") == "object"]
+    named = {str(inner.get("$ref", "")).rpartition("/")[2] for part in objects for inner in part["properties"].values()}
+    return [value for name in named & set(defined) for value in defined[name].get("enum", ()) if isinstance(value, str)]
 
 
 def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required: bool) -> tuple[Json, ...]:
@@ -109,8 +168,10 @@ def _values(tool: Tool, name: str, schema: dict[str, Json], text: str, required:
             return values
         kind = re.escape(plain(name).split()[0])
         said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
+        shapes = {_shape(value) for value in known_values(known, text)}
+        like = next((word for word in _CODE.findall(text) if _shape(word) in shapes), "")
         if said is None or not said[1].strip("… "):
-            return ()
+            return (like,) if like else ()
         return (said[1].strip(),)  # "sector NW-9": it was named, and will be found to be nothing on file
     if "enum" in schema:
         return _of_enum(schema["enum"], text)
@@ -127,15 +188,17 @@ def _figures(name: str, kind: str, text: str, *, alone: bool, required: bool) ->
 
     One that may be left out is filled only where its unit belongs to no other argument, or its own words are there.
     """
-    wanted = units_in_name(name)
+    wanted, text = units_in_name(name), _in_figures(text)
     words = [word for word in plain(name).split() if not units_in_name(word)]
     there = plain(text).split()
     named = bool(words) and all(any(w.startswith(word[:4]) for w in there) for word in words)
     if not (alone or named):
         return ()
-    found = []
-    for claim in claims(text):
-        fits = bool(claim.units & wanted) if claim.units and wanted else required or named
+    found: list[Json] = []
+    said = claims(text)
+    exact = any(claim.number is not None and claim.units & wanted for claim in said)
+    for claim in said:
+        fits = bool(claim.units & wanted) if exact or (claim.units and wanted) else required or named
         if claim.number is None or not fits:
             continue
         if kind == "number":
@@ -143,6 +206,11 @@ def _figures(name: str, kind: str, text: str, *, alone: bool, required: bool) ->
         elif claim.number == claim.number.to_integral_value():
             found.append(int(claim.number))
     return tuple(found)
+
+
+def _shape(value: str) -> str:
+    """What a code looks like: B-04 and SE-4 are letters, a hyphen, digits."""
+    return re.sub(r"[A-Za-z]+", "A", re.sub(r"\d+", "9", value))
 
 
 def _inner(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
@@ -157,7 +225,8 @@ def _inner(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
 
 def _of_enum(values: Sequence[Json], text: str) -> tuple[Json, ...]:
     words = f" {plain(text)} "
-    return tuple(value for value in values if isinstance(value, str) and f" {plain(value)} " in words)
+    said = (value for value in values if isinstance(value, str) and f" {plain(value)} " in words)
+    return tuple(value for value in said if not _is_negated(words, plain(value)))
 
 
 def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
@@ -166,7 +235,8 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     common = _COMMON | _generic(known)
     spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
     named = {
-        value: max((n for n in names if f" {n} " in words), key=len, default="") for value, names in spelled.items()
+        value: max((n for n in names if f" {n} " in words and not _is_negated(words, n)), key=len, default="")
+        for value, names in spelled.items()
     }
     said = {value: name for value, name in named.items() if name}
     whole = tuple(
@@ -188,8 +258,6 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     fits = fitting(first[1], known) if first and plain(first[1]) not in common else ()
     if len(fits) == 1:
         return fits
-    if unknown:
-        return (unknown,)  # a name that is none of them is said as it is, and found to be nothing on file
     unsure = ""
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
         telling_words = [word for word in plain(span).split() if len(word) > 3 and word not in common]
@@ -203,7 +271,15 @@ def mentioned(text: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         if len(headed) == 1:
             return headed
         unsure = unsure or (" ".join(telling_words) if len(fits) > 1 else "")
+    if unknown:
+        return (unknown,)  # a name that is none of them is said as it is, and found to be nothing on file
     return (unsure,) if unsure else ()
+
+
+def _is_negated(words: str, name: str) -> bool:
+    """Whether every mention is after a "not": what is not meant."""
+    places = [found.start() + 1 for found in re.finditer(f" {re.escape(name)} ", words)]
+    return bool(places) and all(_NEGATED.search(words[:place]) for place in places)
 
 
 def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:

@@ -16,8 +16,8 @@ from interlock_ranger.trails.where import near_names, trail_names
 
 _SEASONS = {
     "summer": ("June", "July", "August"),
-    "fall": ("autumn", "September", "October", "November", "hunting season", "elk season"),
-    "winter": ("December", "January", "February", "snow season"),
+    "fall": ("autumn", "September", "October", "November", "hunting season", "elk season", "Thanksgiving"),
+    "winter": ("December", "January", "February", "snow season", "Christmas", "New Year"),
     "spring": ("March", "April", "May", "snowmelt"),
 }
 SEASONS = {
