@@ -30,6 +30,8 @@ from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DAY = date(2026, 11, 15)
 DOCS = ROOT / "docs" / "ranger-quality.md"
+GUIDE = ROOT / "docs" / "ranger.md"
+BEGIN, END = "<!-- measured by make bench-ranger -->", "<!-- end -->"
 OUT = ("verified", "rendered")
 
 
@@ -170,16 +172,28 @@ def _has_gold(row: dict[str, Any]) -> bool:
     return row["kind"] in ("plain", "paraphrase", "misspelled")
 
 
+def publish() -> None:
+    """The report's tables between the marks in docs/ranger.md, so that the guide shows what was measured."""
+    tables = DOCS.read_text(encoding="utf-8").partition("\n| |")[2]
+    guide = GUIDE.read_text(encoding="utf-8")
+    before, _, rest = guide.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    GUIDE.write_text(f"{before}{BEGIN}\n\n| |{tables.rstrip()}\n\n{END}{after}", encoding="utf-8")
+
+
 async def main() -> int:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--every", type=int, default=1, help="only every n-th question; the page is not written")
     parser.add_argument("--agent", choices=SPECIALISTS, help="only one specialist; the page is not written")
     parser.add_argument("--model", default="local", help="another model; the page is not written")
+    parser.add_argument(
+        "--questions", default="questions.jsonl", help="another file of questions; the page is not written"
+    )
     given = parser.parse_args()
     logging.getLogger("interlock").setLevel(logging.ERROR)
     app = build(today=lambda: DAY)
-    rows = [row for row in lines("questions.jsonl") if given.agent in (None, row["agent"])][:: given.every]
+    rows = [row for row in lines(given.questions) if given.agent in (None, row["agent"])][:: given.every]
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
         done = await asked(app, rows, Path(folder), given.model)
     text = page(done, routes(app))
@@ -188,8 +202,9 @@ async def main() -> int:
         if row["wrong"] or row["leaked"] or row["person"] or not row["right"]:
             keys = ("q", "kind", "tool", "arguments", "calls", "status", "leaked", "wrong")
             print("look:", json.dumps({key: row[key] for key in keys}, ensure_ascii=False))
-    if given.every == 1 and given.agent is None and given.model == "local":
+    if given.every == 1 and given.agent is None and (given.model, given.questions) == ("local", "questions.jsonl"):
         DOCS.write_text(text, encoding="utf-8")
+        publish()
     return 0
 
 

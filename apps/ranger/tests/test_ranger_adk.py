@@ -6,10 +6,13 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from interlock.adapters.adk import InterlockLlm, InterlockRunner, LocalLlm
@@ -144,3 +147,39 @@ def test_the_model_is_one_setting() -> None:
     made = adk_model("python:scripted:Competent")
     assert isinstance(made, InterlockLlm)
     assert made.follows
+
+
+def test_adk_web_shows_the_five_agents_and_enforces(tmp_path: Path) -> None:
+    """The server that `adk web` is: a real process on loopback."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    shutil.copytree(AGENTS, tmp_path / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
+    command = [str(Path(sys.executable).parent / "adk"), "web", str(tmp_path / "agents"), "--port", str(port)]
+    with (tmp_path / "server.log").open("w") as log:
+        server = subprocess.Popen(command, env=environment(tmp_path), cwd=tmp_path, stdout=log, stderr=log)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            names = _once_up(client)
+            assert set(NAMES) <= set(names)
+            session = client.post("/apps/burn_analyst/users/kim/sessions", json={}).json()["id"]
+            question = CASES["burn_analyst"][0]["q"]
+            body = {"app_name": "burn_analyst", "user_id": "kim", "session_id": session,
+                    "new_message": {"role": "user", "parts": [{"text": question}]}}  # fmt: skip
+            events = client.post("/run", json=body).json()
+            texts = [p["text"] for e in events for p in (e.get("content") or {}).get("parts", []) if "text" in p]
+            assert "SYNTHETIC DATA. Cedar Creek" in texts[-1]
+    finally:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+def _once_up(client: httpx.Client) -> list[str]:
+    """The agents, as soon as the server answers."""
+    for _ in range(240):
+        try:
+            found: list[str] = client.get("/list-apps").json()
+            return found
+        except httpx.TransportError:
+            time.sleep(0.25)
+    raise AssertionError("the server did not come up")
