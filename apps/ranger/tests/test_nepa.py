@@ -82,6 +82,8 @@ async def test_wilderness_and_roadless_land_forbid(call: Call) -> None:
             screened=CLEAR,
         )
         assert road.value["pathway"] == "PROHIBITED"
+        trees = await call("decide_pathway", action="hazard_tree_removal", acres=1.0, land=[land], screened=CLEAR)
+        assert trees.value["pathway"] == "PROHIBITED"
     trail = await call("decide_pathway", action="trail_repair", acres=1.0, land=["wilderness"], screened=CLEAR)
     assert trail.value["pathway"] == "CE"
 

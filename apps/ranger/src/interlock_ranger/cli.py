@@ -119,12 +119,10 @@ def run_fires(given: argparse.Namespace) -> int:
             "fire_id": key,
             "name": fire.facts.name,
             "acres": fire.facts.reported_acres,
-            "phase": fire.facts.phase,
             "contained": fire.facts.containment_date.isoformat(),
-            "sectors": len(fire.sectors),
-            "trails": len(fire.trails),
-            "plots": len(fire.plots),
             "synthetic": fire.facts.synthetic,
+            "phase": fire.facts.phase,
+            "on file": f"{len(fire.sectors)} sectors, {len(fire.trails)} trails, {len(fire.plots)} plots",
         }
         for key, fire in FIRES.all.items()
     ]

@@ -75,7 +75,7 @@ def classified(fire: Fire, only: str | None, today: Today) -> Result[Mtbs]:
             Recommendation(rule="burn.not-soil", text="validate in the field before use as soil burn severity"),
         ),
     }
-    listed = ", ".join(f"class {item.mtbs_class} ({item.name}) {item.pct} %" for item in found)
+    listed = "; ".join(f"class {item.mtbs_class} ({item.name}) {item.pct} %, {item.acres:,.0f} acres" for item in found)
     said = (
         f"{where}: dominant MTBS class {main.mtbs_class} ({main.name}) on {main.pct} % of {acres:,.0f} acres; {listed}"
     )

@@ -216,10 +216,11 @@ def _verdict(project: Project, candidates: Sequence[Candidate], on: date) -> Ver
 
 def _barred(project: Project) -> Verdict | None:
     land = project.land or ()
-    harvest = project.action in HARVESTS
+    harvest = project.action in (*HARVESTS, Action.HAZARD_TREE_REMOVAL)
     builds = project.action is Action.ROAD_CONSTRUCTION
     if Land.WILDERNESS in land and (harvest or builds):
-        because = f"{'commercial harvest' if harvest else 'a permanent road'} is not allowed in wilderness"
+        what = "commercial removal of trees" if harvest else "a permanent road"
+        because = f"{what} is not allowed in wilderness"
         return Verdict(Pathway.PROHIBITED, because, "land.wilderness")
     if Land.ROADLESS in land and (harvest or builds or project.action is Action.FUEL_BREAK):
         because = "timber cutting and roads are barred in a roadless area but for narrow exceptions"
@@ -234,7 +235,8 @@ def _questions(project: Project, fitting: Sequence[Candidate]) -> tuple[str, ...
     for name in ("temp_road_mi", "perm_road_mi", "road_mi", "years_after_fire"):
         if name in limits and getattr(project, name) is None:
             asked.append(f"how many {_LIMITS[name]}? (at most {limits[name]:g})")
-    if project.land is None and (project.action in HARVESTS or project.action is Action.ROAD_CONSTRUCTION):
+    touches = (*HARVESTS, Action.HAZARD_TREE_REMOVAL, Action.ROAD_CONSTRUCTION, Action.FUEL_BREAK)
+    if project.land is None and project.action in touches:
         asked.append("does it touch wilderness or an inventoried roadless area?")
     screened = {item.resource for item in project.screened or ()}
     missing = [resource.value.replace("_", " ") for resource in Resource if resource not in screened]

@@ -215,11 +215,13 @@ def _losses(found: Sequence[StandSalvage]) -> str:
 
 
 def _said(value: dict[str, object], found: Sequence[StandSalvage]) -> str:
+    today = " (today, as no date was named)" if value["assessed_on_from"] != "named" else ""
     parts = "; ".join(
         f"{s.name} {s.viability.value} ({s.because}" + (f", net ${s.net_usd:,.0f})" if s.viability in _SOLD else ")")
         for s in found[:8]
     )
     return (
-        f"{value['name']}, {value['months_since_containment']} months after containment: {value['viable_count']} of"
+        f"{value['name']} on {value['assessed_on']}{today}, {value['months_since_containment']} months after"
+        f" containment: {value['viable_count']} of"
         f" {len(found)} stands viable for salvage; {parts}"
     )
