@@ -59,6 +59,7 @@ bench-enforcement: $(STAMP)  ## questions with gold on the embedded model, tier 
 bench-ranger: $(STAMP)  ## RANGER: 240 questions with gold on the embedded model (half an hour), latency of its tools; writes docs/ranger-*.md
 	@$(BIN)/python apps/ranger/benchmarks/latency.py
 	@$(BIN)/python apps/ranger/benchmarks/run.py
+	@$(BIN)/python apps/ranger/benchmarks/run.py --questions blind.jsonl
 
 constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt

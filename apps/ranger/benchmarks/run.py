@@ -29,7 +29,10 @@ from interlock_ranger.app import build  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DAY = date(2026, 11, 15)
-DOCS = ROOT / "docs" / "ranger-quality.md"
+PAGES = {
+    "questions.jsonl": ROOT / "docs" / "ranger-quality.md",
+    "blind.jsonl": ROOT / "docs" / "ranger-blind.md",
+}
 GUIDE = ROOT / "docs" / "ranger.md"
 BEGIN, END = "<!-- measured by make bench-ranger -->", "<!-- end -->"
 OUT = ("verified", "rendered")
@@ -126,7 +129,7 @@ def rate(rows: list[dict[str, Any]], key: str) -> str:
     return wilson(sum(bool(row[key]) for row in rows), len(rows))
 
 
-def page(rows: list[dict[str, Any]], routed: tuple[int, int]) -> str:
+def page(rows: list[dict[str, Any]], routed: tuple[int, int], name: str) -> str:
     """The report."""
     need = [row for row in rows if row["kind"] != "chat"]
     talk = [row for row in rows if row["kind"] == "chat"]
@@ -135,8 +138,8 @@ def page(rows: list[dict[str, Any]], routed: tuple[int, int]) -> str:
         "# RANGER on the embedded model",
         "",
         "Written by `make bench-ranger` (`apps/ranger/benchmarks/run.py`); do not edit. "
-        f"{len(rows)} questions, 60 for each specialist, with gold tool, arguments and figures"
-        " (`apps/ranger/benchmarks/questions.jsonl`); SmolLM2-135M (4 bits, one thread); the clock at"
+        f"{len(rows)} questions, {len(rows) // len(SPECIALISTS)} for each specialist, with gold tool, arguments and"
+        f" figures (`apps/ranger/benchmarks/{name}`); SmolLM2-135M (4 bits, one thread); the clock at"
         f" {DAY.isoformat()}. The judge reads the ledger's file and shares no code with the turn layer. Rates with 95 %"
         " Wilson intervals.",
         "",
@@ -174,7 +177,7 @@ def _has_gold(row: dict[str, Any]) -> bool:
 
 def publish() -> None:
     """The report's tables between the marks in docs/ranger.md, so that the guide shows what was measured."""
-    tables = DOCS.read_text(encoding="utf-8").partition("\n| |")[2]
+    tables = PAGES["questions.jsonl"].read_text(encoding="utf-8").partition("\n| |")[2]
     guide = GUIDE.read_text(encoding="utf-8")
     before, _, rest = guide.partition(BEGIN)
     _, _, after = rest.partition(END)
@@ -187,23 +190,21 @@ async def main() -> int:
     parser.add_argument("--every", type=int, default=1, help="only every n-th question; the page is not written")
     parser.add_argument("--agent", choices=SPECIALISTS, help="only one specialist; the page is not written")
     parser.add_argument("--model", default="local", help="another model; the page is not written")
-    parser.add_argument(
-        "--questions", default="questions.jsonl", help="another file of questions; the page is not written"
-    )
+    parser.add_argument("--questions", default="questions.jsonl", choices=PAGES, help="which of the two sets")
     given = parser.parse_args()
     logging.getLogger("interlock").setLevel(logging.ERROR)
     app = build(today=lambda: DAY)
     rows = [row for row in lines(given.questions) if given.agent in (None, row["agent"])][:: given.every]
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
         done = await asked(app, rows, Path(folder), given.model)
-    text = page(done, routes(app))
+    text = page(done, routes(app), given.questions)
     print(text)
     for row in done:
         if row["wrong"] or row["leaked"] or row["person"] or not row["right"]:
             keys = ("q", "kind", "tool", "arguments", "calls", "status", "leaked", "wrong")
             print("look:", json.dumps({key: row[key] for key in keys}, ensure_ascii=False))
-    if given.every == 1 and given.agent is None and (given.model, given.questions) == ("local", "questions.jsonl"):
-        DOCS.write_text(text, encoding="utf-8")
+    if given.every == 1 and given.agent is None and given.model == "local":
+        PAGES[given.questions].write_text(text, encoding="utf-8")
         publish()
     return 0
 
