@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -45,10 +46,45 @@ def adk(*arguments: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.fixture(scope="module")
+def together(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], subprocess.CompletedProcess[str]]:
+    """`adk run` and `adk eval` of every agent, a few processes at a time."""
+    folder = tmp_path_factory.mktemp("adk")
+    shutil.copytree(AGENTS, folder / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
+
+    def run(agent: str) -> subprocess.CompletedProcess[str]:
+        question = case_of(agent)["q"]
+        return adk(
+            "run", str(AGENTS / agent), question, "--in_memory", "--jsonl", tmp_path=_own(folder, f"run-{agent}")
+        )
+
+    def evaluate(agent: str) -> subprocess.CompletedProcess[str]:
+        own = (
+            AGENTS / agent / "eval_config.json"
+        )  # the coordinator's specialists work side by side: their order is open
+        config = str(own if own.exists() else AGENTS / "eval_config.json")
+        sets = folder / "agents" / agent / "trajectories.evalset.json"
+        arguments = (str(sets.parent), str(sets), "--config_file_path", config, "--log_level", "ERROR")
+        return adk("eval", *arguments, tmp_path=_own(folder, f"eval-{agent}"))
+
+    with ThreadPoolExecutor(3) as pool:
+        runs, evaluations = pool.map(run, NAMES), pool.map(evaluate, NAMES)
+        found = {("run", agent): done for agent, done in zip(NAMES, runs, strict=True)}
+        return found | {("eval", agent): done for agent, done in zip(NAMES, evaluations, strict=True)}
+
+
+def _own(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    return folder / name
+
+
+def case_of(agent: str) -> dict:
+    return CASES[agent][-1 if agent == "coordinator" else 1]
+
+
 @pytest.mark.parametrize("agent", NAMES)
-def test_adk_run(agent: str, tmp_path: Path) -> None:
-    case = CASES[agent][-1 if agent == "coordinator" else 1]
-    done = adk("run", str(AGENTS / agent), case["q"], "--in_memory", "--jsonl", tmp_path=tmp_path)
+def test_adk_run(agent: str, together: dict[tuple[str, str], subprocess.CompletedProcess[str]]) -> None:
+    case, done = case_of(agent), together["run", agent]
     assert done.returncode == 0, done.stderr[-2000:]
     events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     parts = [part for event in events for part in (event.get("content") or {}).get("parts", [])]
@@ -60,17 +96,10 @@ def test_adk_run(agent: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("agent", NAMES)
-def test_adk_eval_of_the_trajectories(agent: str, tmp_path: Path) -> None:
-    shutil.copytree(AGENTS, tmp_path / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
-    folder = tmp_path / "agents" / agent
-    own = AGENTS / agent / "eval_config.json"  # the coordinator's specialists work side by side: their order is open
-    arguments = (
-        "--config_file_path",
-        str(own if own.exists() else AGENTS / "eval_config.json"),
-        "--log_level",
-        "ERROR",
-    )
-    done = adk("eval", str(folder), str(folder / "trajectories.evalset.json"), *arguments, tmp_path=tmp_path)
+def test_adk_eval_of_the_trajectories(
+    agent: str, together: dict[tuple[str, str], subprocess.CompletedProcess[str]]
+) -> None:
+    done = together["eval", agent]
     assert f"Tests passed: {len(CASES[agent])}" in done.stdout, done.stdout[-1500:] + done.stderr[-1500:]
     assert "Tests failed: 0" in done.stdout
     assert done.returncode == 0

@@ -24,6 +24,7 @@ th { background: #f3f3f3; } td.n { text-align: right; font-variant-numeric: tabu
 .ref { color: #666; font-size: .8rem; } svg { width: 100%; height: auto; }
 svg text { font: 10px system-ui, sans-serif; } .sector { text-anchor: middle; fill: #333; }
 .trail { fill: #111; paint-order: stroke; stroke: #fff; stroke-width: 2.5px; } .label { text-anchor: end; }
+.sector { paint-order: stroke; stroke: #fff; stroke-width: 2px; }
 .damage { fill: none; stroke: #111; stroke-width: 1.2; } .key span { display: inline-block; margin-right: 1rem; }
 .key i { display: inline-block; width: .9em; height: .9em; margin-right: .3em; vertical-align: -0.1em; }
 @media print { body { margin: 0; max-width: none; } h2 { break-after: avoid; } table, svg { break-inside: avoid; } }
