@@ -209,7 +209,7 @@ async def test_another_agent_is_asked_as_a_tool_in_a_turn_of_its_own(both: tuple
             result = await drive(turn, replies)
         opened = [r.content().arguments async for r in runtime.store.records(Query()) if r.status == "opened"]
     assert result.verified
-    assert result.claims[0].source.startswith("record")
+    assert result.claims[0].path == "$.value.things"  # where it was computed, not who passed it on
     child = next(what for what in opened if what["parent"] == turn.id)
     assert (child["agent"], child["trail"], child["on_behalf_of"], child["run"]) == ("below", turn.id, "kim", "r")
 

@@ -67,7 +67,7 @@ async def read_trail(store: Store, turn: str, *, evidence: bool = True, depth: i
         notes += _notes(record, content)
     for child in trail.children if depth else ():
         inner = await read_trail(store, child, evidence=evidence, depth=depth - 1)
-        sources += inner.sources
+        sources = [*inner.sources, *sources]  # a figure is traced to where it was computed before who passed it on
         named += inner.data_sources
         notes += inner.notes
         confidences += [] if inner.confidence is None else [inner.confidence]
