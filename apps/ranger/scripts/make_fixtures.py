@@ -289,9 +289,10 @@ def dump(file: Path, value: Any) -> None:
 def table(file: Path, rows: list[dict[str, Any]]) -> None:
     """CSV."""
     with file.open("w", newline="", encoding="utf-8") as target:
-        writer = csv.DictWriter(target, list(rows[0]), lineterminator="\n")
+        labelled = [{**row, "synthetic": "yes"} for row in rows]
+        writer = csv.DictWriter(target, list(labelled[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows(labelled)
 
 
 def large(seed: int = 7) -> dict[str, Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
+from conftest import TODAY, Call
+from interlock import Runtime
+from interlock_ranger.app import DATA, build
 from interlock_ranger.burn.boundary import GeoPolygon, area_issue, made, measured, raw_issues, shape_issues
 from interlock_ranger.burn.pixels import pixels
 from interlock_ranger.burn.severity import (
@@ -215,3 +219,21 @@ async def test_a_boundary_of_the_caller_is_checked_against_the_reported_acres(ca
     nonsense = await call("validate_boundary", fire_id="cedar-creek-2022", geometry={"type": "Circle"})
     assert nonsense.status == "denied"
     assert "geometry" in nonsense.problem.message
+
+
+async def test_a_fire_without_rasters_is_assessed_from_its_table(tmp_path: Path) -> None:
+    shutil.copytree(DATA / "cedar-creek-2022", tmp_path / "cedar-creek-2022", ignore=shutil.ignore_patterns("*.tif"))
+    app = build(tmp_path, today=lambda: TODAY)
+    async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
+        whole = await runtime.call("assess_severity", {"fire_id": "cedar-creek-2022"}, actor="operator")
+        sector = await runtime.call("assess_severity", {"sector_id": "SW-1"}, actor="operator")
+        classes = await runtime.call("classify_mtbs", {"fire_id": "cedar-creek-2022"}, actor="operator")
+        triage = await runtime.call("portfolio_triage", {}, actor="operator")
+    assert whole.value["measured_from"] == "sector table"
+    assert whole.value["acres"] == 127_311
+    assert whole.value["evidence"]["confidence"]["completeness"] == 0.5
+    assert sector.value["sectors"][0]["severity"] == "high"
+    assert sector.value["sectors"][0]["high_pct"] is None
+    assert "None" not in sector.said
+    assert classes.status == "no_data"
+    assert triage.value["evidence"]["confidence"]["completeness"] == 0.5

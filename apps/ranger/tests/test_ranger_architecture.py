@@ -1,4 +1,4 @@
-"""The shape of the application: the public surface of the library only, small files and functions, no cycles."""
+"""The shape of the application: the public surface of the library only, no cycles; sizes: tests/test_architecture.py."""
 
 from __future__ import annotations
 
@@ -61,19 +61,6 @@ def test_there_are_no_cycles() -> None:
     except CycleError as error:
         cycle = error.args[1]
     assert cycle == []
-
-
-def test_files_and_functions_are_short() -> None:
-    long = {str(f.relative_to(SOURCE)): n for f in FILES if (n := len(f.read_text().splitlines())) > 400}
-    assert long == {}
-    slow = []
-    for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or 0) - node.lineno + 1
-                if lines > 50 and not (node.name.endswith("_tools") or node.name == "register"):
-                    slow.append(f"{file.relative_to(SOURCE)}: {node.name} has {lines} lines")
-    assert slow == []
 
 
 def test_every_module_function_and_class_says_what_it_is() -> None:

@@ -21,7 +21,6 @@ from interlock_ranger.view.beside import Beside
 HERE = Path(__file__).parent
 DATA = HERE / "data"
 CORPUS = HERE / "corpus"
-TABLES = HERE / "tables"
 
 
 def today_utc() -> date:
@@ -30,7 +29,7 @@ def today_utc() -> date:
 
 
 def build(
-    data: Path | Fires = DATA, corpus: Path = CORPUS, tables: Sequence[Path] = (TABLES,), today: Today = today_utc
+    data: Path | Fires = DATA, corpus: Path = CORPUS, tables: Sequence[Path] = (), today: Today = today_utc
 ) -> App:
     """RANGER over these folders: fires, documents, and tables that may be read; `today` is the clock."""
     fires = data if isinstance(data, Fires) else Fires(data)
@@ -53,11 +52,10 @@ def build(
     )
 
 
-def _folders(name: str, otherwise: Path) -> tuple[Path, ...]:
+def _folders(name: str, *otherwise: Path) -> tuple[Path, ...]:
     """The folders that a variable of the environment names."""
-    named = tuple(Path(item) for item in os.environ.get(name, "").split(os.pathsep) if item)
-    return named or (otherwise,)
+    return tuple(Path(item) for item in os.environ.get(name, "").split(os.pathsep) if item) or otherwise
 
 
 FIRES = Fires(_folders("RANGER_DATA", DATA)[0])
-APP = build(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES", TABLES))
+APP = build(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES"))

@@ -80,18 +80,23 @@ class Finding(Part):
     evidence: Evidence
 
 
-def confidence(today: date, sources: Sequence[DataSource], present: int, wanted: int) -> Confidence:
+def freshness(today: date, dated: date) -> float:
+    """What data of a day still counts: all of it up to a year, half of it from five years on."""
+    over = min(1.0, max(0.0, ((today - dated).days - FRESH_DAYS) / (STALE_DAYS - FRESH_DAYS)))
+    return round(1 - (1 - STALE_SHARE) * over, 3)
+
+
+def confidence(today: date, sources: Sequence[DataSource], present: float, wanted: int) -> Confidence:
     """Completeness is the share of wanted inputs that are present; freshness falls from 1 to 0.5 between one and five
     years of age of the oldest source."""
-    age = max((max(0, (today - source.dated).days) for source in sources), default=0)
-    over = min(1.0, max(0.0, (age - FRESH_DAYS) / (STALE_DAYS - FRESH_DAYS)))
-    freshness = 1 - (1 - STALE_SHARE) * over
+    oldest = min((source.dated for source in sources), default=today)
+    fresh = freshness(today, oldest)
     completeness = present / wanted if wanted else 0.0
     return Confidence(
-        score=round(completeness * freshness, 2),
+        score=round(completeness * fresh, 2),
         completeness=round(completeness, 3),
-        freshness=round(freshness, 3),
-        oldest_data_days=age,
+        freshness=fresh,
+        oldest_data_days=max(0, (today - oldest).days),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from datetime import date
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from shapely.geometry import mapping
 
 from interlock_ranger.briefing.compose import Briefing, Found
+from interlock_ranger.evidence import freshness
 
 SCHEMA = "1.1.0"
 _SPACE = uuid.UUID("6f3f5a0e-5b0c-5c3e-9b8e-0d1d5f1f7a11")
@@ -232,7 +234,7 @@ def _proof(briefing: Briefing, item: Found, evidence: dict[str, Any]) -> ProofLa
     inputs = tuple(
         LedgerInput(
             source=source["file"],
-            confidence=trust["freshness"],
+            confidence=freshness(briefing.day, date.fromisoformat(source["dated"])),
             tier=3 if source["synthetic"] else 2,
             notes=f"dated {source['dated']}, sha256 {source['sha256']}" + (", SYNTHETIC" * source["synthetic"]),
         )

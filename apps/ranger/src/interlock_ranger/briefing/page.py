@@ -9,6 +9,7 @@ from typing import Any
 from interlock_ranger.briefing.compose import Briefing, Found
 from interlock_ranger.nepa.terms import DRAFT
 from interlock_ranger.rules import rule
+from interlock_ranger.view.beside import COLUMNS
 from interlock_ranger.view.svg import ADVICE, bars, fire_map, stacked
 
 STYLE = """
@@ -36,19 +37,6 @@ SECTIONS = (
     ("Timber", ("estimate_volume", "assess_salvage")),
     ("Compliance", ("decide_pathway",)),
 )
-_TABLES = {
-    "assess_severity": ("sectors", "sector_id name acres dnbr_mean severity high_pct slope_pct erosion_risk rule"),
-    "classify_mtbs": ("classes", "mtbs_class name acres pct"),
-    "validate_boundary": ("issues", "code severity said"),
-    "classify_damage": ("trails", "name points worst structures cost_usd crew_days rule"),
-    "evaluate_closure": ("trails", "name advice risk_score current_status because rule"),
-    "estimate_volume": (
-        "stands",
-        "name acres plots net_mbf_per_acre total_net_mbf sampling_error_pct plots_needed rule",
-    ),
-    "assess_salvage": ("stands", "name viability dead_mbf_per_acre net_usd window_ends_in_months because rule"),
-    "decide_pathway": ("candidates", "citation category fits why record verified_against"),
-}
 
 
 def page(briefing: Briefing) -> str:
@@ -90,14 +78,14 @@ def _map(briefing: Briefing) -> str:
 
 
 def _finding(item: Found) -> str:
-    key, columns = _TABLES[item.tool]
+    key, columns = COLUMNS[item.tool]
     evidence = item.value["evidence"]
     steps = "".join(f"<li>{escape(s['said'])} {_ref(s['rule'])}</li>" for s in evidence["reasoning"])
     advice = "".join(f"<li>{escape(a['text'])} {_ref(a['rule'])}</li>" for a in evidence["recommendations"])
     trust = evidence["confidence"]
     return (
         f'<section id="record-{item.record}"><h3>{item.tool} <span class="ref">record {item.record}</span></h3>'
-        f'<p class="lead">{escape(item.said)}</p>{_chart(item)}{_table(item.value.get(key) or (), columns.split())}'
+        f'<p class="lead">{escape(item.said)}</p>{_chart(item)}{_table(item.value.get(key) or (), columns)}'
         f'<p class="ref">Confidence {trust["score"]} = completeness {trust["completeness"]} × freshness'
         f" {trust['freshness']} (oldest data {trust['oldest_data_days']} days) {_ref(trust['rule'])}</p>"
         f"<details><summary>How it was come to</summary><ol>{steps}</ol></details>"

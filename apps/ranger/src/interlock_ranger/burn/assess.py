@@ -41,6 +41,8 @@ SHOWN = 3
 NAMED = 8
 LISTED = 60
 _ORDER = tuple(Severity)
+Bounds = tuple[float, float, float, float]
+"""Where regrowth ends, and low, moderate and high begin."""
 
 
 class Reading(Part):
@@ -123,7 +125,11 @@ def assessed(
     if given is not None and only is not None:
         raise InvalidInput("give sector_id for what is on file, or sectors of your own, not both")
     bounds = cuts(scale, fire.facts.analyst_thresholds)
-    lands, basis = _on_file(fire, only, bounds, today) if given is None else _read(fire, given, bounds, today)
+    if given is not None:
+        lands, basis = _read(fire, given, bounds, today)
+    else:
+        rasters = all(name in fire.digests for name in RASTERS)
+        lands, basis = (_on_file if rasters else _of_table)(fire, only, bounds, today)
     found = tuple(_classed(land, scale, bounds) for land in lands)
     acres = sum(land.acres for land in lands)
     shares = np.sum([land.share * land.acres for land in lands], axis=0)
@@ -148,9 +154,29 @@ def assessed(
     return finding(Severities, _said(value, ranked, only), value, basis.sources, basis.trust)
 
 
-def _on_file(
-    fire: Fire, only: str | None, bounds: tuple[float, float, float, float], today: Today
-) -> tuple[list[Land], Basis]:
+def _of_table(fire: Fire, only: str | None, bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
+    """Sectors by the means in their table, for a fire without rasters."""
+    chosen = [sector for sector in fire.sectors.values() if only in (None, sector.sector_id)]
+    shares = np.eye(len(_ORDER))
+    lands = [
+        Land(
+            sector.sector_id,
+            sector.name,
+            sector.acres,
+            sector.dnbr_mean,
+            sector.slope_pct,
+            sector.concern,
+            shares[_ORDER.index(severity(sector.dnbr_mean, bounds))],
+            mosaic=False,
+        )
+        for sector in chosen
+    ]
+    sources = (fire.source("sectors.geojson", fire.facts.imagery.post_date),)
+    step = Step(rule="burn.dnbr", said="no rasters are on file: means of the sector table, which hide the mosaic")
+    return lands, Basis("sector table", step, sources, confidence(today(), sources, len(lands), 2 * len(lands)))
+
+
+def _on_file(fire: Fire, only: str | None, bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
     seen = pixels(fire)
     within = seen.sector != OUTSIDE
     inside = seen.known & within
@@ -182,9 +208,7 @@ def _on_file(
     return lands, Basis(how, step, sources, confidence(today(), sources, int(inside.sum()), int(within.sum())))
 
 
-def _read(
-    fire: Fire, given: list[Reading], bounds: tuple[float, float, float, float], today: Today
-) -> tuple[list[Land], Basis]:
+def _read(fire: Fire, given: list[Reading], bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
     if not given:
         raise InvalidInput("sectors is empty; leave it out to use those on file, or give at least one reading")
     lands = []
@@ -200,7 +224,7 @@ def _read(
     return lands, Basis("readings of the caller", step, sources, confidence(today(), sources, present, 2 * len(given)))
 
 
-def _classed(land: Land, scale: Scale, bounds: tuple[float, float, float, float]) -> SectorFound:
+def _classed(land: Land, scale: Scale, bounds: Bounds) -> SectorFound:
     grade = severity(land.mean, bounds)
     risk = erosion(grade, land.slope_pct)
     part = {name: round(100 * float(share), 1) for name, share in zip(_ORDER, land.share, strict=True)}
@@ -221,7 +245,7 @@ def _classed(land: Land, scale: Scale, bounds: tuple[float, float, float, float]
     )
 
 
-def _steps(scale: Scale, bounds: tuple[float, float, float, float]) -> tuple[Step, ...]:
+def _steps(scale: Scale, bounds: Bounds) -> tuple[Step, ...]:
     said = f"{scale.value} scale: low from {bounds[1]:g}, moderate from {bounds[2]:g}, high from {bounds[3]:g}"
     return (
         Step(rule=SCALE_RULES[scale], said=said),
@@ -242,12 +266,16 @@ def _advice(first: list[SectorFound]) -> tuple[Recommendation, ...]:
     return (*advice, field)
 
 
+def _high(s: SectorFound) -> str:
+    return "" if s.high_pct is None else f"{s.high_pct} % of it high, "
+
+
 def _said(value: dict[str, Any], found: list[SectorFound], only: str | None) -> str:
     if only is not None and found:
         s = found[0]
         return (
             f"{value['name']}, sector {s.sector_id} ({s.name}): {s.acres:,.0f} acres, mean dNBR {s.dnbr_mean},"
-            f" {s.severity} severity by its mean ({value['scale']} scale), {s.high_pct} % of it high, erosion risk"
+            f" {s.severity} severity by its mean ({value['scale']} scale), {_high(s)}erosion risk"
             f" {s.erosion_risk.value} on slopes of {s.slope_pct} %; concern: {s.concern}"
         )
     names = [s.sector_id for s in found if s.priority]

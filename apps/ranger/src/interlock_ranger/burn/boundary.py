@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 import shapely
-from pyproj import Geod
 from shapely.geometry import MultiPolygon, Polygon, shape
 from shapely.validation import explain_validity
 
 from interlock_ranger.evidence import Part
+from interlock_ranger.ground import ACRE_M2, GEOD, MILE_M
 
-GEOD = Geod(ellps="WGS84")
-ACRE_M2 = 4046.8564224
-MILE_M = 1609.344
 FEWEST_POINTS = 4
 """Of a ring: three corners, and the first again."""
 

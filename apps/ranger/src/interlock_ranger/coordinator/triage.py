@@ -56,10 +56,11 @@ def parts_of(acres: float, high_pct: float, phase: str) -> dict[str, float]:
 def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     """All fires on file, the most urgent first."""
     weights: dict[str, float] = dict(rule("coordinator.triage").values["weights"])
-    measured = {}
+    measured, seen = {}, []
     for fire in fires:
         found = assessed(fire, None, Scale.GENERIC, None, today).value
         assert found is not None
+        seen.append(found.evidence.confidence.completeness)
         measured[fire.id] = (
             fire,
             found.high_pct,
@@ -69,7 +70,8 @@ def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     ranked = tuple(_ranked(n, *measured[key], weights) for n, key in enumerate(order, 1))
     changes = _sensitivity(measured, weights, order)
     sources = tuple(fire.source("fire.json", fire.facts.imagery.post_date) for fire in fires)
-    sources += tuple(fire.source("nbr_post.tif", fire.facts.imagery.post_date) for fire in fires)
+    measured_on = [(fire, "nbr_post.tif" if "nbr_post.tif" in fire.digests else "sectors.geojson") for fire in fires]
+    sources += tuple(fire.source(name, fire.facts.imagery.post_date) for fire, name in measured_on)
     value = {
         "fires": ranked,
         "weights": weights,
@@ -91,7 +93,11 @@ def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     )
     holds = "the order holds if weights change by a quarter" if not changes else f"the order is sensitive: {changes[0]}"
     return finding(
-        Triage, f"Triage of {len(ranked)} fires: {told}; {holds}", value, sources, confidence(today(), sources, 1, 1)
+        Triage,
+        f"Triage of {len(ranked)} fires: {told}; {holds}",
+        value,
+        sources,
+        confidence(today(), sources, sum(seen), len(seen)),
     )
 
 

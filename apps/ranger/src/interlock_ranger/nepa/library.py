@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,7 @@ class Library:
             raise ConfigError(f"{folder}: there is no document (*.md, *.txt) here")
         self.passages = tuple(passage for file in files for passage in sections(file))
         self._digests = {file.name: digest(file) for file in files}
+        self._dates = {file.name: written_on(file) for file in files}
 
     @cached_property
     def _embedder(self) -> Embedder:
@@ -120,7 +122,8 @@ class Library:
 
     def source(self, file: str, today: Today) -> DataSource:
         """A document as a source."""
-        return DataSource(file=f"corpus/{file}", dated=today(), sha256=self._digests[file], synthetic=False)
+        dated = min(self._dates[file], today())
+        return DataSource(file=f"corpus/{file}", dated=dated, sha256=self._digests[file], synthetic=False)
 
 
 def sections(file: Path) -> list[Passage]:
@@ -135,6 +138,14 @@ def sections(file: Path) -> list[Passage]:
         Passage(head[1], head[2] or head[1], text[head.end() : end].strip()[:LONGEST], file.name, summary)
         for head, end in zip(heads, ends, strict=True)
     ]
+
+
+def written_on(file: Path) -> date:
+    """The day that a document names at its top ("of 2026-11-15"), else that of the file."""
+    found = re.search(r"\bof (\d{4}-\d{2}-\d{2})\b", file.read_text(encoding="utf-8", errors="replace")[:500])
+    if found:
+        return date.fromisoformat(found[1])
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
 
 
 def _parts(citation: str) -> tuple[str, ...]:

@@ -98,6 +98,8 @@ class Verdict(msgspec.Struct, frozen=True):
 def decided(project: Project, fire_id: str | None, day: date | None, today: Today) -> Result[Decision]:
     """The draft decision for a day."""
     on = day or today()
+    if project.action is Action.ROAD_CONSTRUCTION and project.road_mi is None:  # what is built is the road
+        project = msgspec.structs.replace(project, road_mi=project.perm_road_mi)
     candidates = tuple(_candidate(entry, project, on) for entry in _exclusions(project.action, on))
     refused = _refused(project, on)
     verdict = _verdict(project, candidates, on)

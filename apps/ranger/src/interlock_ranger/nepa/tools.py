@@ -24,19 +24,36 @@ Miles = Annotated[float, Field(ge=0, le=1000)]
 
 def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
     """The tools over these fires and a folder of documents."""
-    library = Library(corpus)
-    categories = {
-        name: (rule.citation, str(rule.values.get("category", rule.citation)))
-        for name, rule in rules().items()
-        if name.startswith("ce.")
-    }
+    return _search(Library(corpus), today), _pathway(fires, today), *_paperwork(today)
 
+
+def _search(library: Library, today: Today) -> Tool:
     @tool(effect="read", candidates={"query": lambda text: (text,)})
     def search_regulatory_documents(
         query: Annotated[str, Field(max_length=500)], most: Annotated[int, Field(ge=1, le=10)] = 3
     ) -> Result[Passages]:
         """What rules, statutes and handbooks say about something: passages with exact citations, or nothing on file."""
         return searched(library, query, most, today)
+
+    return search_regulatory_documents
+
+
+def _years_after(fires: Fires, fire_id: str | None, day: date) -> float | None:
+    """How long after the fire a decision is made, if it is about one."""
+    if fire_id is None:
+        return None
+    facts = fires.fire(fire_id).facts
+    if day < facts.ignition_date:
+        raise InvalidInput(f"{facts.name} began on {facts.ignition_date}; give a later decision_date")
+    return round((day - facts.containment_date).days / 365.25, 2)
+
+
+def _pathway(fires: Fires, today: Today) -> Tool:
+    categories = {
+        name: (rule.citation, str(rule.values.get("category", rule.citation)))
+        for name, rule in rules().items()
+        if name.startswith("ce.")
+    }
 
     @tool(effect="read", candidates={"fire_id": fires.names(), "action": ACTIONS, "category": categories})
     def decide_pathway(
@@ -57,20 +74,13 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
         `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless
         or none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
         """
-        on, years = decision_date or today(), None
-        if fire_id is not None:
-            facts = fires.fire(fire_id).facts
-            if on < facts.ignition_date:
-                raise InvalidInput(f"{facts.name} began on {facts.ignition_date}; give a later decision_date")
-            years = round((on - facts.containment_date).days / 365.25, 2)
-        builds = action is Action.ROAD_CONSTRUCTION
         project = Project(
             action=action,
             acres=acres,
             temp_road_mi=temp_road_miles,
             perm_road_mi=permanent_road_miles,
-            road_mi=permanent_road_miles if builds and road_miles is None else road_miles,
-            years_after_fire=years,
+            road_mi=road_miles,
+            years_after_fire=_years_after(fires, fire_id, decision_date or today()),
             land=None if land is None else tuple(land),
             screened=None if screened is None else tuple(screened),
             significance=significance,
@@ -78,6 +88,10 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
         )
         return decided(project, fire_id, decision_date, today)
 
+    return decide_pathway
+
+
+def _paperwork(today: Today) -> tuple[Tool, Tool]:
     @tool(effect="read", candidates={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND})
     def generate_documentation_checklist(
         pathway: Level,
@@ -101,4 +115,4 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
         """
         return timed(pathway, start_date, consultations, objections, today)
 
-    return search_regulatory_documents, decide_pathway, generate_documentation_checklist, estimate_compliance_timeline
+    return generate_documentation_checklist, estimate_compliance_timeline

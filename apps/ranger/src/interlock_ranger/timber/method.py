@@ -18,7 +18,7 @@ from interlock_ranger.timber.sampling import (
     plots_needed,
     spread,
 )
-from interlock_ranger.timber.volume import LogRule
+from interlock_ranger.timber.volume import BA_PER_IN2, LogRule
 
 
 class Objective(StrEnum):
@@ -98,7 +98,7 @@ def recommended(
 
 def _advice(item: Cruised, objective: Objective, target_error_pct: float) -> PlotAdvice:
     mean = item.mean()
-    dbh = (mean.basal_area_ft2 / mean.trees / 0.005454154) ** 0.5 if mean.trees else 0.0
+    dbh = (mean.basal_area_ft2 / mean.trees / BA_PER_IN2) ** 0.5 if mean.trees else 0.0
     fixed = objective in (Objective.STOCKING, Objective.RESEARCH)
     baf = None if fixed else _baf(mean.basal_area_ft2)
     size = (0.05 if dbh < 8 else 0.1 if dbh < 14 else 0.2) if fixed else None

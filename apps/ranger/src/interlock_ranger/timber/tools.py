@@ -28,7 +28,6 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
     """The tools over these fires and folders of tables."""
     known = {"fire_id": fires.names(), "stand_id": fires.stand_names(), "plot_id": fires.plot_names()}
     stands = {"fire_id": fires.names(), "stand_id": fires.stand_names()}
-    shelf = Shelf(folders)
 
     @tool(effect="read", candidates={**stands, "objective": OBJECTIVES})
     def recommend_methodology(
@@ -71,9 +70,15 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         """
         return assessed(fires.fire(fire_id, stand=stand_id), stand_id, assessment_date, today)
 
+    return recommend_methodology, estimate_volume, assess_salvage, _tables(folders, today)
+
+
+def _tables(folders: Sequence[Path], today: Today) -> Tool:
+    shelf = Shelf(folders)
+
     @tool(effect="read", candidates={"file": shelf.names(), "group_by": shelf.columns()}, trust="untrusted")
     def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
         """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
         return analysed(shelf, file, group_by, filters or (), today)
 
-    return recommend_methodology, estimate_volume, assess_salvage, analyze_csv_data
+    return analyze_csv_data

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from pyproj import Geod
 from shapely.geometry import shape
 
 from interlock.errors import NotFound
 from interlock_ranger.fires import Fire, Fires, Place, Trail
+from interlock_ranger.ground import GEOD, MILE_M
 
-GEOD = Geod(ellps="WGS84")
-MILE_M = 1609.344
 _SHORT = 4
 """A text of so few words is an argument, not a question."""
 _NEAR = re.compile(r"\b(?:near|around|close to|next to|in the vicinity of|about)\s+(?:the\s+)?", re.I)

@@ -11,15 +11,21 @@ from interlock import Outcome
 from interlock_ranger.fires import Fire, Fires
 from interlock_ranger.view.terminal import drawn
 
-_COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
-    "classify_damage": ("trails", ("name", "points", "worst", "cost_usd", "current_status", "rule")),
+COLUMNS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "classify_damage": ("trails", ("name", "points", "worst", "cost_usd", "crew_days", "current_status", "rule")),
     "evaluate_closure": ("trails", ("name", "advice", "risk_score", "current_status", "because", "rule")),
     "prioritize_trails": ("trails", ("name", "cost_usd", "annual_visits", "crew_days", "rule")),
-    "assess_severity": ("sectors", ("sector_id", "acres", "dnbr_mean", "severity", "erosion_risk", "rule")),
+    "assess_severity": (
+        "sectors",
+        ("sector_id", "name", "acres", "dnbr_mean", "severity", "high_pct", "erosion_risk", "rule"),
+    ),
     "classify_mtbs": ("classes", ("mtbs_class", "name", "acres", "pct")),
     "validate_boundary": ("issues", ("code", "severity", "said")),
     "recommend_methodology": ("stands", ("name", "plot_type", "baf", "plot_acres", "plots", "cv_pct", "rule")),
-    "estimate_volume": ("stands", ("name", "net_mbf_per_acre", "total_net_mbf", "sampling_error_pct", "rule")),
+    "estimate_volume": (
+        "stands",
+        ("name", "plots", "net_mbf_per_acre", "total_net_mbf", "sampling_error_pct", "plots_needed", "rule"),
+    ),
     "assess_salvage": ("stands", ("name", "viability", "net_usd", "window_ends_in_months", "because", "rule")),
     "analyze_csv_data": ("columns", ("name", "filled", "missing", "mean", "least", "most")),
     "search_regulatory_documents": ("passages", ("citation", "title", "fit", "file", "rule")),
@@ -58,9 +64,9 @@ class Beside:
 
 def table_of(tool: str, value: Any, record: int | None) -> Table | None:
     """The rows of a result, with the record that they stand in."""
-    if tool not in _COLUMNS or not isinstance(value, dict):
+    if tool not in COLUMNS or not isinstance(value, dict):
         return None
-    key, columns = _COLUMNS[tool]
+    key, columns = COLUMNS[tool]
     found = value.get(key) or []
     label = "SYNTHETIC, " if value.get("synthetic") else ""
     table = Table(title=f"{tool} ({label}record {record})", title_justify="left", box=None, pad_edge=False)
