@@ -55,6 +55,7 @@ SIDEWAYS = {
     ("config", "schema"),
     ("audit", "schema"),
     ("resources", "egress"),
+    ("resources", "resilience"),
     ("resources", "schema"),
     ("resources", "stores"),
     ("intents", "config"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock.errors import ConfigError
-from interlock.models import MOST, Message, ModelFailed, Proposal, Request, ToolCard, native, open_model, written
+from interlock.models import (
+    MOST,
+    Message,
+    ModelFailed,
+    Proposal,
+    Recording,
+    Replayed,
+    Reply,
+    Request,
+    ToolCard,
+    native,
+    open_model,
+    written,
+)
 from interlock.models.grammar import answer_grammar, call_grammar, spans
 from interlock.models.local import LocalModel, chat, weights
 from interlock.models.manifest import manifest
@@ -279,3 +293,28 @@ async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
     kinds = [part.part_kind for message in seen[1][0] for part in message.parts]
     assert kinds == ["user-prompt", "tool-call", "tool-return"]
     assert (await model.reply(asked)).blocked
+
+
+async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
+    class Counts:
+        name, follows, calls = "counts", True, 0
+
+        async def reply(self, request: Request) -> Reply:
+            self.calls += 1
+            return Reply(f"{request.messages[0].text} {self.calls}", (Proposal("t", {"n": [1, None]}),))
+
+        async def close(self) -> None: ...
+
+    file, asked = tmp_path / "kept" / "answers.jsonl", [Request("be brief", (Message("user", text),)) for text in "aab"]
+    recording = Recording(Counts(), file)
+    said = [await recording.reply(request) for request in asked]
+    replayed = Replayed(file)
+    assert [await replayed.reply(request) for request in asked] == said
+    assert (await replayed.reply(asked[0])).text == "a 2"
+    with pytest.raises(ModelFailed, match="holds no answer"):
+        await replayed.reply(Request("be long", asked[0].messages))
+    with pytest.raises(ConfigError, match="no recorded answers"):
+        Replayed(tmp_path / "none.jsonl")
+    file.write_text("{")
+    with pytest.raises(ConfigError, match="is no file of recorded answers"):
+        Replayed(file)

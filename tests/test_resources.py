@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,9 +13,18 @@ from typing import Any
 import httpx
 import pytest
 
-from interlock import Context, Status, tool
-from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, RateLimited, Unavailable
-from interlock.resources import Documents, HttpDocuments
+from interlock import Context, Effect, Status, tool
+from interlock.errors import (
+    ConfigError,
+    Conflict,
+    InDoubt,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    TimedOut,
+    Unavailable,
+)
+from interlock.resources import Documents, HttpClient, HttpDocuments
 from interlock.schema import RetryRule
 from interlock.standing import Which
 from tests.test_changes import running
@@ -68,6 +78,42 @@ async def test_many_writers_lose_no_update(durable_url: str) -> None:
     assert await shelf.get("a") == {"n": 20}
     await shelf.close()
     await other.close()
+
+
+async def test_documents_are_paged_found_and_counted(durable_url: str) -> None:
+    shelf = Documents(durable_url, "shelf", indexed=("board",))
+    await shelf.write_all({f"book:{n:02}": {"n": n, "board": "top" if n % 3 else "low"} for n in range(12)})
+    await shelf.write("card:1", {"board": "low"})
+    first = await shelf.page("book:", limit=5)
+    assert list(first) == [f"book:{n:02}" for n in range(5)]
+    second = await shelf.page("book:", after="book:04", limit=100)
+    assert list(second) == [f"book:{n:02}" for n in range(5, 12)]
+    assert await shelf.page("book:", after="book:11") == {}
+    low = await shelf.find("board", ["low", "nowhere"], prefix="book:")
+    assert [item.value["n"] for item in low.values()] == [0, 3, 6, 9]
+    assert list(await shelf.find("board", ["low"])) == ["book:00", "book:03", "book:06", "book:09", "card:1"]
+    assert (await shelf.count("book:"), await shelf.count(), await shelf.count("x")) == (12, 13, 0)
+    some = await shelf.read_many(["book:01", "card:1", "none"])
+    assert {key: item.version for key, item in some.items()} == {"book:01": "1", "card:1": "1"}
+    many = {f"many:{n:04}": {"n": n} for n in range(1100)}
+    await shelf.write_all(many)
+    assert len(await shelf.read_many(many)) == 1100
+    with pytest.raises(ConfigError, match="no index on 'n'"):
+        await shelf.find("n", ["1"])
+    await shelf.close()
+
+
+async def test_documents_are_written_together_or_not_at_all(durable_url: str) -> None:
+    shelf = Documents(durable_url, "shelf")
+    assert await shelf.write_all({"a": {"n": 1}, "b": {"n": 1}}) == {"a": "1", "b": "1"}
+    with pytest.raises(Conflict, match="'b' is at version 1, not 7"):
+        await shelf.write_all({"a": {"n": 2}, "b": {"n": 2}}, versions={"b": "7"})
+    assert await shelf.snapshot() == {"a": {"n": 1}, "b": {"n": 1}}
+    await shelf.write_all({"a": {"n": 3}}, context(a=2, board=9))
+    with pytest.raises(Conflict, match="'board' was written under token 9; 8 is too old"):
+        await shelf.write_all({"b": {"n": 4}}, context(b=3, board=8))
+    assert await shelf.get("b") == {"n": 1}
+    await shelf.close()
 
 
 def test_a_table_needs_a_plain_name(tmp_path: Any) -> None:
@@ -189,6 +235,59 @@ async def test_a_server_that_is_not_there_was_never_reached(server: Server) -> N
             await shelf.write("a", {"n": 1})
         with pytest.raises(Unavailable):
             await shelf.read_state("a")
+
+
+QUICK = RetryRule(max_attempts=5, base_s=0.001, cap_s=0.01)
+
+
+@pytest.mark.parametrize(
+    ("answers", "keyed", "tries"),
+    [
+        ([429, 503, 200], False, 3),  # nothing can have landed
+        ([500, "drop", 200], True, 3),  # it may have landed, but the server knows it by its key
+    ],
+)
+async def test_a_change_is_tried_again_where_that_is_safe(
+    server: Server, answers: list[Any], keyed: bool, tries: int
+) -> None:
+    server.answers += [item for item in answers if item != 200]
+    async with httpx.AsyncClient() as bare:
+        client = HttpClient(bare, retry=QUICK, keyed=keyed)
+        await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={"n": 1}, key="k.1")
+    assert server.seen == [("PUT", "a", "k.1")] * tries
+
+
+@pytest.mark.parametrize(("answer", "key", "keyed"), [(500, "k.1", False), ("drop", None, True), (400, "k.1", True)])
+async def test_a_change_that_may_have_landed_or_cannot_is_not_tried_again(
+    server: Server, answer: Any, key: str | None, keyed: bool
+) -> None:
+    server.answers += [answer]
+    async with httpx.AsyncClient() as bare:
+        client = HttpClient(bare, retry=QUICK, keyed=keyed)
+        with pytest.raises((InDoubt, InvalidInput)):
+            await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={"n": 1}, key=key)
+    assert len(server.seen) == 1
+
+
+async def test_retry_after_is_waited_for_and_a_silent_server_is_given_up(server: Server) -> None:
+    waited: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+
+    server.answers += [429]
+    async with httpx.AsyncClient() as bare:
+        client = HttpClient(bare, retry=QUICK, sleep=sleep)
+        await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={})
+        assert len(waited) == 1
+        silent = socket.create_server(("127.0.0.1", 0))
+        port = silent.getsockname()[1]
+        slow = HttpClient(bare, timeout_s=0.05, retry=QUICK, keyed=True)
+        with pytest.raises(TimedOut):
+            await slow.request("GET", f"http://127.0.0.1:{port}/")
+        with pytest.raises(InDoubt):
+            await slow.request("PUT", f"http://127.0.0.1:{port}/", Effect.WRITE, body={}, key="k")
+        silent.close()
 
 
 async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Server) -> None:

@@ -63,6 +63,10 @@ class StoreError(InterlockError):
     """The store cannot be used."""
 
 
+class Locked(InterlockError):
+    """Somebody else holds what was to be held, and did not let go in time."""
+
+
 class StoreBusy(StoreError):
     """Another process holds the store for longer than we may wait."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 from interlock.changes import Planner, Sight
 from interlock.config import Settings, default_principal
-from interlock.engine import Desk, Engine, Gate, Halts, Observer, World
+from interlock.engine import Desk, Engine, Gate, Halts, Observer, World, holding
 from interlock.errors import ConfigError
 from interlock.grounding import Source
 from interlock.intents import Classified, Classifier
@@ -21,12 +22,14 @@ from interlock.modes import WorkMode
 from interlock.operations import (
     Change,
     Compared,
+    Entry,
     Planned,
     Recovered,
     Step,
     apply_set,
     compare,
     halt,
+    journal,
     lift,
     plan_set,
     recover,
@@ -50,7 +53,7 @@ from interlock.standing import TicketState, Which
 from interlock.stores import open_store
 from interlock.turn import Agent, Asked, Turn, TurnResult
 from interlock.turn.answers import decide_any, fetched, reopened
-from interlock.values import Budget, Call, Effect, Json, Mode, Outcome
+from interlock.values import Budget, Call, Effect, Hold, Json, Mode, Outcome
 
 Done = tuple[Step, Outcome | None]
 """A step of an undo or replay, and how its call ended; None where there was no call to make."""
@@ -75,6 +78,7 @@ class CallDetails(TypedDict, total=False):
     plan: str | None
     call_id: str
     offered: tuple[str, ...]
+    holds: tuple[Hold, ...]
     budgets: tuple[Budget, ...]
     trail: str | None
 
@@ -240,6 +244,10 @@ class Runtime:
         """Where everything is remembered."""
         return self._world.store
 
+    def hold(self, *keys: str, wait_s: float = 0.0) -> AbstractAsyncContextManager[tuple[Hold, ...]]:
+        """Hold keys (RESOURCE/KEY) over several calls, which are given `holds=`; `Locked` if somebody else does."""
+        return holding(self._world, keys, call=self._world.ids.new(), wait_s=wait_s)
+
     async def resume(self, ticket: str) -> Outcome:
         """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
         return await resume(self._engine.run, self._world, ticket)
@@ -276,6 +284,10 @@ class Runtime:
     async def apply_set(self, name: str, planned: Sequence[Planned], *, actor: str) -> Sequence[Outcome]:
         """Make a planned set, exactly as planned and in order; run again, it goes on where it ended."""
         return await apply_set(self._engine.run, self._world, self._people(None), name, planned, actor=actor)
+
+    def journal(self, which: Which) -> AsyncIterator[Entry]:
+        """What was changed, and for a turn also what was planned or refused, with images and evidence."""
+        return journal(self._world, which)
 
     async def shadow(self, *, run: str | None = None, since_us: int | None = None) -> Sequence[Compared]:
         """Shadow plans against what then really happened."""

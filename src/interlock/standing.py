@@ -57,6 +57,10 @@ class Which(Value, frozen=True):
     record: int | None = None
 
 
+HOLD = "hold"
+"""The tool of a claim that only holds its key, and changes nothing."""
+
+
 class Lease(Value, frozen=True):
     """One key: who holds it, the token of the last grant, and the token of the last change that landed."""
 
@@ -65,6 +69,9 @@ class Lease(Value, frozen=True):
     token: int = 0
     changed: int = 0
     expires_us: int = 0
+    changed_us: int = 0
+    changed_run: str = ""
+    """When, and in which run, the last change that landed was made."""
 
 
 class Ticket(Value, frozen=True):

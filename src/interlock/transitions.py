@@ -89,6 +89,8 @@ class Close(Value, frozen=True):
     name: str
     holder: str
     state: ClaimState
+    untouched: tuple[str, ...] = ()
+    """Keys that were held and are still what they were."""
 
 
 class Resolve(Value, frozen=True):
@@ -97,6 +99,13 @@ class Resolve(Value, frozen=True):
     name: str
     holder: str
     state: ClaimState
+
+
+class Within(Value, frozen=True):
+    """What else is in the batch happens under this claim; refused if it is not open, or not ours any more."""
+
+    name: str
+    holder: str
 
 
 class Undo(Value, frozen=True):
@@ -164,6 +173,7 @@ Transition = (
     | Renew
     | Close
     | Resolve
+    | Within
     | Undo
     | Ask
     | Decide

@@ -1,8 +1,7 @@
 """The frozen values that travel the one path: Call, Verdict, Plan, Outcome, Record.
 
-Everything else in Interlock is explained by these. A stage takes one of them and returns the next; none is ever
-changed in place. Times are whole microseconds since the epoch, durations whole microseconds, money whole
-micro-dollars, so that nothing depends on how a float was printed.
+A stage takes one of them and returns the next; none is ever changed in place. Times are whole microseconds since the
+epoch, durations whole microseconds, money whole micro-dollars, so that nothing depends on how a float was printed.
 """
 
 from __future__ import annotations
@@ -76,6 +75,15 @@ class Decision(StrEnum):
     REVIEW = "review"
 
 
+class Hold(Value, frozen=True):
+    """A lease that its holder has for longer than one call: the claim that stands for it, its key and fencing token."""
+
+    name: str
+    holder: str
+    key: str
+    token: int
+
+
 class Call(Value, frozen=True):
     """What somebody proposes to do."""
 
@@ -106,6 +114,8 @@ class Call(Value, frozen=True):
     """Budgets of the turn's own, beside those of the policy."""
     trail: str | None = None
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
+    holds: tuple[Hold, ...] = ()
+    """Leases that the caller has: the call is made under them, or not at all."""
 
 
 class Rewrite(Value, frozen=True):
@@ -248,6 +258,8 @@ class Changed(Value, frozen=True):
     risk: str | None = None
     undoes: str | None = None
     replays: bool = False
+    under: dict[str, int] = {}
+    """The fencing tokens of the leases that it was made under, by key."""
 
 
 class Content(Value, frozen=True):

@@ -2,7 +2,17 @@
 
 from interlock.changes.images import Image, Sight, Unreadable, diff_of, look
 from interlock.changes.landing import landed, landed_by_images
-from interlock.changes.names import ClaimName, claim_name, keys_of, local, moved, on_versions, plan_digest, undone
+from interlock.changes.names import (
+    ClaimName,
+    claim_name,
+    keys_of,
+    local,
+    moved,
+    on_versions,
+    plan_digest,
+    undone,
+    within_of,
+)
 from interlock.changes.plan import Expected, Planner
 
 __all__ = [
@@ -23,4 +33,5 @@ __all__ = [
     "on_versions",
     "plan_digest",
     "undone",
+    "within_of",
 ]

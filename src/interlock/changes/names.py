@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.schema import WHATEVER, Refusal, Tool, canonical
+from interlock.schema import WHATEVER, KeyOf, Refusal, Tool, canonical
 from interlock.transitions import Undo
 from interlock.values import Call, Json
 
@@ -23,11 +23,23 @@ class ClaimName(msgspec.Struct, frozen=True):
 
 def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
     """The keys a call changes, qualified and sorted; `Refusal` if the contract's key does not fit the arguments."""
-    owner = tool.name if tool.resource is None else tool.resource.name
     if tool.key is None:
-        return () if tool.resource is None else (f"{owner}/*",)
+        return () if tool.resource is None else (f"{tool.resource.name}/*",)
+    keys = _named(tool, tool.key, arguments)
+    if not keys and tool.resource is not None:
+        raise Refusal(f"the arguments name nothing that {tool.name!r} would change")
+    return keys
+
+
+def within_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
+    """The keys that are held while a call changes anything, qualified and sorted."""
+    return () if tool.within is None else _named(tool, tool.within, arguments)
+
+
+def _named(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str, ...]:
+    owner = tool.name if tool.resource is None else tool.resource.name
     try:
-        found = tool.key(arguments)
+        found = naming(arguments)
     except Exception as error:  # noqa: BLE001 - the tool's own function, on arguments that passed its contract
         raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None
     keys = (found,) if isinstance(found, str) else tuple(found)
@@ -35,8 +47,6 @@ def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
         odd = not isinstance(key, str) or not key or key.endswith("*") or not key.isprintable()
         if odd or len(key) > _LONGEST_KEY:
             raise Refusal(f"{key!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
-    if not keys and tool.resource is not None:
-        raise Refusal(f"the arguments name nothing that {tool.name!r} would change")
     return tuple(sorted({f"{owner}/{key}" for key in keys}))
 
 

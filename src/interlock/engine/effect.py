@@ -6,19 +6,21 @@ import asyncio
 
 import msgspec
 
-from interlock.changes import Image, Unreadable, landed, landed_by_images, local, look, moved, undone
+from interlock.changes import Image, Unreadable, landed, landed_by_images, local, look, moved, undone, within_of
+from interlock.engine.bounds import out_of_bounds
 from interlock.engine.heartbeat import Heartbeat
+from interlock.engine.holds import holding
 from interlock.engine.perform import Work, interrupted
 from interlock.engine.prepare import prepare
 from interlock.engine.recall import answered, settled_claim
 from interlock.engine.record import intent
 from interlock.engine.stages import Ended, Prepared, World, refused
-from interlock.errors import StoreError
+from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
 from interlock.resilience import Expired
 from interlock.schema import Reading, Tool
 from interlock.standing import ClaimState, halt_scopes
-from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition
+from interlock.transitions import Batch, Claim, Close, Committed, Pass, Refused, Renew, Transition, Within
 from interlock.values import Attempt, Context, Json, Status
 
 _WAIT_S = 0.02
@@ -37,7 +39,29 @@ class Begun(msgspec.Struct, frozen=True):
 
 
 async def change(world: World, prepared: Prepared) -> Ended:
-    """Make a change: cancelled before its intent it is not made; after that it is waited for, whoever cancels."""
+    """Make a change under what its tool wants held; what the caller holds already is not held again."""
+    admitted, work = prepared.admitted, Work(world, prepared)
+    call = admitted.facts.call
+    missing = set(within_of(work.tool, admitted.facts.arguments)) - {hold.key for hold in call.holds}
+    if not missing:
+        return await _change(world, prepared)
+    wait_s = work.end_s - world.clock.monotonic()
+    try:
+        if world.faults is not None:
+            world.faults.at("effect.hold")
+        async with holding(world, missing, call=call.call_id, wait_s=wait_s) as holds:
+            call = msgspec.structs.replace(call, holds=call.holds + holds)
+            facts = msgspec.structs.replace(admitted.facts, call=call)
+            admitted = msgspec.structs.replace(admitted, facts=facts)
+            return await _change(world, msgspec.structs.replace(prepared, admitted=admitted))
+    except Locked as error:
+        return work.end(refused(Status.FAILED, "busy", str(error)))
+    except StoreError as error:
+        return work.end(work.not_begun(error))
+
+
+async def _change(world: World, prepared: Prepared) -> Ended:
+    """Cancelled before its intent it is not made; after that it is waited for, whoever cancels."""
     step = await begin(world, prepared)
     if isinstance(step, Ended):
         return step
@@ -114,6 +138,7 @@ async def _claimed(world: World, prepared: Prepared, work: Work, holder: str) ->
     now_us = world.clock.now_us()
     batch = work.opening(
         Pass(halt_scopes(call.tool, call.actor, call.run)),
+        *(Within(hold.name, hold.holder) for hold in call.holds),
         Claim(
             name=plan.claim,
             request=claim.request,
@@ -145,6 +170,10 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
     if receipt.kind == "in_doubt":
         message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
         return refused(Status.FAILED, "blocked", message, hints=("interlock recover",))
+    if receipt.kind == "lost":
+        return refused(
+            Status.FAILED, "lease_lost", f"what it was to be made under is not held any more: {receipt.limit}"
+        )
     return reading
 
 
@@ -190,12 +219,16 @@ async def _still(world: World, begun: Begun) -> tuple[Begun, Reading | None]:
         return begun, None
     try:
         images = await look(desk.tool, plan.keys, world.sight)
-        if tuple(image.version for image in images) == plan.versions:
-            return begun, None
+        same = tuple(image.version for image in images) == plan.versions
         arguments, version = admitted.facts.arguments, desk.rules.version
-        again = desk.planner.on(images, plan.keys, arguments, version, admitted.claim)
-    except Unreadable as error:
+        again = plan if same else desk.planner.on(images, plan.keys, arguments, version, admitted.claim)
+        verdict = await out_of_bounds(world, admitted, again)
+    except (Unreadable, StoreError) as error:
         return begun, refused(Status.FAILED, "unreadable", str(error))
+    if verdict is not None:
+        return begun, refused(Status.DENIED, verdict.rule, verdict.reason)
+    if same:
+        return begun, None
     if call.plan is not None or prepared.ticket is not None:
         return begun, refused(Status.DENIED, "plan_moved", f"{moved(plan.digest, again.digest)}; look again")
     step = prepare(world, msgspec.structs.replace(admitted, verdict=None), again)
@@ -278,7 +311,13 @@ def _ended(begun: Begun, reading: Reading, after: tuple[Image, ...]) -> Ended:
 
 def _closed(ended: Ended, begun: Begun, has_landed: bool | None) -> Ended:
     """The same, with the claim closed by what is known, and the claim of what was taken back."""
-    closing: tuple[Transition, ...] = (Close(begun.prepared.plan.claim, begun.holder, _STATES[has_landed]),)
+    plan, state = begun.prepared.plan, _STATES[has_landed]
+    untouched = tuple(
+        key
+        for key, was, image in zip(plan.keys, plan.before or (), ended.after, strict=False)
+        if has_landed and image.state == was and not key.endswith("/*")
+    )
+    closing: tuple[Transition, ...] = (Close(plan.claim, begun.holder, state, untouched),)
     undoes = begun.prepared.admitted.facts.call.undoes
     if has_landed and undoes is not None:
         closing += (undone(undoes),)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interlock.budget import reservations, settlements, tokens
+from interlock.changes import local
 from interlock.engine.stages import Ended, Prepared, World, refused
 from interlock.engine.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
@@ -172,7 +173,9 @@ class Work:
                 breaker.succeeded()
             if not failed:
                 return found  # type: ignore[no-any-return]
-            wait_s = next_wait(tool, len(self.attempts), found, end - now, world.ids.uniform)
+            repeatable = tool.effect is Effect.READ or tool.idempotent
+            count = len(self.attempts)
+            wait_s = next_wait(tool.retry, count, found, end - now, world.ids.uniform, repeatable=repeatable)
             if wait_s is None or breaker.state == "open":
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
@@ -223,7 +226,7 @@ class Work:
             attempt=len(self.attempts) + 1,
             turn=call.turn,
             idempotency_key=self._prepared.plan.idempotency_key,
-            tokens=self.tokens,
+            tokens={**self.tokens, **{local(hold.key): hold.token for hold in call.holds}},
             ledger=self._world.store.identity.ledger,
         )
 

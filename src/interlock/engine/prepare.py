@@ -6,6 +6,7 @@ import msgspec
 
 from interlock.changes import Unreadable, moved, plan_digest
 from interlock.engine.admit import denied, no
+from interlock.engine.bounds import out_of_bounds
 from interlock.engine.recall import answered, settled_claim
 from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
 from interlock.errors import StoreError
@@ -20,14 +21,20 @@ NOTHING_CHANGES = Plan(digest="")
 
 
 async def plan(world: World, admitted: Admitted) -> Plan | Ended:
-    """What the call will do: for what changes the world, by reading the resource."""
+    """What the call will do: for what changes the world, by reading the resource; and whether it is within bounds."""
     planner, claim, desk = admitted.desk.planner, admitted.claim, admitted.desk
     assert planner is not None
     assert claim is not None
     try:
-        return await planner.plan(admitted.facts.arguments, desk.rules.version, claim)
+        made = await planner.plan(admitted.facts.arguments, desk.rules.version, claim)
+        verdict = await out_of_bounds(world, admitted, made)
+        if verdict is not None:
+            return _ended(admitted, made, verdict, refused(Status.DENIED, verdict.rule, verdict.reason))
+        return made
     except Unreadable as error:
         return _unplanned(admitted, refused(Status.FAILED, "unreadable", str(error)))
+    except StoreError as error:
+        return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
     except Refusal as refusal:
         return denied(admitted.facts, admitted.started, desk.tool, no("contract", str(refusal), desk.rules.version))
 

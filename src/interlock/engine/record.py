@@ -210,6 +210,7 @@ def _with_change(
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
+        under={hold.key: hold.token for hold in ended.call.holds},
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=world.digest(text)), text
 

@@ -2,6 +2,7 @@
 
 from interlock.models.choose import open_model
 from interlock.models.formats import MOST, native, written
+from interlock.models.recorded import Recording, Replayed
 from interlock.models.values import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, Usage
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Model",
     "ModelFailed",
     "Proposal",
+    "Recording",
+    "Replayed",
     "Reply",
     "Request",
     "ToolCard",

@@ -12,6 +12,7 @@ from interlock.operations.decisions import (
     store_digest,
     sweep,
 )
+from interlock.operations.journal import Entry, journal
 from interlock.operations.plansets import Change, Planned, apply_set, plan_set
 from interlock.operations.recover import Recovered, recover
 from interlock.operations.shadow import Compared, compare
@@ -21,6 +22,7 @@ __all__ = [
     "Change",
     "Compared",
     "Desk",
+    "Entry",
     "Planned",
     "Recovered",
     "Step",
@@ -30,6 +32,7 @@ __all__ = [
     "decide_ticket",
     "halt",
     "held_beside",
+    "journal",
     "lift",
     "plan_set",
     "recover",

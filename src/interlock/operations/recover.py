@@ -10,7 +10,7 @@ from interlock.changes import Unreadable, landed_by_images, local, look
 from interlock.engine import World, probe
 from interlock.errors import NotAllowed, StoreError
 from interlock.operations.decisions import PEOPLE, Desk, beside_of, settle
-from interlock.standing import Claimed, ClaimState, Ticket, TicketState
+from interlock.standing import HOLD, Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import Ask, Resolve
 from interlock.values import Context, Json, Plan, Stored
 
@@ -36,6 +36,8 @@ async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
         world.faults.at("recover.read")
     found = []
     for claim in await world.store.unsettled(world.clock.now_us()):
+        if claim.tool == HOLD:  # it changed nothing; whoever wants its key next settles it
+            continue
         try:
             one = await _settle(world, desk, claim)
         except StoreError:

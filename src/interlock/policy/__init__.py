@@ -5,13 +5,14 @@ from interlock.policy.decide import ToolRules, Traced, decide, judged, missing_g
 from interlock.policy.lint import Coverage, coverage, never_decides
 from interlock.policy.lists import ListSource
 from interlock.policy.load import load_policy, parse_policy
-from interlock.policy.model import Policy, Rule
+from interlock.policy.model import Cooldown, Policy, Rule
 from interlock.policy.ruleset import Ruleset, compile_policy
 from interlock.policy.variables import Facts
 
 __all__ = [
     "Case",
     "CaseResult",
+    "Cooldown",
     "Coverage",
     "Facts",
     "ListSource",

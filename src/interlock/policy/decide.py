@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from interlock.policy.conditions import Condition, ConditionError, Joined
-from interlock.policy.model import Rule
+from interlock.policy.model import Cooldown, Rule
 from interlock.policy.variables import Facts
 from interlock.schema import Parsed, Refusal, Tool
 from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
@@ -51,6 +51,7 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
     always: int | None = None
     needs_turn: bool = False
     risks: tuple[tuple[str, Condition], ...] = ()
+    cooldowns: tuple[Cooldown, ...] = ()
     no_rule: Verdict
 
 

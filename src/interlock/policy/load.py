@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import PolicyError
-from interlock.policy.model import RISKS, ListSpec, Policy, Rule
+from interlock.policy.model import RISKS, Cooldown, ListSpec, Policy, Rule
 from interlock.policy.packs import expand
 from interlock.policy.sections import Finding, Section
 from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate
 
-_TABLES = ("version", "mode", "rule", "risk", "use", "rate", "budget", "actor", "limits", "lists")
+_TABLES = ("version", "mode", "rule", "risk", "use", "rate", "budget", "cooldown", "actor", "limits", "lists")
+_LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
 _PER = {
     "s": 1.0,
     "second": 1.0,
@@ -56,7 +57,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         findings.append(Finding(f"{file}:1", "write version = 1 at the top (the only version there is)"))
     if raw.get("mode") not in (None, *Mode):
         findings.append(Finding(f"{file}:1", f"mode is one of {', '.join(Mode)}, not {raw['mode']!r}"))
-    sections = {name: _tables(raw, name, file, lines, findings) for name in ("rule", "risk", "use", "rate", "budget")}
+    sections = {name: _tables(raw, name, file, lines, findings) for name in _LISTS}
     rules = [rule for part in sections["rule"] if (rule := _rule(part, findings)) is not None]
     for part in sections["use"]:
         rules.extend(expand(part, findings))
@@ -66,6 +67,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         risks=tuple(risk for part in sections["risk"] if (risk := _risk(part, findings)) is not None),
         rates=tuple(rate for part in sections["rate"] if (rate := _rate(part, findings)) is not None),
         budgets=tuple(item for part in sections["budget"] if (item := _budget(part, findings)) is not None),
+        cooldowns=tuple(rest for part in sections["cooldown"] if (rest := _cooldown(part, findings)) is not None),
         grants=_grants(raw, file, lines, findings),
         limits=_limits(raw, file, findings),
         lists=_lists(raw, file, lines, findings),
@@ -77,6 +79,7 @@ def parse_policy(text: str, file: str = "policy") -> Policy:
         ("risks", [risk.id for risk in policy.risks]),
         ("rates", [rate.id for rate in policy.rates]),
         ("budgets", [item.id for item in policy.budgets]),
+        ("cooldowns", [item.id for item in policy.cooldowns]),
     ):
         _refuse_twice(kind, ids, policy, findings)
     if findings:
@@ -214,6 +217,16 @@ def _budget(part: Section, findings: list[Finding]) -> Budget | None:
         actors=part.names("actors", findings) if "actors" in part.raw else EVERYONE,
         window_s=None if window is None else int(int(window[1]) * _PER[window[2]]),
     )
+
+
+def _cooldown(part: Section, findings: list[Finding]) -> Cooldown | None:
+    part.refuse_unknown(("id", "tools", "window"), findings)
+    identity, tools = part.need_text("id", findings), part.names("tools", findings)
+    window = _SPAN.fullmatch(part.text("window"))
+    if window is None or int(window[1]) < 1:
+        findings.append(part.at('window is written "7d" (s, m, h, d)'))
+        return None
+    return Cooldown(id=identity, tools=tools, window_s=int(int(window[1]) * _PER[window[2]]))
 
 
 def _grants(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) -> dict[str, Grant]:

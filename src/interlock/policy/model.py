@@ -34,6 +34,14 @@ class Rule(Value, frozen=True):
     """For a rule of [[risk]]: how risky a plan is for which it holds."""
 
 
+class Cooldown(Value, frozen=True):
+    """How long a key rests after a recorded change, for these tools; the run that changed it may go on."""
+
+    id: str
+    tools: tuple[str, ...]
+    window_s: int
+
+
 class ListSpec(Value, frozen=True):
     """A named list that rules ask with `listed(name, value)`: written out, from a file, or from a query."""
 
@@ -54,6 +62,7 @@ class Policy(Value, frozen=True):
     risks: tuple[Rule, ...] = ()
     rates: tuple[Rate, ...] = ()
     budgets: tuple[Budget, ...] = ()
+    cooldowns: tuple[Cooldown, ...] = ()
     grants: dict[str, Grant] = {}
     limits: dict[str, Json] = {}
     lists: dict[str, ListSpec] = {}

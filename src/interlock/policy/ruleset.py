@@ -13,7 +13,7 @@ from interlock.errors import PolicyError
 from interlock.policy.conditions import Condition, ConditionError, Vocabulary
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
-from interlock.policy.model import RISKS, Place, Policy, Rule
+from interlock.policy.model import RISKS, Cooldown, Place, Policy, Rule
 from interlock.policy.sections import Finding
 from interlock.policy.variables import variables_of
 from interlock.schema import Tool, canonical, nearest
@@ -66,9 +66,11 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
         variables = variables_of(tool, policy.limits) if mine or risks else {}
         vocabulary = Vocabulary(variables, held.listed, held.names) if variables else None
-        version = _version(mine + risks, rates[tool.name], policy.limits)
+        rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
+        version = _version(mine + risks, rates[tool.name], policy.limits, rests)
         compiled = _compile(tool, mine, vocabulary, version, findings)
-        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=_risks(tool, risks, vocabulary, findings))
+        found = _risks(tool, risks, vocabulary, findings)
+        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
     if findings:
         raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
     return Ruleset(policy, by_tool, rates)
@@ -80,7 +82,7 @@ def matches(patterns: tuple[str, ...], name: str) -> bool:
 
 
 def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
-    named: list[Rule | Rate] = [*policy.rules, *policy.risks, *policy.rates]
+    named: list[Rule | Rate | Cooldown] = [*policy.rules, *policy.risks, *policy.rates, *policy.cooldowns]
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
@@ -195,8 +197,11 @@ def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
     )
 
 
-def _version(rules: list[Rule], rates: tuple[Rate, ...], limits: dict[str, Json]) -> str:
+def _version(
+    rules: list[Rule], rates: tuple[Rate, ...], limits: dict[str, Json], cooldowns: tuple[Cooldown, ...]
+) -> str:
     """The digest of what applies to one tool, so that an edit elsewhere changes nothing here."""
     spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
-    text = canonical([spelled, msgspec.to_builtins(rates), limits])
+    rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
+    text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])
     return hashlib.sha256(text).hexdigest()[:16]

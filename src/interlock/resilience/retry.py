@@ -1,22 +1,29 @@
-"""The decision to try again: a pure function of the tool, the attempts so far and the class of the error."""
+"""The decision to try again: a pure function of the rule, the attempts so far and the class of the error."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from interlock.errors import InDoubt, TimedOut, ToolError, Transient
-from interlock.schema import Tool
-from interlock.values import Effect
+from interlock.schema import RetryRule
 
 
 def next_wait(
-    tool: Tool, attempts: int, error: ToolError, remaining_s: float, uniform: Callable[[float], float]
+    rule: RetryRule,
+    attempts: int,
+    error: ToolError,
+    remaining_s: float,
+    uniform: Callable[[float], float],
+    *,
+    repeatable: bool,
 ) -> float | None:
-    """Seconds to wait before the next attempt (exponential, full jitter, at least Retry-After), or None to stop."""
-    rule = tool.retry
+    """Seconds to wait before the next attempt (exponential, full jitter, at least Retry-After), or None to stop.
+
+    What may have landed is only tried again where that is `repeatable`: a read, or the other side knows it by its key.
+    """
     if attempts >= rule.max_attempts or not isinstance(error, Transient | InDoubt):
         return None
-    if isinstance(error, TimedOut | InDoubt) and tool.effect is not Effect.READ and not tool.idempotent:
+    if isinstance(error, TimedOut | InDoubt) and not repeatable:
         return None  # it may have landed
     wait_s = uniform(min(rule.cap_s, rule.base_s * rule.factor ** (attempts - 1)))
     if isinstance(error, Transient) and error.retry_after_s is not None:

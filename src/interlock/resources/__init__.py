@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-__all__ = ["Documents", "HttpDocuments"]
+_WHERE = {"Documents": "documents", "HttpClient": "client", "HttpDocuments": "http"}
+__all__ = ["Documents", "HttpClient", "HttpDocuments"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Documents":
-        from interlock.resources.documents import Documents
-
-        return Documents
-    if name == "HttpDocuments":
-        from interlock.resources.http import HttpDocuments
-
-        return HttpDocuments
-    raise AttributeError(name)
+    if name not in _WHERE:
+        raise AttributeError(name)
+    return getattr(import_module(f"interlock.resources.{_WHERE[name]}"), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -17,15 +17,25 @@ from interlock.stores.dialect import Connection
 from interlock.values import Context, Json, Versioned
 
 T = TypeVar("T")
+Found = dict[str, Versioned]
+"""Documents by key, in the order of their keys."""
+_MOST_MARKS = 500
+_END = "\U0010ffff"
+_FIELD_OF = {"sqlite": "json_extract(body, '$.{field}')", "postgresql": "((body::jsonb) ->> '{field}')"}
 
 
 class Documents:
-    """Documents by key. Every write is one transaction; a write with an older fencing token is refused."""
+    """Documents by key. Every write is one transaction; a write with an older fencing token is refused.
 
-    def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0) -> None:
-        if not name.isidentifier() or not name.isascii() or not name.islower():
-            raise ConfigError(f"{name!r} cannot be the name of a table: small letters, digits and '_'")
+    Fields that are `indexed` are texts at the top of a document, by which it can be found.
+    """
+
+    def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0, indexed: Sequence[str] = ()) -> None:
+        for word in (name, *indexed):
+            if not word.isidentifier() or not word.isascii() or not word.islower():
+                raise ConfigError(f"{word!r} cannot be the name of a table or field: small letters, digits and '_'")
         self.name = name
+        self._indexed = tuple(indexed)
         self._dialect = dialect_of(url, busy_s)
         self._connection: Connection | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"interlock-{name}")
@@ -34,6 +44,45 @@ class Documents:
         """A document with its version, None if there is none."""
         row = await self._on_thread(lambda c: c.one(self._sql(sql.READ_DOCUMENT), (key,)))
         return None if row is None else Versioned(msgspec.json.decode(row[0]), str(row[1]))
+
+    async def read_many(self, keys: Iterable[str]) -> Found:
+        """Those of the documents that there are."""
+        wanted = sorted(set(keys))
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            rows = []
+            for start in range(0, len(wanted), _MOST_MARKS):
+                some = wanted[start : start + _MOST_MARKS]
+                rows += connection.rows(self._sql(sql.SOME_DOCUMENTS, marks=some), some)
+            return rows
+
+        return _found(await self._on_thread(work))
+
+    async def page(self, prefix: str = "", *, after: str = "", limit: int = 100) -> Found:
+        """The next documents whose keys begin so, in the order of their keys; `after` is the last key of a page."""
+        bounds = (max(after, prefix), prefix + _END, limit)
+        return _found(await self._on_thread(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
+
+    async def find(self, field: str, values: Iterable[str], *, prefix: str = "") -> Found:
+        """Documents whose indexed field has one of the values."""
+        if field not in self._indexed:
+            raise ConfigError(f"{self.name!r} has no index on {field!r}; it has {', '.join(self._indexed) or 'none'}")
+        wanted = sorted(set(values))
+
+        def work(connection: Connection) -> list[tuple[Any, ...]]:
+            rows = []
+            for start in range(0, len(wanted), _MOST_MARKS):
+                some = wanted[start : start + _MOST_MARKS]
+                statement = self._sql(sql.FIND_DOCUMENTS, field=field, marks=some)
+                rows += connection.rows(statement, (*some, prefix, prefix + _END))
+            return sorted(rows)
+
+        return _found(await self._on_thread(work))
+
+    async def count(self, prefix: str = "") -> int:
+        """How many documents there are whose keys begin so."""
+        row = await self._on_thread(lambda c: c.one(self._sql(sql.COUNT_DOCUMENTS), (prefix, prefix + _END)))
+        return 0 if row is None else int(row[0])
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back, or remove it (None)."""
@@ -53,32 +102,54 @@ class Documents:
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> None:
         """Write a document whole (None removes it), if nobody with a newer token wrote it, and it is at `version`."""
-        token = 0 if context is None else context.tokens.get(key, context.tokens.get("*", 0))
-        ledger = "" if context is None else context.ledger
-        try:
-            body = None if state is None else canonical(state, WHATEVER).decode()
-        except Refusal as refusal:
-            raise InvalidInput(f"{key!r}: {refusal}") from None
+        await self.write_all({key: state}, context, versions={} if version is None else {key: version})
 
-        def work(connection: Connection) -> None:
+    async def write_all(
+        self, states: Mapping[str, Json], context: Context | None = None, *, versions: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """Write documents in one transaction, all or none; the versions that they have now.
+
+        Every fencing token of the context is checked, also of keys that are held and not written.
+        """
+        bodies = {key: _body(key, state) for key, state in states.items()}
+        tokens, expected = {} if context is None else context.tokens, versions or {}
+        ledger = "" if context is None else context.ledger
+
+        def work(connection: Connection) -> dict[str, str]:
             self._dialect.begin(connection)
             try:
-                connection.run(self._sql(sql.OPEN_DOCUMENT), (key,))
-                row = connection.one(self._sql(sql.LOCK_DOCUMENT), (key,))
-                assert row is not None
-                same = row[2] == ledger  # tokens of another ledger say nothing
-                if token and same and row[1] > token:
-                    raise Conflict(f"{key!r} was written under token {row[1]}; {token} is too old")
-                if version is not None and str(row[0]) != version:
-                    raise Conflict(f"{key!r} is at version {row[0]}, not {version}")
-                newest, whose = (max(token, row[1]), row[2]) if same or not token else (token, ledger)
-                connection.run(self._sql(sql.WRITE_DOCUMENT), (body, newest, whose if row[2] else ledger, key))
+                written: dict[str, str] = {}
+                for key in sorted({*bodies, *(held for held in tokens if held != "*")}):
+                    token = tokens.get(key, tokens.get("*", 0))
+                    row = self._locked(connection, key, token, ledger, expected.get(key))
+                    same = row[2] == ledger
+                    newest, whose = (max(token, row[1]), row[2]) if same or not token else (token, ledger)
+                    held = (newest, whose if row[2] else ledger, key)
+                    if key in bodies:
+                        connection.run(self._sql(sql.WRITE_DOCUMENT), (bodies[key], *held))
+                        written[key] = str(row[0] + 1)
+                    elif newest != row[1]:
+                        connection.run(self._sql(sql.FENCE_DOCUMENT), held)
                 connection.run("COMMIT")
+                return written
             except BaseException:
                 connection.run("ROLLBACK")
                 raise
 
-        await self._on_thread(work)
+        return await self._on_thread(work)
+
+    def _locked(
+        self, connection: Connection, key: str, token: int, ledger: str, version: str | None
+    ) -> tuple[Any, ...]:
+        """The row of a key, locked, if nothing speaks against writing it."""
+        connection.run(self._sql(sql.OPEN_DOCUMENT), (key,))
+        row = connection.one(self._sql(sql.LOCK_DOCUMENT), (key,))
+        assert row is not None
+        if token and row[2] == ledger and row[1] > token:  # tokens of another ledger say nothing
+            raise Conflict(f"{key!r} was written under token {row[1]}; {token} is too old")
+        if version is not None and str(row[0]) != version:
+            raise Conflict(f"{key!r} is at version {row[0]}, not {version}")
+        return row
 
     async def close(self) -> None:
         """Let go."""
@@ -88,17 +159,22 @@ class Documents:
     def _opened(self) -> Connection:
         """A connection, and the table: of several who make it at once, PostgreSQL lets one win and the others fail."""
         connection = self._dialect.connect()
+        made = [sql.DOCUMENTS_TABLE, *(self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed)]
         for last in (False, True):
             try:
-                connection.run(self._sql(sql.DOCUMENTS_TABLE))
+                for statement in made:
+                    connection.run(self._sql(statement))
                 break
             except self._dialect.errors as error:
                 if last or not self._dialect.is_conflict(error):
                     raise
         return connection
 
-    def _sql(self, statement: str) -> str:
-        return statement.replace("{table}", f"documents_{self.name}")
+    def _sql(self, statement: str, *, field: str = "", marks: Sequence[str] = ()) -> str:
+        field_of = _FIELD_OF[self._dialect.name].replace("{field}", field)
+        filled = statement.replace("{field_of}", field_of).replace("{field}", field)
+        filled = filled.replace("{marks}", ", ".join("?" for _ in marks))
+        return filled.replace("{table}", f"documents_{self.name}")
 
     async def _on_thread(self, ask: Callable[[Connection], T]) -> T:
         def work() -> T:
@@ -112,3 +188,14 @@ class Documents:
         loop: Any = asyncio.get_running_loop()
         found: T = await loop.run_in_executor(self._thread, work)
         return found
+
+
+def _body(key: str, state: Json) -> str | None:
+    try:
+        return None if state is None else canonical(state, WHATEVER).decode()
+    except Refusal as refusal:
+        raise InvalidInput(f"{key!r}: {refusal}") from None
+
+
+def _found(rows: Iterable[tuple[Any, ...]]) -> Found:
+    return {key: Versioned(msgspec.json.decode(body), str(version)) for key, body, version in rows}

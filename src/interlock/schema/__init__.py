@@ -3,7 +3,7 @@
 from interlock.schema.candidates import Unclear, fitting, known_values, nearest_values, plain, resolved
 from interlock.schema.canonical import WHATEVER, Refusal, canonical, guard, nearest, written
 from interlock.schema.contract import Limits, RetryRule, Tool, tool
-from interlock.schema.effects import Compensation
+from interlock.schema.effects import Compensation, KeyOf
 from interlock.schema.inputs import Parsed
 from interlock.schema.redaction import MARK, Redactor
 from interlock.schema.results import Reading, clean, read_result
@@ -12,6 +12,7 @@ __all__ = [
     "MARK",
     "WHATEVER",
     "Compensation",
+    "KeyOf",
     "Limits",
     "Parsed",
     "Reading",

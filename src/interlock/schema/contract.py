@@ -15,7 +15,16 @@ from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from interlock.errors import ContractError
 from interlock.ports import Resource
 from interlock.schema.candidates import Candidates, candidates_of
-from interlock.schema.effects import Compensation, KeyOf, Probe, Simulate, key_of, refuse_bad_effect, simulate_of
+from interlock.schema.effects import (
+    Compensation,
+    Invariants,
+    KeyOf,
+    Probe,
+    Simulate,
+    key_of,
+    refuse_bad_effect,
+    simulate_of,
+)
 from interlock.schema.inputs import Input, ModelInput, Parsed, SchemaInput
 from interlock.schema.results import Output
 from interlock.values import Context, Effect, Json, Trust
@@ -69,8 +78,11 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     egress: object | None = None
     candidates: dict[str, Candidates] = {}
     """The known values of arguments: what somebody calls them becomes their id."""
+    within: KeyOf | None = None
+    """What is held while it changes anything: keys that are leased, not changed."""
     resource: Resource | None = None
     simulate: Simulate | None = None
+    invariants: Invariants | None = None
     probe: Probe | None = None
     compensate: Compensation | None = None
     ask_when: str | None = None
@@ -143,7 +155,8 @@ def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Ca
     """Turn an annotated function, sync or async, into a `Tool`.
 
     Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress, candidates; for what changes the
-    world also key, resource, simulate, probe, compensate, ask_when, once_per, repeatable, idempotent (see `Tool`).
+    world also key, within, resource, simulate, invariants, probe, compensate, ask_when, once_per, repeatable and
+    idempotent (see `Tool`).
     """
 
     def decorate(function: Callable[..., Any]) -> Tool:
@@ -178,6 +191,7 @@ def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, opti
         options[option] = frozenset(given)
     try:
         given = {"timeout_s": 30.0, "retry": RetryRule(), **options, "key": key_of(options.get("key"))}
+        given["within"] = key_of(options.get("within"))
         given["simulate"] = simulate_of(options.get("simulate"))
         given["candidates"] = candidates_of(name, options.get("candidates"))
         given["deadline_s"] = options.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])

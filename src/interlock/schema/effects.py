@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,6 +14,9 @@ from interlock.values import Effect, Json
 KeyOf = Callable[[Mapping[str, Json]], str | tuple[str, ...]]
 Simulate = Callable[[Json, Mapping[str, Json], str], Json]
 """The state of one key after the call, from its state before (None: it does not exist), the arguments and the key."""
+Invariants = Callable[[Mapping[str, Json], Mapping[str, Json], Mapping[str, Json]], Coroutine[Any, Any, Iterable[str]]]
+"""What would be wrong with the world after the call: sentences, from the arguments and the states of its keys before
+and after. Asked when the call is planned, and again under its leases."""
 Probe = Callable[..., Coroutine[Any, Any, bool | None]]
 """Whether the effect landed, from the arguments and the context of the call; None if the world does not say."""
 
@@ -45,7 +48,8 @@ def refuse_bad_effect(tool: Any) -> None:
     """Refuse a contract whose effect cannot be planned, performed once or settled."""
     name, resource = tool.name, tool.resource
     if tool.effect is Effect.READ:
-        given = [option for option in ("resource", "simulate", "probe", "compensate") if getattr(tool, option)]
+        options = ("resource", "within", "simulate", "invariants", "probe", "compensate")
+        given = [option for option in options if getattr(tool, option)]
         if given or tool.repeatable or tool.idempotent:
             raise ContractError(f"{name}: a read changes nothing, so {', '.join(given) or 'repeatable'} has no meaning")
         return
@@ -53,6 +57,8 @@ def refuse_bad_effect(tool: Any) -> None:
         raise ContractError(f"{name}: once_per is one of {', '.join(ONCE_PER)}, not {tool.once_per!r}")
     if tool.probe is not None and not inspect.iscoroutinefunction(tool.probe):
         raise ContractError(f"{name}: a probe is an async function of the arguments and the context")
+    if tool.invariants is not None and (tool.simulate is None or not inspect.iscoroutinefunction(tool.invariants)):
+        raise ContractError(f"{name}: invariants are an async function of the states that simulate= says would be left")
     if tool.effect is Effect.SEND:
         if resource is not None or tool.simulate is not None:
             raise ContractError(f"{name}: a send has no state to put back; with a resource it is a write")

@@ -12,9 +12,9 @@ from typing import assert_never
 import msgspec
 
 from interlock.standing import Claimed, ClaimState, Lease, Which
-from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo
+from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo, Within
 
-ClaimTransition = Claim | Renew | Close | Resolve | Undo
+ClaimTransition = Claim | Renew | Close | Resolve | Undo | Within
 _OVER = (ClaimState.DONE, ClaimState.FAILED)
 _IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
@@ -41,7 +41,7 @@ class Claims:
         match ask:
             case Claim():
                 return (None if row is None else self._made_before(row, ask)) or self._held(ask, now_us)
-            case Renew() | Close():
+            case Renew() | Close() | Within():
                 if row is not None and row.state is ClaimState.OPEN and row.holder == ask.holder:
                     return None
                 return Refused("lost", ask.name, "the claim was settled by somebody else meanwhile")
@@ -59,6 +59,8 @@ class Claims:
 
     def apply(self, ask: ClaimTransition, now_us: int) -> None:
         """Make a transition that was checked."""
+        if isinstance(ask, Within):
+            return
         self.changed.add(ask.name)
         match ask:
             case Claim():
@@ -75,7 +77,8 @@ class Claims:
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
                 self.unnumbered.append((ask.name, "record"))
                 if ask.state in _OVER:
-                    self._release(row, landed=ask.state is ClaimState.DONE)
+                    untouched = ask.untouched if isinstance(ask, Close) else ()
+                    self._release(row, row.keys if ask.state is ClaimState.FAILED else untouched, now_us)
             case Undo():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
             case _:
@@ -133,7 +136,8 @@ class Claims:
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
             tokens.append(self._newest(key) + 1)
-            self._lease(Lease(key, ask.holder, tokens[-1], lease.changed, ask.expires_us))
+            held = {"holder": ask.holder, "token": tokens[-1], "expires_us": ask.expires_us}
+            self._lease(msgspec.structs.replace(lease, **held))
         self.granted = tuple(tokens)
         self.claims[ask.name] = Claimed(
             name=ask.name,
@@ -152,10 +156,13 @@ class Claims:
         )
         self.unnumbered.append((ask.name, "intent"))
 
-    def _release(self, row: Claimed, *, landed: bool) -> None:
+    def _release(self, row: Claimed, untouched: tuple[str, ...], now_us: int) -> None:
         for key in row.keys:
-            lease = self.leases[key]
-            self._lease(Lease(key, "", lease.token, lease.token if landed else lease.changed, 0))
+            lease = msgspec.structs.replace(self.leases[key], holder="", expires_us=0)
+            if key not in untouched:
+                changed = {"changed": lease.token, "changed_us": now_us, "changed_run": row.run or ""}
+                lease = msgspec.structs.replace(lease, **changed)
+            self._lease(lease)
 
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease

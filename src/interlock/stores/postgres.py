@@ -19,6 +19,7 @@ _TOKENS = {
     "for_update": "FOR UPDATE",
     "for_share": "FOR SHARE",
     "in_key_order": "",
+    "c_order": 'COLLATE "C"',
     "pick_lane": "ORDER BY random() LIMIT 1 FOR UPDATE SKIP LOCKED",
 }
 _MIGRATION_LOCK = 0x494E544C

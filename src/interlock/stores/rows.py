@@ -32,6 +32,7 @@ from interlock.transitions import (
     Take,
     Transition,
     Undo,
+    Within,
 )
 from interlock.values import Budget
 
@@ -60,7 +61,7 @@ def load(connection: Connection, state: State, batches: Sequence[Batch]) -> Stat
 
 
 def _load_claims(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
-    asks = [t for t in transitions if isinstance(t, Claim | Renew | Close | Resolve | Undo)]
+    asks = [t for t in transitions if isinstance(t, Claim | Renew | Close | Resolve | Undo | Within)]
     if not asks:
         return
     opened = [t for t in asks if isinstance(t, Claim)]
@@ -140,7 +141,7 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
     if claims.changed_keys:
         leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
-        connection.run_many(sql.WRITE_LEASE, [(x.holder, x.token, x.changed, x.expires_us, x.key) for x in leases])
+        connection.run_many(sql.WRITE_LEASE, [_lease_row(lease) for lease in leases])
     if tickets.changed:
         asked = sorted([tickets.tickets[name] for name in tickets.changed], key=lambda t: (t.state == "open", t.id))
         rows_asked = [(t.id, t.state.value, t.binding, t.created_us, _encode(t).decode()) for t in asked]
@@ -185,6 +186,11 @@ def _claim_row(claim: Claimed) -> tuple[Any, ...]:
         _encode(claim.keys).decode(), _encode(claim.tokens).decode(), claim.expires_us, claim.intent, claim.record,
         claim.turn, claim.run, claim.at_us, claim.name,
     )  # fmt: skip
+
+
+def _lease_row(lease: Lease) -> tuple[Any, ...]:
+    changed = (lease.changed_us, lease.changed_run)
+    return (lease.holder, lease.token, lease.changed, lease.expires_us, *changed, lease.key)
 
 
 _encode = msgspec.json.Encoder().encode

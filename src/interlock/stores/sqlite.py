@@ -17,6 +17,7 @@ _TOKENS = {
     "for_update": "",
     "for_share": "",
     "in_key_order": " WITHOUT ROWID",
+    "c_order": "",
     "pick_lane": "LIMIT 1",
 }
 

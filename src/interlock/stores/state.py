@@ -33,6 +33,7 @@ from interlock.transitions import (
     Spend,
     Take,
     Undo,
+    Within,
 )
 from interlock.values import Checkpoint, Record
 
@@ -184,7 +185,7 @@ class State:
 
     def _check(self, transition: Any, now_us: int) -> Refused | None:
         match transition:
-            case Claim() | Renew() | Close() | Resolve() | Undo():
+            case Claim() | Renew() | Close() | Resolve() | Undo() | Within():
                 return self.claims.check(transition, now_us)
             case Ask() | Decide() | Escalate() | Spend():
                 return self.tickets.check(transition, now_us)
@@ -195,7 +196,7 @@ class State:
 
     def _change(self, transition: Any, now_us: int) -> None:
         match transition:
-            case Claim() | Renew() | Close() | Resolve() | Undo():
+            case Claim() | Renew() | Close() | Resolve() | Undo() | Within():
                 self.claims.apply(transition, now_us)
             case Ask() | Decide() | Escalate() | Spend():
                 self.tickets.apply(transition, now_us)

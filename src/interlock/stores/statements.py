@@ -42,6 +42,10 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE TABLE halts (scope TEXT PRIMARY KEY, by_whom TEXT NOT NULL, reason TEXT NOT NULL,"
         " at_us BIGINT NOT NULL)",
     ),
+    (
+        "ALTER TABLE leases ADD COLUMN changed_us BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE leases ADD COLUMN changed_run TEXT NOT NULL DEFAULT ''",
+    ),
 )
 
 META_TABLE = "CREATE TABLE IF NOT EXISTS interlock_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)"
@@ -118,7 +122,7 @@ WRITE_CLAIM = (
     " expires_us = excluded.expires_us, intent = excluded.intent, record = excluded.record, turn = excluded.turn,"
     " run = excluded.run, at_us = excluded.at_us"
 )
-_LEASE = "SELECT key, holder, token, changed, expires_us FROM leases"
+_LEASE = "SELECT key, holder, token, changed, expires_us, changed_us, changed_run FROM leases"
 OPEN_LEASE = "INSERT INTO leases (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
 READ_LEASE = _LEASE + " WHERE key = ? OR key = ?"
 READ_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ?"
@@ -126,9 +130,10 @@ LOCK_LEASE = _LEASE + " WHERE key = ? {for_update}"
 SHARE_LEASE = _LEASE + " WHERE key = ? {for_share}"
 LOCK_LEASES = _LEASE + " WHERE substr(key, 1, length(?)) = ? ORDER BY key {for_update}"
 WRITE_LEASE = (
-    "INSERT INTO leases (holder, token, changed, expires_us, key) VALUES (?, ?, ?, ?, ?) ON CONFLICT (key)"
-    " DO UPDATE SET holder = excluded.holder, token = excluded.token, changed = excluded.changed,"
-    " expires_us = excluded.expires_us"
+    "INSERT INTO leases (holder, token, changed, expires_us, changed_us, changed_run, key)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET holder = excluded.holder, token = excluded.token,"
+    " changed = excluded.changed, expires_us = excluded.expires_us, changed_us = excluded.changed_us,"
+    " changed_run = excluded.changed_run"
 )
 READ_TICKET = "SELECT body FROM tickets WHERE id = ?"
 LOCK_TICKET = READ_TICKET + " {for_update}"
@@ -146,11 +151,22 @@ WRITE_HALT = (
 DROP_HALT = "DELETE FROM halts WHERE scope = ?"
 
 DOCUMENTS_TABLE = (
-    "CREATE TABLE IF NOT EXISTS {table} (key TEXT PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0,"
+    "CREATE TABLE IF NOT EXISTS {table} (key TEXT {c_order} PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0,"
     " token BIGINT NOT NULL DEFAULT 0, ledger TEXT NOT NULL DEFAULT '')"
 )
 READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT NULL"
+DOCUMENTS_INDEX = "CREATE INDEX IF NOT EXISTS {table}_{field} ON {table} ({field_of})"
+SOME_DOCUMENTS = "SELECT key, body, version FROM {table} WHERE key IN ({marks}) AND body IS NOT NULL ORDER BY key"
+PAGE_OF_DOCUMENTS = (
+    "SELECT key, body, version FROM {table} WHERE key > ? AND key < ? AND body IS NOT NULL ORDER BY key LIMIT ?"
+)
+FIND_DOCUMENTS = (
+    "SELECT key, body, version FROM {table} WHERE {field_of} IN ({marks}) AND key > ? AND key < ? AND body IS NOT NULL"
+    " ORDER BY key"
+)
+COUNT_DOCUMENTS = "SELECT COUNT(*) FROM {table} WHERE key >= ? AND key < ? AND body IS NOT NULL"
 ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
 OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
 LOCK_DOCUMENT = "SELECT version, token, ledger FROM {table} WHERE key = ? {for_update}"
+FENCE_DOCUMENT = "UPDATE {table} SET token = ?, ledger = ? WHERE key = ?"
 WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ?, ledger = ? WHERE key = ?"

@@ -1,0 +1,77 @@
+"""Model answers kept in a file and given again: the same questions get the same answers, without the model."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from interlock.errors import ConfigError
+from interlock.models.values import Model, ModelFailed, Reply, Request
+from interlock.values import Value
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class _Line(Value, frozen=True):
+    """One answer, and the digest of the question that it answers."""
+
+    asked: str
+    reply: Reply
+
+
+def digest_of(request: Request) -> str:
+    """What a question is known by: everything that the model is shown."""
+    return hashlib.sha256(_encode(request)).hexdigest()
+
+
+class Recording:
+    """A model whose every answer is also written to a file, a line each."""
+
+    def __init__(self, inner: Model, file: Path) -> None:
+        self.name = inner.name
+        self.follows = inner.follows
+        self._inner = inner
+        self._file = file
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+
+    async def reply(self, request: Request) -> Reply:
+        """The model's own reply, once it is written down."""
+        reply = await self._inner.reply(request)
+        line = _encode(_Line(digest_of(request), reply)) + b"\n"
+        with self._file.open("ab") as out:
+            out.write(line)
+        return reply
+
+    async def close(self) -> None:
+        """Let go of the model."""
+        await self._inner.close()
+
+
+class Replayed:
+    """The answers of a file; a question that it does not hold is one that the model did not answer."""
+
+    def __init__(self, file: Path, *, follows: bool = True) -> None:
+        self.name = f"replay:{file.name}"
+        self.follows = follows
+        try:
+            lines = [msgspec.json.decode(line, type=_Line) for line in file.read_bytes().splitlines() if line]
+        except FileNotFoundError:
+            raise ConfigError(f"{file}: there are no recorded answers; record some with a model first") from None
+        except msgspec.DecodeError as error:
+            raise ConfigError(f"{file}: is no file of recorded answers: {error}") from None
+        self._held: dict[str, list[Reply]] = {}
+        for line in lines:
+            self._held.setdefault(line.asked, []).append(line.reply)
+
+    async def reply(self, request: Request) -> Reply:
+        """The recorded reply; asked the same thing several times, the replies in their order, then the last one."""
+        held = self._held.get(digest_of(request))
+        if not held:
+            raise ModelFailed(f"{self.name} holds no answer to this question; record it again")
+        return held.pop(0) if len(held) > 1 else held[0]
+
+    async def close(self) -> None:
+        """Nothing is held."""

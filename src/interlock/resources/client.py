@@ -1,0 +1,135 @@
+"""An HTTP client that tries again as far as the effect of a request allows: reads freely, changes only where safe."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypedDict, Unpack
+
+from interlock.egress import retry_after_s
+from interlock.errors import (
+    ConfigError,
+    Conflict,
+    InDoubt,
+    NotFound,
+    Permanent,
+    TimedOut,
+    ToolError,
+    Unavailable,
+    from_http_status,
+)
+from interlock.resilience import next_wait
+from interlock.schema import RetryRule
+from interlock.values import Effect, Json
+
+try:
+    import httpx
+except ImportError:
+    raise ConfigError("an HTTP resource needs its client: pip install 'interlock[http]'") from None
+
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+ONCE = RetryRule(max_attempts=1)
+_WITHIN_S = 120.0
+
+
+class More(TypedDict, total=False):
+    """What may be said about a request beside its method, address and effect."""
+
+    body: Json
+    key: str | None
+    """The idempotency key."""
+    headers: Mapping[str, str]
+    accept: tuple[int, ...]
+    """Statuses that are answers, not errors."""
+    within_s: float
+    """For all attempts and waits together."""
+
+
+class HttpClient:
+    """Requests with a time limit each (None: that of the client), tried again by the class of their error.
+
+    A read is tried again after whatever may pass. A change is tried again if nothing can have landed (429, 503, never
+    sent); if its answer was lost, only under an idempotency key that the server honours (`keyed`).
+    """
+
+    def __init__(
+        self,
+        client: httpx.AsyncClient,
+        *,
+        retry: RetryRule = ONCE,
+        timeout_s: float | None = 10.0,
+        key_header: str = "Idempotency-Key",
+        keyed: bool = False,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._client = client
+        self._retry = retry
+        self._timeout_s = timeout_s
+        self._key_header = key_header
+        self._keyed = keyed
+        self._sleep = sleep
+
+    async def request(
+        self, method: str, url: str, effect: Effect = Effect.READ, **more: Unpack[More]
+    ) -> httpx.Response:
+        """One answer that is a success or has an accepted status, or an error of its class."""
+        key = more.get("key")
+        sent = {**(more.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
+        repeatable = effect is Effect.READ or (self._keyed and key is not None)
+        end, attempts = time.monotonic() + more.get("within_s", _WITHIN_S), 0
+        while True:
+            attempts += 1
+            try:
+                answer = await self._once(method, url, effect, more.get("body"), sent)
+                if answer.status_code not in more.get("accept", ()):
+                    raise_for(answer, changes=effect is not Effect.READ)
+                return answer
+            except ToolError as error:
+                left_s = end - time.monotonic()
+                wait_s = next_wait(self._retry, attempts, error, left_s, _up_to, repeatable=repeatable)
+                if wait_s is None:
+                    raise
+            await self._sleep(wait_s)
+
+    async def _once(
+        self, method: str, url: str, effect: Effect, body: Json, headers: Mapping[str, str]
+    ) -> httpx.Response:
+        reads, limit = effect is Effect.READ, self._timeout_s
+        each: dict[str, Any] = {} if limit is None else {"timeout": httpx.Timeout(limit)}
+        try:
+            request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
+            async with asyncio.timeout(self._timeout_s):  # a server that trickles gets no more than one that is silent
+                return await self._client.send(request)
+        except _NEVER_SENT as error:
+            raise Unavailable(f"{type(error).__name__}: {error}") from None
+        except (httpx.TimeoutException, TimeoutError) as error:
+            if reads:
+                raise TimedOut(f"no answer in time ({type(error).__name__})") from None
+            raise InDoubt(f"no answer in time ({type(error).__name__}): it may have landed") from None
+        except httpx.HTTPError as error:
+            if reads:
+                raise Unavailable(f"{type(error).__name__}: {error}") from None
+            raise InDoubt(f"the answer was lost ({type(error).__name__}): it may have landed") from None
+
+
+def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
+    """Raise the error class of an answer that is no success; of a change, what may have landed is `InDoubt`."""
+    if answer.is_success:
+        return
+    if answer.status_code < 400:
+        raise Permanent(f"{answer.request.method} answered {answer.status_code}; nothing was done")
+    message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text[:200]}"
+    wait_s = retry_after_s(answer.headers.get("retry-after", ""))
+    if answer.status_code == 412:
+        raise Conflict(message)
+    if answer.status_code == 404:
+        raise NotFound(message)
+    if changes and answer.status_code >= 500 and answer.status_code != 503:
+        raise InDoubt(message)  # a server that fails half way may have done it
+    raise from_http_status(answer.status_code, message, retry_after_s=wait_s)
+
+
+def _up_to(most_s: float) -> float:
+    return random.uniform(0.0, most_s)

@@ -1,0 +1,251 @@
+"""What a plan must hold beside the rules: invariants of the state it leaves, cooldowns, and leases over several calls."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from interlock import Context, ContractError, PolicyError, Runtime, Status, Tool, tool
+from interlock.config import Settings
+from interlock.errors import Locked, NotFound
+from interlock.policy import parse_policy
+from interlock.standing import Which
+from interlock.testing import ManualClock
+from tests.test_changes import OPEN, Shelf, error, retitle, running
+
+REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "7d"\n'
+A_DAY_S = 86_400.0
+
+
+def guarded(shelf: Shelf, **options: Any) -> Tool:
+    """A write whose titles must be unique on the shelf, whoever else writes there."""
+
+    async def unique(arguments: Any, before: Any, after: Any) -> list[str]:
+        assert before == {arguments["id"]: shelf.items.get(arguments["id"])}
+        taken = [key for key, item in shelf.items.items() if item["title"] == arguments["title"] and key not in after]
+        return [f"{taken[0]!r} has this title"] if taken else []
+
+    return retitle(shelf, [], invariants=unique, **options)
+
+
+async def test_a_plan_that_would_leave_a_wrong_state_is_denied_and_shown() -> None:
+    shelf = Shelf(a={"title": "x"}, b={"title": "y"})
+    async with running(guarded(shelf)) as runtime:
+        for mode in ("dry_run", "apply"):
+            outcome = await runtime.call("title", {"id": "a", "title": "y"}, actor="ann", mode=mode)
+            assert (outcome.status, error(outcome)) == (Status.DENIED, "invariant")
+            assert outcome.verdict is not None
+            assert outcome.verdict.reason == "'b' has this title"
+            assert outcome.plan is not None
+            assert outcome.plan.after == [{"title": "y"}]
+        assert shelf.items["a"] == {"title": "x"}
+        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")).ok
+
+
+async def test_invariants_are_asked_again_under_the_lease() -> None:
+    shelf = Shelf(a={"title": "x"}, b={"title": "y"})
+    asked = []
+
+    async def once(_arguments: Any, _before: Any, _after: Any) -> list[str]:
+        asked.append(1)
+        return ["somebody was faster"] if len(asked) == 2 else []
+
+    made: list[Any] = []
+    async with running(retitle(shelf, made, invariants=once)) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")
+        assert (outcome.status, error(outcome)) == (Status.DENIED, "invariant")
+        assert not made
+        again = await runtime.call(
+            "title", {"id": "a", "title": "z"}, actor="ann"
+        )  # the claim failed, so it may be tried
+        assert again.ok
+
+
+async def test_invariants_that_cannot_be_checked_refuse() -> None:
+    async def broken(_arguments: Any, _before: Any, _after: Any) -> list[str]:
+        raise NotFound("the index is gone")
+
+    shelf, made = Shelf(a={"title": "x"}), list[Any]()
+    async with running(retitle(shelf, made, invariants=broken)) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")
+        assert (outcome.status, error(outcome), made) == (Status.FAILED, "unreadable", [])
+
+
+def test_invariants_need_a_simulation() -> None:
+    async def fine(_arguments: Any, _before: Any, _after: Any) -> list[str]:
+        return []
+
+    with pytest.raises(ContractError, match="invariants are an async function"):
+
+        @tool(effect="write", key="{id}", resource=Shelf(), invariants=fine)
+        async def write(id: str) -> str:
+            return id
+
+    with pytest.raises(ContractError, match="a read changes nothing"):
+
+        @tool(effect="read", invariants=fine)
+        async def read(id: str) -> str:
+            return id
+
+
+async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durable_url: str) -> None:
+    shelf, clock = Shelf(a={"title": "0"}, b={"title": "0"}), ManualClock()
+    async with running(retitle(shelf, []), policy=OPEN + REST, url=durable_url, clock=clock) as runtime:
+
+        async def title(text: str, run: str | None, key: str = "a", mode: str = "apply") -> Any:
+            return await runtime.call("title", {"id": key, "title": text}, actor="ann", run=run, mode=mode)
+
+        assert (await title("1", "r1")).ok
+        assert (await title("2", "r1")).ok
+        for run, mode in (("r2", "apply"), ("r2", "dry_run"), (None, "apply")):
+            refused = await title("3", run, mode=mode)
+            assert (refused.status, error(refused)) == (Status.DENIED, "rest")
+            assert "rests until" in refused.problem.message
+            assert "by run r1" in refused.problem.message
+        assert (await title("3", "r2", key="b")).ok
+        clock.advance(7 * A_DAY_S + 1)
+        assert (await title("3", "r2")).ok
+
+
+async def test_what_was_held_and_not_changed_does_not_rest() -> None:
+    shelf = Shelf(a={"title": "0"}, b={"title": "0"})
+
+    @tool(
+        effect="write",
+        name="title",
+        key=lambda arguments: (arguments["id"], "b"),
+        resource=shelf,
+        simulate=lambda state, arguments, key: {"title": arguments["title"]} if key == arguments["id"] else state,
+    )
+    async def both(id: str, title: str) -> str:
+        shelf.items[id] = {"title": title}
+        return title
+
+    async with running(both, policy=OPEN + REST) as runtime:
+        assert (await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", run="r1")).ok
+        assert (await runtime.call("title", {"id": "b", "title": "1"}, actor="ann", run="r2")).ok
+
+
+@pytest.mark.parametrize(
+    ("written", "finding"),
+    [
+        ('[[cooldown]]\nid = "x"\ntools = ["title"]\nwindow = "soon"\n', "window is written"),
+        ('[[cooldown]]\nid = "x"\ntools = ["titel"]\nwindow = "7d"\n', "did you mean 'title'"),
+        ('[[cooldown]]\nid = "x"\ntools = ["title"]\nwindow = "7d"\nfor = 1\n', "unknown key 'for'"),
+    ],
+)
+def test_a_wrong_cooldown_is_refused(written: str, finding: str) -> None:
+    with pytest.raises(PolicyError, match=finding):
+        Runtime.open("memory://", policy=parse_policy(OPEN + written), tools=[retitle(Shelf(), [])])
+
+
+# Holds
+
+
+def shelved(shelf: Shelf, seen: list[Any], **options: Any) -> Tool:
+    """A write that is made under the lease of a whole shelf board."""
+
+    @tool(
+        effect="write",
+        key="{id}",
+        within="board:{board}",
+        resource=shelf,
+        simulate=lambda _state, arguments: {"board": arguments["board"]},
+        **options,
+    )
+    async def put(id: str, board: str, context: Context) -> str:
+        seen.append((id, dict(context.tokens)))
+        await asyncio.sleep(0.01)
+        shelf.items[id] = {"board": board}
+        return board
+
+    return put
+
+
+async def test_changes_under_one_lease_come_one_after_the_other(durable_url: str) -> None:
+    shelf, seen = Shelf(), list[Any]()
+    async with running(shelved(shelf, seen), url=durable_url) as runtime:
+        calls = [runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann") for n in range(5)]
+        outcomes = await asyncio.gather(*calls)
+        assert all(outcome.ok for outcome in outcomes)
+    tokens = [tokens["board:top"] for _id, tokens in seen]
+    assert sorted(tokens) == tokens
+    assert len(set(tokens)) == 5
+
+
+async def test_a_caller_that_holds_the_lease_makes_all_its_changes_under_one_token(durable_url: str) -> None:
+    shelf, seen = Shelf(), list[Any]()
+    async with running(shelved(shelf, seen, deadline_s=0.3), url=durable_url) as runtime:
+        async with runtime.hold("shelf/board:top") as holds:
+            for n in range(3):
+                outcome = await runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann", turn="t", holds=holds)
+                assert outcome.ok
+            busy = await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")
+            assert (busy.status, error(busy)) == (Status.FAILED, "busy")
+            with pytest.raises(Locked, match="held by somebody else"):
+                async with runtime.hold("shelf/board:top"):
+                    pass
+        assert {tokens["board:top"] for _id, tokens in seen} == {holds[0].token}
+        assert (await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")).ok
+        lost = await runtime.call("put", {"id": "late", "board": "top"}, actor="ann", holds=holds)
+        assert (lost.status, error(lost)) == (Status.FAILED, "lease_lost")
+        assert "late" not in shelf.items
+        entries = [entry async for entry in runtime.journal(Which(turn="t"))]
+        assert [entry.lock_tokens["board:top"] for entry in entries] == [holds[0].token] * 3
+        assert await runtime.recover() == ()
+
+
+async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
+    durable_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    clock, shelf = ManualClock(), Shelf()
+    settings = Settings(lease_s=5)
+    async with running(shelved(shelf, []), url=durable_url, clock=clock, settings=settings) as runtime:
+        dead = runtime.hold("shelf/board:top")
+        (first,) = await dead.__aenter__()
+        with pytest.raises(Locked):
+            async with runtime.hold("shelf/board:top"):
+                pass
+        clock.advance(6.0)
+        async with runtime.hold("shelf/board:top") as (second,):
+            assert second.token > first.token
+            late = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=(first,))
+            assert error(late) == "lease_lost"
+            assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=(second,))).ok
+        await dead.__aexit__(None, None, None)
+
+
+async def _dead(*_given: Any) -> None:
+    await asyncio.Event().wait()
+
+
+# The journal
+
+
+async def test_the_journal_tells_what_was_made_planned_and_refused() -> None:
+    shelf = Shelf(a={"title": "x"}, b={"title": "y"})
+    async with running(guarded(shelf)) as runtime:
+        more: dict[str, Any] = {"actor": "ann", "turn": "t", "run": "r", "evidence": ("seen",), "confidence": 0.9}
+        await runtime.call("title", {"id": "a", "title": "z"}, **more)
+        await runtime.call("title", {"id": "b", "title": "w"}, mode="dry_run", **more)
+        await runtime.call("title", {"id": "b", "title": "z"}, **more)
+        entries = [entry async for entry in runtime.journal(Which(turn="t"))]
+        made, planned, denied = entries
+        assert (made.status, made.op_type, made.target_ids) == ("done", "title", ("a",))
+        assert (made.before, made.after) == ({"a": {"title": "x"}}, {"a": {"title": "z"}})
+        assert (made.evidence, made.confidence, made.actor, made.mode, made.run) == (
+            ("seen",),
+            0.9,
+            "ann",
+            "apply",
+            "r",
+        )
+        assert made.idempotency_key.endswith(".1")
+        assert made.lock_tokens == {"a": 1}
+        assert (planned.status, planned.mode, planned.after) == ("planned", "dry_run", {"b": {"title": "w"}})
+        assert (denied.status, denied.rule, denied.reason) == ("denied", "invariant", "'a' has this title")
+        await runtime.undo(Which(run="r"))
+        assert [entry.status async for entry in runtime.journal(Which(run="r"))] == ["undone"]
