@@ -1,0 +1,105 @@
+"""The changes that can be made, as pure functions of documents: the tools simulate and perform with the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from pydantic import Field
+
+from interlock_catalog.contracts import Doc, Json, Strict, with_value
+from interlock_catalog.normalise import FamilyFacts, normalise
+
+PATCHABLE = (
+    "name",
+    "name_slug",
+    "family_slug",
+    "variant_key",
+    "equipment",
+    "category",
+    "muscles.primary",
+    "muscles.secondary",
+    "muscles.category",
+    "muscles.contribution",
+    "metadata.level",
+    "metadata.plane_of_motion",
+    "metadata.unilateral",
+    "movement.type",
+    "movement.split",
+    "description",
+    "execution_notes",
+    "common_mistakes",
+    "suitability_notes",
+    "programming_use_cases",
+    "stimulus_tags",
+)
+"""What `upsert_exercise` may set; id, status and merges have operations of their own."""
+
+
+class FieldChange(Strict):
+    """One field: what it was, what it should be, and why."""
+
+    field: str
+    before: Json
+    after: Json
+    justification: Annotated[str, Field(min_length=3, max_length=600)]
+    evidence: Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
+
+
+class Item(Strict):
+    """One exercise of a page that is normalised, with what must be known about its family."""
+
+    exercise_id: Annotated[str, Field(min_length=1, max_length=128)]
+    family_name: str
+    qualified: bool
+
+
+class Target(Strict):
+    """Where an alias should point."""
+
+    alias_slug: Annotated[str, Field(min_length=1, max_length=128)]
+    exercise_id: str | None = None
+    family_slug: str | None = None
+
+
+def patched(state: Doc | None, changes: Sequence[Mapping[str, Json]], identity: str) -> Doc:
+    """An exercise with changes made; a new one is a draft."""
+    made: Doc = dict(state) if state is not None else {"id": identity, "status": "draft", "merge_lineage": []}
+    for change in changes:
+        made = with_value(made, str(change["field"]), change["after"])
+    return made
+
+
+def normalised(state: Doc | None, item: Mapping[str, Json]) -> Doc | None:
+    """An exercise in the one spelling."""
+    if state is None:
+        return None
+    return normalise(state, FamilyFacts(str(item["family_name"]), bool(item["qualified"]))).doc
+
+
+def merged(key: str, state: Doc | None, source: str, target: str) -> Doc | None:
+    """What a merge of `source` into `target` makes of one document: of either exercise, or of an alias."""
+    kind, _, name = key.partition(":")
+    if kind == "alias":
+        return alias_to(name, exercise_id=target)
+    if state is None:
+        return None
+    if name == source:
+        return {**state, "status": "merged", "merged_into": target}
+    lineage = [item for item in state.get("merge_lineage") or [] if item != source]
+    return {**state, "merge_lineage": [*lineage, source]}
+
+
+def alias_to(slug: str, *, exercise_id: str | None = None, family_slug: str | None = None) -> Doc:
+    """An alias document."""
+    doc: Doc = {"alias_slug": slug}
+    if exercise_id is not None:
+        doc["exercise_id"] = exercise_id
+    if family_slug is not None:
+        doc["family_slug"] = family_slug
+    return doc
+
+
+def approved(state: Doc | None) -> Doc | None:
+    """A draft that is released."""
+    return None if state is None else {**state, "status": "approved"}

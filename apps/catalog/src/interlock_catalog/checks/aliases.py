@@ -1,0 +1,56 @@
+"""Aliases: each has one live target, and none stands in the way of an exercise's own name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interlock_catalog.checks.issues import Issue
+from interlock_catalog.contracts import Doc, live
+from interlock_catalog.snapshot import Snapshot
+
+_LONGEST_CHAIN = 10
+
+
+def alias_issues(family: Snapshot) -> Iterator[Issue]:
+    """What is wrong with the aliases of a family, with the target that each should have."""
+    slugs = {doc.get("name_slug"): identity for identity, doc in sorted(family.live.items())}
+    for alias, doc in sorted(family.aliases.items()):
+        target, own = doc.get("exercise_id"), doc.get("family_slug")
+        key = f"alias:{alias}"
+        if target and own:
+            yield _issue(key, "two_targets", "it names an exercise and a family", str(target))
+        elif target and not live(found := find(family, str(target))):
+            last = settled(family, found)
+            what = "is not there" if found is None else f"is {found.get('status')}"
+            yield _issue(key, "orphan", f"its target {target!r} {what}", last)
+        elif alias in slugs and slugs[alias] != target:
+            yield _issue(key, "shadows", f"{slugs[alias]!r} has this very name", slugs[alias])
+
+
+def find(family: Snapshot, identity: str) -> Doc | None:
+    """An exercise, wherever it is."""
+    return family.exercises.get(identity) or family.elsewhere.get(identity)
+
+
+def settled(family: Snapshot, doc: Doc | None) -> str | None:
+    """The live exercise of this family at the end of a chain of merges; None if there is none."""
+    for _step in range(_LONGEST_CHAIN):
+        if doc is None:
+            return None
+        if live(doc):
+            return str(doc["id"]) if doc["id"] in family.exercises else None
+        target = doc.get("merged_into")
+        doc = find(family, str(target)) if target else None
+    return None
+
+
+def _issue(key: str, code: str, why: str, suggestion: str | None) -> Issue:
+    return Issue(
+        target=key,
+        field="exercise_id",
+        code=code,
+        issue_type="inconsistent",
+        severity="high",
+        evidence=f"{key}: {why}",
+        suggestion=suggestion,
+    )

@@ -1,0 +1,123 @@
+"""An issue: which field of which document, what kind, how grave, on what evidence, and whose work it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+Json = Any
+TYPES = ("missing", "incomplete", "inconsistent", "inaccurate")
+SEVERITIES = ("low", "medium", "high", "critical")
+HIGH = ("high", "critical")
+FIELDS: dict[str, tuple[str, ...]] = {
+    "content": ("description", "execution_notes", "common_mistakes"),
+    "biomechanics": (
+        "movement.type",
+        "movement.split",
+        "metadata.level",
+        "metadata.plane_of_motion",
+        "metadata.unilateral",
+        "category",
+        "equipment",
+        "variant_key",
+    ),
+    "anatomy": ("muscles.primary", "muscles.secondary", "muscles.category", "muscles.contribution"),
+    "programming": ("programming_use_cases", "suitability_notes", "stimulus_tags"),
+}
+"""Which specialist may touch which fields. The policy holds the same table; a test compares them."""
+SPECIALISTS = tuple(FIELDS)
+
+
+class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """Something that is wrong, or looks so."""
+
+    target: str
+    """The key of the document: exercise:ID or alias:SLUG."""
+    field: str
+    code: str
+    issue_type: str
+    severity: str
+    evidence: str
+    certain: bool = True
+    """False: it only looks odd, and somebody has to judge."""
+    by: str = "checks"
+    confidence: float = 1.0
+    suggestion: Json = None
+    """What the value should be, where that can be told."""
+
+    @property
+    def specialist(self) -> str | None:
+        """The field decides who mends it; None: nobody but the librarian or a person."""
+        return specialist_of(self.field)
+
+    @property
+    def tag(self) -> str:
+        """The evidence tag that a change made for it carries."""
+        return f"{self.by}:{self.code}"
+
+
+def specialist_of(field: str) -> str | None:
+    """Who owns a field, or the field that it is part of."""
+    for name, fields in FIELDS.items():
+        if any(field == owned or field.startswith(f"{owned}.") or owned.startswith(f"{field}.") for owned in fields):
+            return name
+    return None
+
+
+def grave(issues: Any) -> list[Issue]:
+    """The issues for which specialists are called: high or critical, and certain."""
+    return [issue for issue in issues if issue.severity in HIGH and issue.certain]
+
+
+_TYPE = {
+    "missing": "missing",
+    "unknown_field": "inconsistent",
+    "invalid": "inaccurate",
+    "slug": "inconsistent",
+    "qualifier": "inconsistent",
+    "doubled": "inconsistent",
+    "derived": "inconsistent",
+    "muscles": "inconsistent",
+    "sum": "inconsistent",
+    "target": "inconsistent",
+    "placeholder": "incomplete",
+    "short": "incomplete",
+    "markup": "incomplete",
+    "merge": "inconsistent",
+}
+_CRITICAL = ("description", "name", "equipment", "muscles", "muscles.primary", "placeholder")
+_LOW = ("doubled", "markup")
+
+
+def of_fault(target: str, field: str, code: str, message: str) -> Issue:
+    """A breach of the contract as an issue."""
+    severity = "high"
+    if code in _LOW:
+        severity = "low"
+    elif (code == "missing" and field in _CRITICAL) or code == "placeholder":
+        severity = "critical"
+    elif code in ("unknown_field", "derived", "slug"):
+        severity = "medium"
+    return Issue(
+        target=target,
+        field=field,
+        code=code,
+        issue_type=_TYPE.get(code, "inaccurate"),
+        severity=severity,
+        evidence=f"{field}: {message}",
+    )
+
+
+def of_reason(target: str, field: str, code: str, why: str) -> Issue:
+    """Something that normalisation puts right by itself."""
+    severity = "low" if code in ("text",) else "medium"
+    return Issue(
+        target=target,
+        field=field,
+        code=code,
+        issue_type="inconsistent",
+        severity=severity,
+        evidence=f"{field}: {why}",
+        by="normaliser",
+    )

@@ -1,0 +1,7 @@
+"""`interlock catalog`."""
+
+from typing import Any
+
+
+def register(commands: Any, common: Any) -> None:
+    """Nothing yet."""

@@ -1,0 +1,239 @@
+"""What a valid exercise, alias and family is: strict models over the one vocabulary, and rules between their fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+
+from interlock_catalog.naming import qualifier_of, split_name
+from interlock_catalog.vocabulary import MUSCLE_GROUPS, group_of, ordered, slug, words
+
+Json = Any
+Doc = dict[str, Json]
+LEAST_DESCRIPTION = 50
+SUM_MAY_BE_OFF = 0.011
+RETIRED = ("coaching_cues", "tips", "instructions")
+"""Fields of older versions, whose content belongs in the execution notes."""
+_VARIANT = re.compile(r"(equipment|variant):[a-z0-9]+(-[a-z0-9]+)*")
+_MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-z]+;")
+_PLACEHOLDER = re.compile(r"\b(lorem|todo|tbd|fixme|placeholder|asdf|test test)\b", re.IGNORECASE)
+
+
+class Fault(msgspec.Struct, frozen=True, order=True):
+    """One way in which a document breaks its contract."""
+
+    field: str
+    code: str
+    message: str
+
+
+class Strict(BaseModel):
+    """Nothing is converted, nothing unknown is let in, nothing changes."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+def _in(kind: str) -> Any:
+    def check(text: str) -> str:
+        if text not in words(kind):
+            raise ValueError(f"{text!r} is not in the vocabulary of {kind}")
+        return text
+
+    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(ordered(kind))})]
+
+
+Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=128)]
+Line = Annotated[str, Field(min_length=3, max_length=400)]
+Lines = Annotated[list[Line], Field(min_length=1, max_length=20)]
+Equipment, Muscle, Category, Level = _in("equipment"), _in("muscle"), _in("category"), _in("level")
+Plane, MovementType, Split, Tag = _in("plane_of_motion"), _in("movement_type"), _in("split"), _in("stimulus_tag")
+
+
+class Muscles(Strict):
+    """Which muscles work, and how much of the work each does."""
+
+    primary: Annotated[list[Muscle], Field(min_length=1, max_length=6)]
+    secondary: Annotated[list[Muscle], Field(max_length=12)]
+    category: Annotated[list[Literal[*MUSCLE_GROUPS]], Field(min_length=1)]
+    contribution: dict[Muscle, Annotated[float, Field(gt=0, le=1)]]
+
+
+class Metadata(Strict):
+    """How hard it is, and how the body moves."""
+
+    level: Level
+    plane_of_motion: Plane
+    unilateral: bool
+
+
+class Movement(Strict):
+    """The pattern, and the part of the body."""
+
+    type: MovementType
+    split: Split
+
+
+class Exercise(Strict):
+    """One exercise."""
+
+    id: Annotated[str, Field(min_length=1, max_length=128)]
+    name: Annotated[str, Field(min_length=3, max_length=120)]
+    name_slug: Slug
+    family_slug: Slug
+    variant_key: Annotated[str, Field(pattern=_VARIANT.pattern)]
+    equipment: Annotated[list[Equipment], Field(min_length=1, max_length=6)]
+    category: Category
+    muscles: Muscles
+    metadata: Metadata
+    movement: Movement
+    description: Annotated[str, Field(min_length=LEAST_DESCRIPTION, max_length=2000)]
+    execution_notes: Lines
+    common_mistakes: Lines
+    suitability_notes: Lines
+    programming_use_cases: Lines
+    stimulus_tags: Annotated[list[Tag], Field(min_length=1, max_length=8)]
+    status: Literal["draft", "approved", "deprecated", "merged"]
+    merged_into: str | None = None
+    merge_lineage: list[str] = []
+
+
+class Alias(Strict):
+    """Another name for one exercise, or for a whole family."""
+
+    alias_slug: Slug
+    exercise_id: str | None = None
+    family_slug: Slug | None = None
+
+
+class Family(Strict):
+    """What the exercises of a family have in common."""
+
+    slug: Slug
+    base_name: Annotated[str, Field(min_length=3, max_length=80)]
+    status: Literal["active", "needs_review", "deprecated", "merged_into"]
+    default_equipment: Equipment
+    allowed_equipments: Annotated[list[Equipment], Field(min_length=1)]
+    merged_into: str | None = None
+    known_collisions: list[str] = []
+
+
+KINDS: dict[str, type[Strict]] = {"exercise": Exercise, "alias": Alias, "family": Family}
+_ADAPTERS = {kind: TypeAdapter(model) for kind, model in KINDS.items()}
+
+
+def kind_of(key: str) -> str:
+    """The kind of document that a key stands for."""
+    return key.partition(":")[0]
+
+
+def live(exercise: Mapping[str, Json] | None) -> bool:
+    """Whether an exercise is there for people: not merged away, not deprecated."""
+    return exercise is not None and exercise.get("status") not in ("merged", "deprecated")
+
+
+def faults(kind: str, doc: Json) -> tuple[Fault, ...]:
+    """Every way in which a document breaks its contract, in the order of its fields."""
+    found: dict[tuple[str, str], Fault] = {}
+    try:
+        _ADAPTERS[kind].validate_python(doc)
+    except ValidationError as error:
+        for item in error.errors(include_url=False, include_context=False, include_input=False):
+            path = ".".join(str(part) for part in item["loc"] if not isinstance(part, int)) or kind
+            path = path.removesuffix(".[key]")
+            code = {"missing": "missing", "extra_forbidden": "unknown_field"}.get(item["type"], "invalid")
+            found.setdefault((path, code), Fault(path, code, item["msg"].removeprefix("Value error, ")))
+    if isinstance(doc, dict):
+        rules = {"exercise": _exercise_rules, "alias": _alias_rules, "family": lambda _doc: ()}[kind]
+        for fault in rules(doc):
+            found.setdefault((fault.field, fault.code), fault)
+    return tuple(sorted(found.values()))
+
+
+def _exercise_rules(doc: Doc) -> Iterator[Fault]:
+    name, equipment = doc.get("name"), doc.get("equipment")
+    if isinstance(name, str):
+        if doc.get("name_slug") != slug(name):
+            yield Fault("name_slug", "slug", f"the slug of {name!r} is {slug(name)!r}")
+        first = equipment[0] if isinstance(equipment, list) and equipment else None
+        qualifier = split_name(name)[1]
+        if qualifier is not None and first is not None and qualifier_of(name) != first:
+            yield Fault("name", "qualifier", f"the name says {qualifier!r}, the equipment {first!r}")
+    yield from _doubled(doc)
+    yield from _muscle_rules(doc.get("muscles"))
+    description = doc.get("description")
+    if isinstance(description, str) and description:
+        if _PLACEHOLDER.search(description):
+            yield Fault("description", "placeholder", "the description is a placeholder")
+        if _MARKUP.search(description):
+            yield Fault("description", "markup", "the description has markup in it")
+    merged, target = doc.get("status") == "merged", doc.get("merged_into")
+    if merged != bool(target):
+        yield Fault("merged_into", "merge", "an exercise is merged if, and only if, it names what it was merged into")
+
+
+def _doubled(doc: Doc) -> Iterator[Fault]:
+    for field in ("equipment", "execution_notes", "common_mistakes", "stimulus_tags", "suitability_notes"):
+        values = doc.get(field)
+        if isinstance(values, list) and len({str(value).strip().lower() for value in values}) < len(values):
+            yield Fault(field, "doubled", f"{field} says the same thing twice")
+
+
+def _muscle_rules(muscles: Json) -> Iterator[Fault]:
+    if not isinstance(muscles, dict):
+        return
+    primary, secondary = _texts(muscles.get("primary")), _texts(muscles.get("secondary"))
+    if primary is None or secondary is None:
+        return
+    if len({*primary, *secondary}) < len(primary) + len(secondary):
+        yield Fault("muscles.secondary", "doubled", "a muscle is listed twice")
+    groups = muscle_groups(primary)
+    if groups and muscles.get("category") != groups:
+        yield Fault("muscles.category", "derived", f"the primary muscles belong to {', '.join(groups)}")
+    shares = muscles.get("contribution")
+    if not isinstance(shares, dict) or not all(_number(share) for share in shares.values()):
+        return
+    if set(shares) != {*primary, *secondary}:
+        odd = sorted(set(shares) ^ {*primary, *secondary})
+        yield Fault("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(odd)}")
+    elif abs(sum(shares.values()) - 1) > SUM_MAY_BE_OFF:
+        yield Fault("muscles.contribution", "sum", f"the contributions add up to {sum(shares.values()):.2f}, not 1")
+
+
+def _alias_rules(doc: Doc) -> Iterator[Fault]:
+    if bool(doc.get("exercise_id")) == bool(doc.get("family_slug")):
+        yield Fault("exercise_id", "target", "an alias has one target: an exercise, or a family")
+
+
+def muscle_groups(primary: Sequence[str]) -> list[str]:
+    """The categories of the primary muscles, in the order in which they first come; [] if one is unknown."""
+    if not all(muscle in words("muscle") for muscle in primary):
+        return []
+    return list(dict.fromkeys(group_of(muscle) for muscle in primary))
+
+
+def value_at(doc: Json, path: str) -> Json:
+    """What stands at a path; None if nothing does."""
+    for part in path.split("."):
+        doc = doc.get(part) if isinstance(doc, dict) else None
+    return doc
+
+
+def with_value(doc: Doc, path: str, value: Json) -> Doc:
+    """A copy with another value at a path."""
+    head, _, rest = path.partition(".")
+    if not rest:
+        return {**doc, head: value}
+    inner = doc.get(head)
+    return {**doc, head: with_value(inner if isinstance(inner, dict) else {}, rest, value)}
+
+
+def _texts(value: Json) -> list[str] | None:
+    return value if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
+
+
+def _number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,66 @@
+"""Carrying a plan out: every operation is a call through the gate, under the family's lease, once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock import Outcome, Status
+from interlock.values import Budget, Hold
+from interlock_catalog.planning.ops import Op
+from interlock_catalog.roles.desk import Asked
+
+SERVICE = "service:catalog"
+"""Who calls: the autopilot proposes, people approve."""
+LATER = frozenset({"busy", "blocked", "in_progress", "lease_lost", "plan_moved", "moved"})
+"""Errors that say that somebody else is at work there: the family waits for the next run."""
+CAP = "max-changes"
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How far a run goes."""
+
+    mode: str
+    max_changes: int
+
+
+async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[Hold, ...]) -> str:
+    """Make the operations in their order; why the rest was left, '' if nothing was: deferred or overflow."""
+    for op in ops:
+        outcome = await _made(asked, op, terms, holds)
+        why = _left(outcome)
+        if why:
+            return why
+    return ""
+
+
+async def _made(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
+    return await asked.call(
+        op.tool,
+        op.arguments,
+        actor=op.actor,
+        mode=terms.mode,
+        principal=SERVICE,
+        evidence=op.evidence,
+        confidence=op.confidence,
+        call_id=f"op-{digest(op)}",
+        holds=holds,
+        budgets=(Budget(id=CAP, per="run", calls=terms.max_changes),),
+    )
+
+
+def digest(op: Op) -> str:
+    """What an operation is known by within its turn."""
+    text = msgspec.json.encode([op.tool, op.actor, op.arguments], order="deterministic")
+    return hashlib.sha256(text).hexdigest()[:24]
+
+
+def _left(outcome: Outcome) -> str:
+    if outcome.problem is None:
+        return ""
+    error = outcome.problem.error
+    if outcome.status is Status.DENIED and error == "budget_exhausted":
+        return "overflow"
+    return "deferred" if outcome.status in (Status.FAILED, Status.DENIED) and error in LATER else ""

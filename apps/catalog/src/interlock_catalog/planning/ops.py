@@ -1,0 +1,140 @@
+"""Operations: tool calls that are decided and not yet made, and what they would make of a family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from interlock_catalog.changes import alias_to, approved, merged, normalised, patched
+from interlock_catalog.checks import Issue
+from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.snapshot import Snapshot
+from interlock_catalog.tools import MOST_ITEMS
+
+SURE = 0.97
+"""The confidence of what a deterministic check found and one rule mends."""
+
+
+class Op(msgspec.Struct, frozen=True, kw_only=True):
+    """One call: by whom, with which arguments (the reason among them), on what evidence, and how sure."""
+
+    tool: str
+    actor: str
+    arguments: dict[str, Json]
+    evidence: tuple[str, ...]
+    confidence: float
+
+
+def certain_ops(family: Snapshot, issues: Iterable[Issue]) -> list[Op]:
+    """What needs no specialist: merges of duplicates, aliases, and the one spelling; in this order."""
+    found = list(issues)
+    merges = _merges(family, [issue for issue in found if issue.field == "merged_into" and issue.certain])
+    gone = {str(op.arguments["source_id"]): str(op.arguments["target_id"]) for op in merges}
+    held = {alias for op in merges for alias in op.arguments["aliases"]}
+    aliases = [
+        _alias(family, issue, gone)
+        for issue in found
+        if issue.target.startswith("alias:") and issue.suggestion and issue.target[6:] not in held
+    ]
+    return [*merges, *aliases, *_spelling(family, found, set(gone))]
+
+
+def _merges(family: Snapshot, issues: Sequence[Issue]) -> list[Op]:
+    """One merge for each duplicate, into the one that stays in the end."""
+    into = {issue.target.partition(":")[2]: str(issue.suggestion) for issue in issues if issue.suggestion}
+    ops = []
+    for issue in issues:
+        source = issue.target.partition(":")[2]
+        target = into.get(source)
+        for _hop in into:
+            target = into.get(target, target) if target is not None else None
+        if target is None or target == source or target not in family.live:
+            continue
+        pointing = [alias for alias, doc in family.aliases.items() if doc.get("exercise_id") == source]
+        own = str(family.exercises[source].get("name_slug"))
+        taken = own in family.aliases or own == family.exercises[target].get("name_slug")
+        named = [] if taken or not own else [own]
+        arguments = {
+            "source_id": source,
+            "target_id": target,
+            "family_slug": family.slug,
+            "aliases": sorted({*pointing, *named}),
+        }
+        ops.append(_op("merge_exercises", "librarian", arguments, [issue]))
+    return ops
+
+
+def _alias(family: Snapshot, issue: Issue, gone: Mapping[str, str]) -> Op:
+    slug = issue.target.partition(":")[2]
+    target = str(issue.suggestion)
+    replacement = {"alias_slug": slug, "exercise_id": gone.get(target, target), "family_slug": None}
+    arguments = {"alias_slug": slug, "of_family": family.slug, "replacement": replacement}
+    return _op("delete_alias", "librarian", arguments, [issue])
+
+
+def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list[Op]:
+    by_exercise: dict[str, list[Issue]] = {}
+    for issue in issues:
+        if issue.by == "normaliser":
+            by_exercise.setdefault(issue.target.partition(":")[2], []).append(issue)
+    facts, ids = family.facts, sorted(set(by_exercise) - gone)
+    ops = []
+    for start in range(0, len(ids), MOST_ITEMS):
+        some = ids[start : start + MOST_ITEMS]
+        items = [{"exercise_id": i, "family_name": facts.base_name, "qualified": facts.qualified} for i in some]
+        arguments = {"family_slug": family.slug, "items": items}
+        reasons = [issue for identity in some for issue in by_exercise[identity]]
+        ops.append(_op("normalize_catalog_page", "normalizer", arguments, reasons))
+    return ops
+
+
+def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue]) -> Op:
+    return Op(
+        tool=tool,
+        actor=actor,
+        arguments={**arguments, "justification": "; ".join(dict.fromkeys(i.evidence for i in issues))[:2000]},
+        evidence=tuple(dict.fromkeys(issue.tag for issue in issues)),
+        confidence=min([SURE, *(issue.confidence for issue in issues)]),
+    )
+
+
+def after(family: Snapshot, ops: Iterable[Op]) -> Snapshot:
+    """The family once these operations have been made."""
+    for op in ops:
+        family = family.becoming(effects(family, op))
+    return family
+
+
+def effects(family: Snapshot, op: Op) -> dict[str, Doc | None]:
+    """The documents that an operation makes."""
+    given = op.arguments
+    match op.tool:
+        case "upsert_exercise":
+            identity = str(given["exercise_id"])
+            return {f"exercise:{identity}": patched(family.exercises.get(identity), given["changes"], identity)}
+        case "normalize_catalog_page":
+            items = {str(item["exercise_id"]): item for item in given["items"]}
+            return {f"exercise:{i}": normalised(family.exercises.get(i), item) for i, item in items.items()}
+        case "merge_exercises":
+            source, target = str(given["source_id"]), str(given["target_id"])
+            keys = [f"exercise:{source}", f"exercise:{target}", *(f"alias:{alias}" for alias in given["aliases"])]
+            return {key: merged(key, _held(family, key), source, target) for key in keys}
+        case "approve_exercise":
+            identity = str(given["exercise_id"])
+            return {f"exercise:{identity}": approved(family.exercises.get(identity))}
+        case "upsert_alias":
+            slug = str(given["alias_slug"])
+            targets = {"exercise_id": given.get("exercise_id"), "family_slug": given.get("family_slug")}
+            return {f"alias:{slug}": alias_to(slug, **targets)}
+        case "delete_alias":
+            to = given["replacement"]
+            new = alias_to(to["alias_slug"], exercise_id=to["exercise_id"], family_slug=to["family_slug"])
+            return {f"alias:{given['alias_slug']}": None, f"alias:{to['alias_slug']}": new}
+        case _:
+            raise ValueError(f"{op.tool!r} is no operation of the catalog")
+
+
+def _held(family: Snapshot, key: str) -> Doc | None:
+    kind, _, name = key.partition(":")
+    return family.exercises.get(name) if kind == "exercise" else family.aliases.get(name)

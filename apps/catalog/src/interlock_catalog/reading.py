@@ -1,0 +1,55 @@
+"""Reading a family whole, in as few requests as that takes; details are fetched once a run."""
+
+from __future__ import annotations
+
+from interlock.errors import NotFound
+from interlock_catalog.backends import Backend, Docs
+from interlock_catalog.contracts import live
+from interlock_catalog.snapshot import Snapshot
+
+
+async def read_family(backend: Backend, slug: str) -> Snapshot:
+    """A family with its exercises, the aliases that concern it, and what those point at elsewhere."""
+    found = await backend.read_many([f"family:{slug}"])
+    members = await backend.exercises(family=slug)
+    if not found and not members:
+        raise NotFound(f"there is no family {slug!r}; see `interlock catalog list --families`")
+    ids = {_name(key) for key in members}
+    names = {str(doc.value.get("name_slug")) for doc in members.values() if live(doc.value)}
+    aliases = await backend.aliases_of(ids, [slug])
+    aliases |= await backend.read_many(f"alias:{name}" for name in names if f"alias:{name}" not in aliases)
+    away = {
+        str(target)
+        for doc in (*members.values(), *aliases.values())
+        for target in (doc.value.get("merged_into"), doc.value.get("exercise_id"))
+        if target and target not in ids
+    }
+    elsewhere = await backend.read_many(f"exercise:{target}" for target in away) if away else {}
+    everything: Docs = {**found, **members, **aliases}
+    return Snapshot(
+        slug=slug,
+        family=found[f"family:{slug}"].value if found else None,
+        exercises={_name(key): doc.value for key, doc in members.items()},
+        aliases={_name(key): doc.value for key, doc in sorted(aliases.items())},
+        elsewhere={_name(key): doc.value for key, doc in elsewhere.items()},
+        versions={key: doc.version for key, doc in everything.items()},
+    )
+
+
+def _name(key: str) -> str:
+    return key.partition(":")[2]
+
+
+class Memo:
+    """What a run has read and not yet worked on: the tool that reads puts it here, the pipeline takes it."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[str, str], Snapshot] = {}
+
+    def put(self, turn: str, snapshot: Snapshot) -> None:
+        """Keep a family for whoever asked for it."""
+        self._held[turn, snapshot.slug] = snapshot
+
+    def take(self, turn: str, slug: str) -> Snapshot | None:
+        """A family that was read for this turn, once."""
+        return self._held.pop((turn, slug), None)

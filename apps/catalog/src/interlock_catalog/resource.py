@@ -1,0 +1,50 @@
+"""The catalog as a resource: what the engine reads before a change, and puts back when one is taken back."""
+
+from __future__ import annotations
+
+from interlock import Context
+from interlock.errors import InDoubt
+from interlock.values import Versioned
+from interlock_catalog.backends import Backend, Docs, Write
+from interlock_catalog.contracts import Doc, Json
+
+NAME = "catalog"
+
+
+class Catalog:
+    """Keyed documents: exercise:ID, alias:SLUG, family:SLUG."""
+
+    name = NAME
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    async def read_state(self, key: str) -> Versioned | None:
+        """A document with its version."""
+        return (await self.backend.read_many([key])).get(key)
+
+    async def restore(self, key: str, state: Json, context: Context) -> None:
+        """Put a document back, or remove it."""
+        await self.backend.write(Write("restore", {key: state}), context)
+
+    async def change(self, op: Write, found: Docs, context: Context) -> None:
+        """Write what differs, at the versions it was decided on, and read it back."""
+        differ = {key: state for key, state in op.states.items() if state != _value(found, key)}
+        if not differ:
+            return
+        versions = {key: found[key].version if key in found else "0" for key in differ}
+        known = {key: version for key, version in versions.items() if key in found}
+        await self.backend.write(Write(op.op, differ, known, op.arguments), context)
+        now = await self.backend.read_many(differ)
+        wrong = sorted(key for key, state in differ.items() if _value(now, key) != state)
+        if wrong:
+            raise InDoubt(f"{', '.join(wrong)} was written, but does not read back the same")
+
+
+def _value(found: Docs, key: str) -> Doc | None:
+    return found[key].value if key in found else None
+
+
+def lease_of(family_slug: str) -> str:
+    """The key that is held while a family is worked on."""
+    return f"{NAME}/lease:{family_slug}"

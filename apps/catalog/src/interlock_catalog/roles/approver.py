@@ -1,0 +1,45 @@
+"""The approver: yes to drafts that hold when they are looked at again, and a pending decision for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from interlock_catalog.checks import Issue
+from interlock_catalog.contracts import faults
+from interlock_catalog.planning.ops import Op
+from interlock_catalog.roles.desk import Asked
+from interlock_catalog.snapshot import Snapshot
+
+VERIFIED = 0.9
+"""How sure one may be of a draft in which a second look finds nothing grave."""
+
+
+async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:
+    """One decision for each draft; the policy lets a sure one pass, and leaves the others to a person."""
+    drafts = [i for i, doc in sorted(family.live.items()) if doc.get("status") == "draft"]
+    decisions, ops = [], list[Op]()
+    for identity in drafts:
+        wrong = [issue for issue in left if issue.target == f"exercise:{identity}"]
+        wrong_fields = [fault.field for fault in faults("exercise", family.exercises[identity])]
+        approve = not wrong and not wrong_fields
+        why = "looked at again: nothing high or critical" if approve else _why_not(wrong, wrong_fields)
+        evidence = ["verified:checks"] if approve else [f"left:{issue.code}" for issue in wrong] or ["left:contract"]
+        decisions.append({"exercise_id": identity, "approve": approve, "justification": why, "evidence": evidence})
+        arguments = {"exercise_id": identity, "family_slug": family.slug, "justification": why}
+        ops.append(
+            Op(
+                tool="approve_exercise",
+                actor="approver",
+                arguments=arguments,
+                evidence=tuple(dict.fromkeys(evidence)),
+                confidence=VERIFIED if approve else 0.0,
+            )
+        )
+    if decisions:
+        await asked.call("decide_drafts", {"family_slug": family.slug, "decisions": decisions}, actor="approver")
+    return ops
+
+
+def _why_not(wrong: Sequence[Issue], fields: Sequence[str]) -> str:
+    named = [issue.evidence for issue in wrong] or [f"{field} breaks the contract" for field in fields]
+    return f"pending, as there is still something wrong: {'; '.join(named)}"[:600]

@@ -1,0 +1,55 @@
+"""What every role works with: the model, the gate, and the turn in which it works."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from interlock import Outcome, Runtime, Tool
+from interlock.models import Model
+from interlock_catalog.checks.twins import Embed
+from interlock_catalog.contracts import Json
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A payload that was refused: what, and why. It can be exported, mended and handed in again."""
+
+    tool: str
+    arguments: dict[str, Json]
+    reason: str
+
+
+class Asked:
+    """One piece of work for roles: a family of a run, or its searches."""
+
+    def __init__(
+        self, runtime: Runtime, tools: Mapping[str, Tool], model: Model | None, embed: Embed | None, turn: str, run: str
+    ) -> None:
+        self.runtime = runtime
+        self.model = model
+        self.embed = embed
+        self.turn = turn
+        self.run = run
+        self.calls: Counter[str] = Counter()
+        """How often a model was asked, by role."""
+        self._tools = tools
+
+    def tool(self, name: str) -> Tool:
+        """A tool's contract, for the model to see."""
+        return self._tools[name]
+
+    def count(self, role: str) -> None:
+        """A model was asked once more."""
+        self.calls[role] += 1
+
+    async def call(self, tool: str, arguments: Json, *, actor: str, **details: Any) -> Outcome:
+        """A call through the gate, in this turn."""
+        return await self.runtime.call(tool, arguments, actor=actor, turn=self.turn, run=self.run, **details)
+
+
+def split(items: Sequence[Json], size: int) -> list[Sequence[Json]]:
+    """Items in batches."""
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,0 +1,188 @@
+"""The steps of a run, each of which can be repeated: which families, one family, the searches, and the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from interlock.errors import InterlockError, Locked, ToolError
+from interlock.standing import Which
+from interlock_catalog.app import Shop
+from interlock_catalog.checks.issues import SEVERITIES, Issue
+from interlock_catalog.pipeline.carry import Terms, carry_out
+from interlock_catalog.pipeline.family import FamilyPlan, plan_family
+from interlock_catalog.pipeline.lost import lost_aliases
+from interlock_catalog.reading import read_family
+from interlock_catalog.resource import lease_of
+from interlock_catalog.roles.desk import Asked
+from interlock_catalog.runner.record import FamilyResult, Order, Run, Runs, now_text, status_of, turn_of
+from interlock_catalog.snapshot import Snapshot
+
+LOST = "~lost-aliases"
+SEARCHES = "~searches"
+_PAGE = 500
+_STATUS = {"done": "ok", "undone": "ok", "open": "unknown"}
+
+
+class Work:
+    """What a run does, with the catalog, the ledger and the model at hand."""
+
+    def __init__(self, shop: Shop, runs: Runs, worker: str = "") -> None:
+        self.shop = shop
+        self.runs = runs
+        self.worker = worker
+
+    async def begin(self, order: Order) -> list[str]:
+        """Write the run down, and say which families it works on, in order."""
+        await self.runs.put(
+            Run(
+                id=order.run,
+                mode=order.mode,
+                status="running",
+                by=order.by,
+                started=now_text(),
+                worker=self.worker,
+                asked_for=order.families,
+                max_changes=order.max_changes,
+            )
+        )
+        if order.families:
+            return list(order.families)
+        every = await self._families()
+        first = [family for family in await self._left_over(order) if family in set(every)]
+        rest = [family for family in every if family not in set(first)]
+        return [*first, *rest, LOST, *([SEARCHES] if order.scout else [])]
+
+    async def _families(self) -> list[str]:
+        found, after = list[str](), ""
+        while True:
+            page = await self.shop.parts.backend.families(after=after, limit=_PAGE)
+            found += [key.partition(":")[2] for key in page]
+            if len(page) < _PAGE:
+                return found
+            after = next(reversed(page))
+
+    async def _left_over(self, order: Order) -> tuple[str, ...]:
+        """What the last finished run of this mode could not do."""
+        earlier = [run for run in await self.runs.all(limit=50) if run.id != order.run and run.mode == order.mode]
+        return next((run.left_over for run in earlier if run.ended), ())
+
+    async def family(self, order: Order, name: str) -> FamilyResult:
+        """Work on one family under its lease; whatever goes wrong is a result, not an exception."""
+        asked = self.shop.asked(turn_of(order.run, name), order.run)
+        terms = Terms(order.mode, order.max_changes)
+        try:
+            if name == SEARCHES:
+                return await self._searches(asked, order, terms)
+            if name == LOST:
+                return await self._lost(asked, order, terms)
+            async with self.shop.runtime.hold(lease_of(name)) as holds:
+                await self.shop.runtime.recover()
+                snapshot = await self._read(asked, name)
+                plan = await plan_family(asked, snapshot)
+                why = await carry_out(asked, plan.ops, terms, holds)
+                return await self._result(asked, order, plan, why, len(snapshot.exercises))
+        except Locked as error:
+            return FamilyResult(family=name, state="deferred", why=str(error))
+        except (InterlockError, ToolError) as error:
+            return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
+
+    async def _read(self, asked: Asked, name: str) -> Snapshot:
+        """The family as it is, read through the gate; what was read before a crash is read again."""
+        outcome = await asked.call("open_family", {"family_slug": name}, actor="analyst")
+        found = self.shop.parts.memo.take(asked.turn, name)
+        if found is None and outcome.ok:
+            return await read_family(self.shop.parts.backend, name)
+        if found is None:
+            raise ToolError(outcome.summary)
+        return found
+
+    async def _lost(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
+        """Aliases whose target is nowhere belong to no family: each is mended under that of its new target."""
+        whys, issues = set[str](), list[Issue]()
+        async for issue, family, op in lost_aliases(self.shop.parts.backend):
+            issues.append(issue)
+            if family is None or op is None or (order.families and family not in order.families):
+                continue
+            try:
+                async with self.shop.runtime.hold(lease_of(family)) as holds:
+                    whys.add(await carry_out(asked, [op], terms, holds))
+            except Locked:
+                whys.add("deferred")
+        plan = FamilyPlan(LOST, "", tuple(issues), ())
+        return await self._result(asked, order, plan, max(whys, default=""), 0)
+
+    async def _searches(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
+        """What people looked for in vain."""
+        from interlock_catalog.roles.scout import scouted
+
+        whys, refused = set[str](), []
+        async for family, op, problem in scouted(asked, self.shop.parts.backend):
+            if problem is not None:
+                refused.append(problem)
+            if op is None or family is None:
+                continue
+            try:
+                async with self.shop.runtime.hold(lease_of(family)) as holds:
+                    whys.add(await carry_out(asked, [op], terms, holds))
+            except Locked:
+                whys.add("deferred")
+        plan = FamilyPlan(SEARCHES, "", (), (), tuple(refused), (), dict(asked.calls))
+        return await self._result(asked, order, plan, max(whys, default=""), 0)
+
+    async def _result(self, asked: Asked, order: Order, plan: FamilyPlan, why: str, size: int) -> FamilyResult:
+        """How it came out, by what the ledger says was done in this turn."""
+        counts: Counter[str] = Counter()
+        seen: set[str] = set()
+        async for entry in self.shop.runtime.journal(Which(turn=asked.turn)):
+            if entry.idempotency_key in seen:
+                continue
+            seen.add(entry.idempotency_key)
+            counts[_STATUS.get(entry.status, entry.status)] += 1
+        if why == "overflow":
+            counts.pop("denied", None)
+        severities = Counter(issue.severity for issue in plan.issues)
+        return FamilyResult(
+            family=plan.family,
+            state=why or _state(counts, order.mode, bool(plan.issues)),
+            counts=dict(counts),
+            issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
+            left=len(plan.left),
+            asked=plan.asked,
+            refused=plan.refused,
+            exercises=size,
+        )
+
+    async def end(self, order: Order, results: list[FamilyResult]) -> Run:
+        """Write down how the run went."""
+        before = await self.runs.get(order.run)
+        counts: Counter[str] = Counter()
+        issues: Counter[str] = Counter()
+        asked: Counter[str] = Counter()
+        for result in results:
+            counts.update(result.counts)
+            issues.update(result.issues)
+            asked.update(result.asked)
+        run = msgspec.structs.replace(
+            before,
+            status=status_of(results, order.mode),
+            ended=now_text(),
+            worker=self.worker or before.worker,
+            counts=dict(counts),
+            issues=dict(issues),
+            asked=dict(asked),
+            families=tuple(results),
+            left_over=tuple(r.family for r in results if r.state in ("deferred", "overflow") and r.family[0] != "~"),
+        )
+        await self.runs.put(run)
+        return run
+
+
+def _state(counts: Counter[str], mode: str, issues: bool) -> str:
+    if not counts:
+        return "seen" if issues else "clean"
+    wanted = "ok" if mode == "apply" else "planned"
+    if set(counts) == {wanted}:
+        return wanted
+    return "partial" if counts[wanted] else "failed"

@@ -1,0 +1,204 @@
+"""The tools that change the catalog: keyed, simulated by the very functions that perform them, and undoable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from interlock import Context, RetryRule, Tool, tool
+from interlock_catalog import invariants
+from interlock_catalog.backends import Backend, Write
+from interlock_catalog.changes import FieldChange, Item, Target, alias_to, approved, merged, normalised, patched
+from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.resource import Catalog
+
+Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$")]
+FamilySlug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9-]+$")]
+Why = Annotated[str, Field(min_length=3, max_length=2000)]
+Simulation = Callable[[Doc | None, Mapping[str, Json], str], Doc | None]
+MOST_ITEMS = 60
+_RETRY = RetryRule(max_attempts=3, base_s=0.1, factor=2.0, cap_s=2.0)
+
+
+def changing_tools(catalog: Catalog) -> tuple[Tool, ...]:
+    """The tools over one catalog."""
+    makers = (_upsert_exercise, _normalize, _merge, _upsert_alias, _delete_alias, _approve)
+    return tuple(make(catalog) for make in makers)
+
+
+def _options(catalog: Catalog, simulate: Simulation, check: Any, within: str = "lease:{family_slug}") -> dict[str, Any]:
+    return {
+        "effect": "write",
+        "resource": catalog,
+        "within": within,
+        "simulate": simulate,
+        "invariants": _asking(check, catalog.backend),
+        "once_per": "run",
+        "idempotent": True,
+        "capabilities": {"catalog:write"},
+        "timeout_s": 30.0,
+        "retry": _RETRY,
+    }
+
+
+def _asking(check: Any, backend: Backend) -> Any:
+    async def ask(arguments: Any, before: Any, after: Any) -> list[str]:
+        found: list[str] = await check(backend, arguments, before, after)
+        return found
+
+    return ask
+
+
+async def _perform(
+    catalog: Catalog, simulate: Simulation, keys: tuple[str, ...], op: str, arguments: dict[str, Json], context: Context
+) -> None:
+    found = await catalog.backend.read_many(keys)
+    states = {key: simulate(found[key].value if key in found else None, arguments, key) for key in keys}
+    await catalog.change(Write(op, states, arguments=arguments), found, context)
+
+
+def _upsert_exercise(catalog: Catalog) -> Tool:
+    def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
+        return patched(state, arguments["changes"], key.partition(":")[2])
+
+    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.after_upsert))
+    async def upsert_exercise(
+        exercise_id: Id,
+        family_slug: FamilySlug,
+        changes: Annotated[list[FieldChange], Field(min_length=1, max_length=40)],
+        justification: Why,
+        context: Context,
+    ) -> dict[str, Any]:
+        """Set fields of an exercise, each with what it was and why; an id that is not there becomes a draft."""
+        plain = [change.model_dump() for change in changes]
+        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "changes": plain}
+        arguments["justification"] = justification
+        await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "upsert_exercise", arguments, context)
+        return {"exercise_id": exercise_id, "fields": [change.field for change in changes]}
+
+    return upsert_exercise
+
+
+def _normalize(catalog: Catalog) -> Tool:
+    def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
+        name = key.partition(":")[2]
+        return normalised(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
+
+    def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+        return tuple(f"exercise:{item['exercise_id']}" for item in arguments["items"])
+
+    @tool(key=key, **_options(catalog, simulate, invariants.after_normalise))
+    async def normalize_catalog_page(
+        family_slug: FamilySlug,
+        items: Annotated[list[Item], Field(min_length=1, max_length=MOST_ITEMS)],
+        justification: Why,
+        context: Context,
+    ) -> dict[str, Any]:
+        """Bring exercises of a family into the one spelling: names, slugs, words of the vocabulary, sums."""
+        plain = [item.model_dump() for item in items]
+        arguments = {"family_slug": family_slug, "items": plain, "justification": justification}
+        await _perform(catalog, simulate, key(arguments), "normalize_catalog_page", arguments, context)
+        return {"family_slug": family_slug, "exercises": [item.exercise_id for item in items]}
+
+    return normalize_catalog_page
+
+
+def _merge(catalog: Catalog) -> Tool:
+    def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
+        return merged(key, state, str(arguments["source_id"]), str(arguments["target_id"]))
+
+    def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+        exercises = (f"exercise:{arguments['source_id']}", f"exercise:{arguments['target_id']}")
+        return (*exercises, *(f"alias:{alias}" for alias in arguments["aliases"]))
+
+    @tool(key=key, **_options(catalog, simulate, invariants.after_merge))
+    async def merge_exercises(
+        source_id: Id,
+        target_id: Id,
+        family_slug: FamilySlug,
+        aliases: Annotated[list[Id], Field(max_length=100)],
+        justification: Why,
+        context: Context,
+    ) -> dict[str, Any]:
+        """Merge an exercise into another one of its family; these aliases, all of its own among them, point there."""
+        arguments = {"source_id": source_id, "target_id": target_id, "family_slug": family_slug, "aliases": aliases}
+        arguments["justification"] = justification
+        await _perform(catalog, simulate, key(arguments), "merge_exercises", arguments, context)
+        return {"merged": source_id, "into": target_id, "aliases": aliases}
+
+    return merge_exercises
+
+
+def _upsert_alias(catalog: Catalog) -> Tool:
+    def simulate(_state: Doc | None, arguments: Mapping[str, Json], _key: str) -> Doc | None:
+        targets = {"exercise_id": arguments["exercise_id"], "family_slug": arguments["family_slug"]}
+        return alias_to(str(arguments["alias_slug"]), **targets)
+
+    options = _options(catalog, simulate, invariants.after_alias, "lease:{of_family}")
+
+    @tool(key="alias:{alias_slug}", **options)
+    async def upsert_alias(
+        alias_slug: Id,
+        of_family: FamilySlug,
+        justification: Why,
+        context: Context,
+        exercise_id: Id | None = None,
+        family_slug: FamilySlug | None = None,
+    ) -> dict[str, Any]:
+        """Give an exercise, or a whole family, another name that is not taken yet."""
+        arguments = {"alias_slug": alias_slug, "exercise_id": exercise_id, "family_slug": family_slug}
+        arguments |= {"of_family": of_family, "justification": justification}
+        await _perform(catalog, simulate, (f"alias:{alias_slug}",), "upsert_alias", arguments, context)
+        return {"alias_slug": alias_slug, "target": exercise_id or family_slug}
+
+    return upsert_alias
+
+
+def _delete_alias(catalog: Catalog) -> Tool:
+    def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
+        replacement = arguments["replacement"]
+        if key == f"alias:{replacement['alias_slug']}":
+            targets = {"exercise_id": replacement["exercise_id"], "family_slug": replacement["family_slug"]}
+            return alias_to(str(replacement["alias_slug"]), **targets)
+        return None if key == f"alias:{arguments['alias_slug']}" else state
+
+    def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+        return (f"alias:{arguments['alias_slug']}", f"alias:{arguments['replacement']['alias_slug']}")
+
+    options = _options(catalog, simulate, invariants.after_replacement, "lease:{of_family}")
+
+    @tool(key=key, **options)
+    async def delete_alias(
+        alias_slug: Id, of_family: FamilySlug, replacement: Target, justification: Why, context: Context
+    ) -> dict[str, Any]:
+        """Take a wrong mapping away and put the right one in its place: under the same name, or under another."""
+        arguments = {"alias_slug": alias_slug, "of_family": of_family, "replacement": replacement.model_dump()}
+        arguments["justification"] = justification
+        await _perform(catalog, simulate, tuple(dict.fromkeys(key(arguments))), "delete_alias", arguments, context)
+        return {"alias_slug": alias_slug, "replacement": replacement.model_dump()}
+
+    return delete_alias
+
+
+def _approve(catalog: Catalog) -> Tool:
+    def simulate(state: Doc | None, _arguments: Mapping[str, Json], _key: str) -> Doc | None:
+        return approved(state)
+
+    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.after_approval))
+    async def approve_exercise(
+        exercise_id: Id,
+        family_slug: FamilySlug,
+        justification: Why,
+        context: Context,
+    ) -> dict[str, Any]:
+        """Release a draft that has no fault."""
+        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "justification": justification}
+        await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "approve_exercise", arguments, context)
+        return {"exercise_id": exercise_id, "status": "approved"}
+
+    return approve_exercise
+
+
+__all__ = ["MOST_ITEMS", "changing_tools"]

@@ -1,0 +1,79 @@
+"""The one vocabulary: closed sets of slugs, and what people write instead of each."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+_FILE = Path(__file__).with_name("vocabulary.toml")
+_NOT_SLUG = re.compile(r"[^a-z0-9]+")
+KINDS = ("equipment", "muscle", "category", "level", "plane_of_motion", "movement_type", "split", "stimulus_tag")
+MUSCLE_GROUPS = ("chest", "back", "shoulders", "arms", "legs", "core", "full_body")
+
+
+def slug(text: str) -> str:
+    """A text as small letters and digits with single hyphens; what has none of these becomes empty."""
+    return _NOT_SLUG.sub("-", text.lower().replace("'", "").replace("\u2019", "")).strip("-")
+
+
+@cache
+def _raw() -> dict[str, dict[str, object]]:
+    return tomllib.loads(_FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def words(kind: str) -> frozenset[str]:
+    """The values of a kind."""
+    return frozenset(_raw()[kind])
+
+
+@cache
+def ordered(kind: str) -> tuple[str, ...]:
+    """The values of a kind in the order of the file, which is the order in which people are shown them."""
+    return tuple(_raw()[kind])
+
+
+@cache
+def _spellings(kind: str) -> MappingProxyType[str, str]:
+    synonyms = _raw()["muscle_synonyms" if kind == "muscle" else kind]
+    found = {_plain(word): word for word in words(kind)}
+    for word, others in synonyms.items():
+        assert isinstance(others, list)
+        for other in others:
+            found.setdefault(_plain(other), word)
+    return MappingProxyType(found)
+
+
+def _plain(text: str) -> str:
+    return _NOT_SLUG.sub(" ", text.lower()).strip()
+
+
+def known(kind: str, text: object) -> str | None:
+    """The one spelling of what somebody wrote; None if the vocabulary has nothing for it."""
+    if not isinstance(text, str):
+        return None
+    if text in words(kind):
+        return text
+    return _spellings(kind).get(_plain(text))
+
+
+def group_of(muscle: str) -> str:
+    """The category that a muscle belongs to."""
+    return str(_raw()["muscle"][muscle])
+
+
+def equipment_name(equipment: str) -> str:
+    """How equipment is written in a name: 'Smith Machine'."""
+    special = _raw()["equipment_names"].get(equipment)
+    return str(special) if special else " ".join(part.capitalize() for part in equipment.split("-"))
+
+
+def equipment_named(name: str) -> str | None:
+    """The equipment that a qualifier in a name stands for."""
+    for equipment in ordered("equipment"):
+        if equipment_name(equipment).lower() == name.strip().lower():
+            return equipment
+    return known("equipment", name)
