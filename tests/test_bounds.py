@@ -15,7 +15,7 @@ from interlock.standing import Which
 from interlock.testing import ManualClock
 from tests.test_changes import OPEN, Shelf, error, retitle, running
 
-REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "7d"\n'
+REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "7d"\nactors = ["ann"]\n'
 A_DAY_S = 86_400.0
 
 
@@ -105,6 +105,9 @@ async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durabl
             assert "rests until" in refused.problem.message
             assert "by run r1" in refused.problem.message
         assert (await title("3", "r2", key="b")).ok
+        person = await runtime.call("title", {"id": "a", "title": "3"}, actor="person")
+        assert person.ok
+        assert error(await title("4", "r2")) == "rest"  # a person's change rests, too
         clock.advance(7 * A_DAY_S + 1)
         assert (await title("3", "r2")).ok
 

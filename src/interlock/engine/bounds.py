@@ -11,7 +11,7 @@ from interlock.engine.admit import no
 from interlock.engine.stages import Admitted, World
 from interlock.policy import Cooldown
 from interlock.standing import Lease
-from interlock.values import Plan, Verdict
+from interlock.values import EVERYONE, Plan, Verdict
 
 INVARIANT = "invariant"
 """The rule that a verdict names if the state after a call would be wrong."""
@@ -21,17 +21,14 @@ async def out_of_bounds(world: World, admitted: Admitted, plan: Plan) -> Verdict
     """Why the plan may not be performed, if it may not. `Unreadable` or `StoreError` if that cannot be told."""
     desk, call = admitted.desk, admitted.facts.call
     assert desk.planner is not None
-    if desk.rules.cooldowns:
+    cooldowns = [c for c in desk.rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
+    if cooldowns:
         if world.faults is not None:
             world.faults.at("bounds.leases")
         touched = _touched(plan)
         for lease in await world.store.leases(touched):
             own = bool(lease.changed_run) and lease.changed_run == call.run
-            if (
-                lease.key in touched
-                and not own
-                and (resting := _resting(world, desk.rules.cooldowns, lease)) is not None
-            ):
+            if lease.key in touched and not own and (resting := _resting(world, cooldowns, lease)) is not None:
                 return no(resting.id, _why(resting, lease), desk.rules.version)
     wrong = await desk.planner.violations(plan, admitted.facts.arguments)
     return no(INVARIANT, "; ".join(wrong), desk.rules.version) if wrong else None
@@ -44,7 +41,7 @@ def _touched(plan: Plan) -> tuple[str, ...]:
     return tuple(k for k, was, becomes in zip(plan.keys, plan.before, plan.after, strict=True) if was != becomes)
 
 
-def _resting(world: World, cooldowns: tuple[Cooldown, ...], lease: Lease) -> Cooldown | None:
+def _resting(world: World, cooldowns: list[Cooldown], lease: Lease) -> Cooldown | None:
     since_s = (world.clock.now_us() - lease.changed_us) / 1e6
     return next((item for item in cooldowns if lease.changed_us and since_s < item.window_s), None)
 

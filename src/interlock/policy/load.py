@@ -220,13 +220,14 @@ def _budget(part: Section, findings: list[Finding]) -> Budget | None:
 
 
 def _cooldown(part: Section, findings: list[Finding]) -> Cooldown | None:
-    part.refuse_unknown(("id", "tools", "window"), findings)
+    part.refuse_unknown(("id", "tools", "window", "actors"), findings)
     identity, tools = part.need_text("id", findings), part.names("tools", findings)
     window = _SPAN.fullmatch(part.text("window"))
     if window is None or int(window[1]) < 1:
         findings.append(part.at('window is written "7d" (s, m, h, d)'))
         return None
-    return Cooldown(id=identity, tools=tools, window_s=int(int(window[1]) * _PER[window[2]]))
+    actors = part.names("actors", findings) if "actors" in part.raw else EVERYONE
+    return Cooldown(id=identity, tools=tools, window_s=int(int(window[1]) * _PER[window[2]]), actors=actors)
 
 
 def _grants(raw: dict[str, Any], file: str, lines: Any, findings: list[Finding]) -> dict[str, Grant]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.values import Budget, Decision, Grant, Json, Mode, Rate, Value
+from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate, Value
 
 RISKS = ("none", "low", "medium", "high")
 
@@ -35,11 +35,12 @@ class Rule(Value, frozen=True):
 
 
 class Cooldown(Value, frozen=True):
-    """How long a key rests after a recorded change, for these tools; the run that changed it may go on."""
+    """How long a key rests after a recorded change, for these tools and actors; the run that changed it may go on."""
 
     id: str
     tools: tuple[str, ...]
     window_s: int
+    actors: tuple[str, ...] = EVERYONE
 
 
 class ListSpec(Value, frozen=True):

@@ -16,6 +16,7 @@ from interlock_catalog.resource import Catalog
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$")]
 FamilySlug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9-]+$")]
+Key = Annotated[str, Field(pattern=r"^(exercise|alias|family):[^\s/]+$", max_length=160)]
 Why = Annotated[str, Field(min_length=3, max_length=2000)]
 Simulation = Callable[[Doc | None, Mapping[str, Json], str], Doc | None]
 MOST_ITEMS = 60
@@ -24,7 +25,7 @@ _RETRY = RetryRule(max_attempts=3, base_s=0.1, factor=2.0, cap_s=2.0)
 
 def changing_tools(catalog: Catalog) -> tuple[Tool, ...]:
     """The tools over one catalog."""
-    makers = (_upsert_exercise, _normalize, _merge, _upsert_alias, _delete_alias, _approve)
+    makers = (_upsert_exercise, _normalize, _merge, _upsert_alias, _delete_alias, _approve, _restore)
     return tuple(make(catalog) for make in makers)
 
 
@@ -199,6 +200,25 @@ def _approve(catalog: Catalog) -> Tool:
         return {"exercise_id": exercise_id, "status": "approved"}
 
     return approve_exercise
+
+
+def _restore(catalog: Catalog) -> Tool:
+    @tool(
+        effect="write",
+        key="{key}",
+        resource=catalog,
+        simulate=lambda _state, arguments: arguments["state"],
+        once_per="run",
+        idempotent=True,
+        capabilities={"catalog:admin"},
+    )
+    async def restore_document(key: Key, state: dict[str, Any] | None, context: Context) -> dict[str, Any]:
+        """Bring a document back to what it is in a backup; null removes it."""
+        found = await catalog.backend.read_many([key])
+        await catalog.change(Write("restore", {key: state}, arguments={"key": key}), found, context)
+        return {"key": key}
+
+    return restore_document
 
 
 __all__ = ["MOST_ITEMS", "changing_tools"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 import msgspec
 
@@ -28,10 +29,15 @@ _STATUS = {"done": "ok", "undone": "ok", "open": "unknown"}
 class Work:
     """What a run does, with the catalog, the ledger and the model at hand."""
 
-    def __init__(self, shop: Shop, runs: Runs, worker: str = "") -> None:
+    def __init__(
+        self, shop: Shop, runs: Runs, worker: str = "", tell: Callable[[int, int, str], None] | None = None
+    ) -> None:
         self.shop = shop
         self.runs = runs
         self.worker = worker
+        self._tell = tell
+        self._total = 0
+        self._done = 0
 
     async def begin(self, order: Order) -> list[str]:
         """Write the run down, and say which families it works on, in order."""
@@ -47,6 +53,11 @@ class Work:
                 max_changes=order.max_changes,
             )
         )
+        found = await self._chosen(order)
+        self._total, self._done = len(found), 0
+        return found
+
+    async def _chosen(self, order: Order) -> list[str]:
         if order.families:
             return list(order.families)
         every = await self._families()
@@ -70,6 +81,13 @@ class Work:
 
     async def family(self, order: Order, name: str) -> FamilyResult:
         """Work on one family under its lease; whatever goes wrong is a result, not an exception."""
+        result = await self._worked(order, name)
+        self._done += 1
+        if self._tell is not None:
+            self._tell(self._done, max(self._total, self._done), name)
+        return result
+
+    async def _worked(self, order: Order, name: str) -> FamilyResult:
         asked = self.shop.asked(turn_of(order.run, name), order.run)
         terms = Terms(order.mode, order.max_changes)
         try:

@@ -1,7 +1,0 @@
-"""`interlock catalog`."""
-
-from typing import Any
-
-
-def register(commands: Any, common: Any) -> None:
-    """Nothing yet."""
