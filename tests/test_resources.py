@@ -116,6 +116,32 @@ async def test_documents_are_written_together_or_not_at_all(durable_url: str) ->
     await shelf.close()
 
 
+async def test_an_undo_of_several_documents_is_one_write(durable_url: str) -> None:
+    shelf = Documents(durable_url, "shelf")
+    await shelf.write_all({"a": {"n": 1}, "b": {"n": 1}})
+
+    @tool(
+        effect="write",
+        key=lambda _arguments: ("a", "b"),
+        resource=shelf,
+        simulate=lambda state, arguments: {"n": state["n"] + arguments["by"]},
+    )
+    async def add(by: int, context: Context) -> int:
+        found = await shelf.snapshot()
+        await shelf.write_all({key: {"n": item["n"] + by} for key, item in found.items()}, context)
+        return by
+
+    async with running(add, url="memory://") as runtime:
+        assert (await runtime.call("add", {"by": 4}, actor="ann", run="r")).ok
+        one_by_one, shelf.restore = shelf.restore, None  # type: ignore[assignment, method-assign]
+        ((_step, outcome),) = await runtime.undo(Which(run="r"))
+        shelf.restore = one_by_one  # type: ignore[method-assign]
+        assert outcome is not None
+        assert outcome.ok
+    assert await shelf.snapshot() == {"a": {"n": 1}, "b": {"n": 1}}
+    await shelf.close()
+
+
 def test_a_table_needs_a_plain_name(tmp_path: Any) -> None:
     with pytest.raises(ConfigError, match="cannot be the name of a table"):
         Documents(f"sqlite:///{tmp_path}/x.db", "x; DROP TABLE records")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from collections.abc import Sequence
 from importlib.metadata import entry_points
@@ -57,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command."""
     given = parser().parse_args(arguments)
+    logging.getLogger("interlock").addHandler(logging.NullHandler())  # a command shows outcomes itself
     try:
         return int(given.run(given))
     except PolicyError as error:

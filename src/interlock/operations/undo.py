@@ -12,6 +12,7 @@ from interlock.changes import Unreadable, diff_of, local, look
 from interlock.engine import World
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import beside, intent_of
+from interlock.ports import Resource
 from interlock.schema import Tool, tool
 from interlock.standing import Claimed, ClaimState, Which
 from interlock.values import Context, Effect, Json, Versioned
@@ -52,6 +53,7 @@ def _undo_tool(changers: list[Tool]) -> Tool:
     resource = changers[0].resource
     assert resource is not None
     takes_context = len(inspect.signature(resource.restore).parameters) > 2
+    together = getattr(resource, "restore_all", None)
 
     @tool(
         effect=Effect.WRITE,
@@ -72,18 +74,28 @@ def _undo_tool(changers: list[Tool]) -> Tool:
         moved = [key for key in now if now[key] != states[key] and now[key] != expected.get(key)]
         if moved and not force:
             raise Conflict(f"{', '.join(moved)} has changed since; undo what came after, or use --force")
-        for place, key in enumerate(key for key in now if now[key] != states[key]):
-            try:
-                await resource.restore(key, states[key], *((context,) if takes_context else ()))
-            except ToolError as error:
-                if place == 0:
-                    raise  # nothing was put back yet
-                raise InDoubt(f"only some keys were put back; {key!r} failed: {error}") from None
+        differ = {key: states[key] for key in now if now[key] != states[key]}
+        if together is not None:
+            await together(differ, context)
+        else:
+            await _one_by_one(resource, differ, (context,) if takes_context else ())
+        for key in differ:
             if _plain(await resource.read_state(key)) != states[key]:
                 raise InDoubt(f"{key!r} was put back, but does not read back the same")
         return {"record": record, "restored": sorted(states)}
 
     return restore
+
+
+async def _one_by_one(resource: Resource, states: Mapping[str, Json], more: tuple[Context, ...]) -> None:
+    """For a resource that cannot put several keys back at once."""
+    for place, (key, state) in enumerate(states.items()):
+        try:
+            await resource.restore(key, state, *more)
+        except ToolError as error:
+            if place == 0:
+                raise  # nothing was put back yet
+            raise InDoubt(f"only some keys were put back; {key!r} failed: {error}") from None
 
 
 def _plain(state: Any) -> Json:

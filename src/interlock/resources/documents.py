@@ -88,6 +88,10 @@ class Documents:
         """Put a document back, or remove it (None)."""
         await self.write(key, state, context)
 
+    async def restore_all(self, states: Mapping[str, Json], context: Context | None = None) -> None:
+        """Put documents back together, or none of them."""
+        await self.write_all(states, context)
+
     async def snapshot(self) -> dict[str, Json]:
         """Every document."""
         rows = await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS)))

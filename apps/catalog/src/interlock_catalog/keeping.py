@@ -66,7 +66,7 @@ def read_backup(file: Path) -> dict[str, Doc]:
 
 async def restored(loaded: Loaded, file: Path, *, yes: bool) -> dict[str, Any]:
     """Plan (or, with `yes`, make) what brings the catalog back to a backup; how each document came out."""
-    wanted, run = read_backup(file), new_run("restore")
+    wanted, run = read_backup(file), new_run()
     async with opened(loaded) as shop:
         differ: dict[str, Doc | None] = {}
         seen: set[str] = set()

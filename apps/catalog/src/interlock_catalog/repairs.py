@@ -63,7 +63,7 @@ async def _run(runs: Runs, name: str | None) -> Run:
 async def submitted(loaded: Loaded, file: Path, mode: str) -> dict[str, Any]:
     """Hand in every line of a file as a call; how each came out."""
     items = _read(file)
-    run = new_run("repairs")
+    run = new_run()
     done = []
     async with opened(loaded) as shop:
         changing = {tool.name for tool in shop.parts.tools if tool.effect.value != "read"}

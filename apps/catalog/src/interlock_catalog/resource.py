@@ -27,6 +27,10 @@ class Catalog:
         """Put a document back, or remove it."""
         await self.backend.write(Write("restore", {key: state}), context)
 
+    async def restore_all(self, states: dict[str, Json], context: Context) -> None:
+        """Put documents back together."""
+        await self.backend.write(Write("restore", states), context)
+
     async def change(self, op: Write, found: Docs, context: Context) -> None:
         """Write what differs, at the versions it was decided on, and read it back."""
         differ = {key: state for key, state in op.states.items() if state != _value(found, key)}

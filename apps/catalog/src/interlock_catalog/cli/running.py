@@ -63,7 +63,7 @@ def run_run(given: argparse.Namespace) -> int:
         raise ConfigError("--max-changes is zero or more")
     most = loaded.settings.max_changes if given.max_changes is None else given.max_changes
     order = Order(
-        run=given.resume or new_run("cli"),
+        run=given.resume or new_run(),
         mode=given.mode or "dry_run",
         families=tuple(given.family),
         max_changes=most,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from interlock.cli.setting import notes, shown
+from interlock.cli.setting import notes, print_json, shown
 from interlock_catalog.cli.common import add, loaded_of
 
 
@@ -16,6 +16,22 @@ def register(actions: Any) -> None:
     serve.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
     serve.add_argument("--port", type=int, default=8087)
     serve.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")
+
+    token = add(actions, "token", run_token, "make a token for the server", "Make a token; it is shown once, and only its"
+                " digest is kept.")  # fmt: skip
+    token.add_argument("name", help="whose")
+    token.add_argument("--role", choices=("reader", "editor", "admin"), default="reader")
+    token.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")
+
+
+def run_token(given: argparse.Namespace) -> int:
+    """Make one, and show it."""
+    from interlock_catalog.server.tokens import new_token
+
+    loaded = loaded_of(given)
+    made = new_token(loaded.folder / (given.tokens or "tokens.toml"), given.name, given.role)
+    print_json({"name": given.name, "role": given.role, "token": made}) if given.json else print(made)
+    return 0
 
 
 def run_serve(given: argparse.Namespace) -> int:

@@ -76,7 +76,11 @@ def _chip(status: str) -> str:
 def _family(family: FamilyReport) -> str:
     result = family.result
     why = f'<p class="muted">{escape(result.why)}</p>' if result.why else ""
-    left = f"<p>{result.left} grave issues are left for a person.</p>" if result.left else ""
+    left = "".join(
+        f"<p>For a person ({escape(issue.severity)}): {escape(issue.target)} <b>{escape(issue.field)}</b>"
+        f' <span class="muted">{escape(issue.evidence)}</span></p>'
+        for issue in result.left
+    )
     refused = "".join(
         f'<p class="muted">refused {escape(item.tool)}: {escape(item.reason)}</p>' for item in result.refused
     )
@@ -92,7 +96,7 @@ def _change(change: Change) -> str:
         ticket = f" Ticket {escape(change.ticket)}." if change.ticket else ""
         stopped = f"<p>{escape(change.rule)}: {escape(change.reason)}.{ticket}</p>"
     return (
-        f"<details><summary>{_chip(change.status)} {escape(change.op)} by {escape(change.actor)}"
+        f"<details open><summary>{_chip(change.status)} {escape(change.op)} by {escape(change.actor)}"
         f' <span class="muted">risk {escape(change.risk)}{sure} · record {change.record}</span></summary>'
         f"<p>{escape(change.why)}</p><p class='muted'>evidence: {escape(', '.join(change.evidence))}</p>{stopped}"
         f"<table>{rows}</table></details>"

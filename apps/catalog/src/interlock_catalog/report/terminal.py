@@ -50,8 +50,9 @@ def _family(out: Console, family: FamilyReport, every: bool) -> None:
         _change(out, change)
     if len(family.changes) > _MOST and not every:
         out.print(f"  [dim]… {len(family.changes) - _MOST} more (--all)[/]")
-    if result.left:
-        out.print(f"  [yellow]{result.left} grave issues are left for a person[/]")
+    for issue in result.left:
+        what = f"{shown(issue.target)} [bold]{shown(issue.field)}[/]"
+        out.print(f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{shown(issue.evidence[:_WIDTH])}[/]")
     for refused in result.refused[:3]:
         out.print(f"  [yellow]refused {shown(refused.tool)}:[/] {shown(refused.reason[:_WIDTH])}")
 
@@ -80,9 +81,9 @@ def _short(value: Json) -> str:
 
 def runs_table(out: Console, runs: list[Run]) -> None:
     """Runs, newest first."""
-    made = table("runs", ("run", "mode", "status", "started", "changes", "families", "started by"))
+    made = table("runs", ("run", "mode", "status", "families", "by", "changes"))
     for run in runs:
         counts = ", ".join(f"{run.counts[name]} {name}" for name in ORDER if run.counts.get(name)) or "–"
         status = f"[{_STATES.get(run.status, 'white')}]{run.status}[/]"
-        made.add_row(shown(run.id), run.mode, status, run.started, counts, str(len(run.families)), shown(run.by))
+        made.add_row(shown(run.id), run.mode, status, str(len(run.families)), shown(run.by), counts)
     out.print(made)

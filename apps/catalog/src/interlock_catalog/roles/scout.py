@@ -45,7 +45,7 @@ async def scouted(asked: Asked, backend: Backend) -> AsyncIterator[Found]:
     after = ""
     while True:
         page = await backend.searches(after=after, limit=_PAGE)
-        failed = [search for search in page if not search.hits]
+        failed = await _unanswered(backend, [search for search in page if not search.hits])
         near = await _nearest(backend, failed)
         open_ones = list[Search]()
         for search in failed:
@@ -64,6 +64,12 @@ async def scouted(asked: Asked, backend: Backend) -> AsyncIterator[Found]:
         if len(page) < _PAGE:
             return
         after = page[-1].id
+
+
+async def _unanswered(backend: Backend, searches: Sequence[Search]) -> list[Search]:
+    """Searches for which there is no alias yet."""
+    there = await backend.read_many(f"alias:{slug(search.query)}" for search in searches if slug(search.query))
+    return [search for search in searches if slug(search.query) and f"alias:{slug(search.query)}" not in there]
 
 
 async def _nearest(backend: Backend, searches: Sequence[Search]) -> dict[str, list[Near]]:

@@ -171,7 +171,7 @@ async def _end(order: dict[str, Any], results: list[Any]) -> Any:
 @DBOS.workflow(name="catalog_tick")
 async def catalog_tick(at: datetime, order: dict[str, Any]) -> str:
     """A schedule is due: enqueue the run that it stands for."""
-    run = f"{at:%Y%m%dT%H%M%S}-schedule"
+    run = f"{at:%Y%m%d-%H%M%S}-000-tick"  # the same for every worker that sees the tick
     with SetWorkflowID(run):
         await DBOS.enqueue_workflow_async(RUNS, catalog_run, {**order, "run": run})
     return run

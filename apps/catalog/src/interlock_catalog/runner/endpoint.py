@@ -47,7 +47,7 @@ def make_app(loaded: Loaded, runs: Runs) -> FastAPI:
         from interlock_catalog.runner.durable import enqueue
 
         order = Order(
-            run=new_run("event"),
+            run=new_run(),
             mode=event.mode,
             families=tuple(event.families),
             max_changes=loaded.settings.max_changes,

@@ -6,6 +6,7 @@ import secrets
 from datetime import UTC, datetime
 
 
-def new_run(by: str) -> str:
+def new_run() -> str:
     """A name for a run that begins now."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{by}-{secrets.token_hex(2)}"
+    now = datetime.now(UTC)
+    return f"{now:%Y%m%d-%H%M%S}-{now.microsecond // 1000:03}-{secrets.token_hex(2)}"

@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.errors import NotFound
 from interlock.resources import Documents
+from interlock_catalog.checks import Issue
 from interlock_catalog.roles.desk import Refused
 
 ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
@@ -38,8 +39,8 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     """Changes by how they ended."""
     issues: dict[str, int] = {}
     """Issues by severity."""
-    left: int = 0
-    """Grave issues that nobody could mend."""
+    left: tuple[Issue, ...] = ()
+    """Grave issues that are left for a person."""
     asked: dict[str, int] = {}
     refused: tuple[Refused, ...] = ()
     why: str = ""

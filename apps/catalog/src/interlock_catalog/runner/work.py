@@ -166,7 +166,7 @@ class Work:
             state=why or _state(counts, order.mode, bool(plan.issues)),
             counts=dict(counts),
             issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
-            left=len(plan.left),
+            left=plan.left,
             asked=plan.asked,
             refused=plan.refused,
             exercises=size,

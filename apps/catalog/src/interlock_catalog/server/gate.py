@@ -1,0 +1,139 @@
+"""What every request passes: its size, its token, its role; and how errors become statuses."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+from fastapi import Depends, HTTPException, Request
+from fastapi.responses import JSONResponse, Response
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from interlock import Context
+from interlock.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreError, ToolError
+from interlock_catalog.server.tokens import allows, digest
+
+MOST_BYTES = 1_000_000
+_BEARER = HTTPBearer(auto_error=False)
+
+
+class Refusal(Exception):
+    """A request that is refused: a status, a sentence."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def needs(tokens: Mapping[str, tuple[str, str]], role: str) -> Callable[..., str]:
+    """A dependency: the name of whoever calls, if their token has the role."""
+
+    def check(given: HTTPAuthorizationCredentials | None = Depends(_BEARER)) -> str:
+        held = None if given is None else tokens.get(digest(given.credentials))
+        if held is None:
+            raise HTTPException(401, "a token is needed: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})
+        if not allows(held[1], role):
+            raise HTTPException(403, f"this needs the role {role!r}; the token of {held[0]!r} has {held[1]!r}")
+        return held[0]
+
+    return check
+
+
+def context_of(request: Request, who: str) -> Context:
+    """What a write is made under: its idempotency key, and the fencing tokens of whoever holds the leases."""
+    key = request.headers.get("idempotency-key")
+    if key is not None and (not key.isprintable() or not 1 <= len(key) <= 200):
+        raise HTTPException(400, "Idempotency-Key is printable text of at most 200 characters")
+    tokens: dict[str, int] = {}
+    for part in request.headers.get("x-fencing-tokens", "").split(","):
+        name, _, number = part.strip().rpartition("=")
+        if part.strip():
+            if not name or not name.isprintable() or not number.isdecimal() or len(number) > 18:
+                raise HTTPException(400, "X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER")
+            tokens[name[:200]] = int(number)
+    ledger = request.headers.get("x-fencing-ledger", "")[:100]
+    return Context(call_id=key or "", actor=who, attempt=1, idempotency_key=key, tokens=tokens, ledger=ledger)
+
+
+def tagged(request: Request, body: Any, etag: str | None = None) -> Response:
+    """An answer with its ETag; not sent again to whoever has it."""
+    text = msgspec.json.encode(body)
+    tag = etag or f'W/"{hashlib.sha256(text).hexdigest()[:20]}"'
+    if request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag})
+    return Response(text, media_type="application/json", headers={"ETag": tag})
+
+
+def failed(_request: Request, error: Exception) -> JSONResponse:
+    """The status of an error of ours."""
+    headers: dict[str, str] = {}
+    if isinstance(error, Refusal):
+        status = error.status
+    elif isinstance(error, Conflict):
+        status = 412 if "is at version" in str(error) else 409
+    elif isinstance(error, NotFound):
+        status = 404
+    elif isinstance(error, InvalidInput):
+        status = 422
+    elif isinstance(error, StoreBusy):
+        status, headers = 503, {"Retry-After": "1"}
+    else:
+        status = 503
+    return JSONResponse({"detail": str(error)}, status, headers)
+
+
+HANDLED = (Refusal, ToolError, StoreError)
+
+
+class SizeLimit:
+    """Refuses bodies that are too large, whatever their header says."""
+
+    def __init__(self, app: ASGIApp, most: int = MOST_BYTES) -> None:
+        self._app = app
+        self._most = most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, counting what comes in."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared) > self._most:
+            await self._refuse(send)
+            return
+        seen, refused = 0, False
+
+        async def counted() -> Message:
+            nonlocal seen, refused
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self._most:
+                refused = True
+                return {"type": "http.disconnect"}
+            return message
+
+        async def guarded(message: Message) -> None:
+            if not refused:
+                await send(message)
+
+        try:
+            await self._app(scope, counted, guarded)
+        except Exception:
+            if not refused:
+                raise
+        if refused:
+            await self._refuse(send)
+
+    async def _refuse(self, send: Send) -> None:
+        answer = JSONResponse({"detail": f"a request has at most {self._most} bytes"}, 413)
+        await answer({"type": "http"}, _nothing, send)
+
+
+async def _nothing() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+Handler = Callable[..., Awaitable[Response]]

@@ -1,0 +1,125 @@
+"""What the functions take: strict shapes, so that nothing odd comes further."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+
+from interlock_catalog.changes import Item, Target
+from interlock_catalog.contracts import Strict
+
+
+def _plain(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("only printable characters")
+    return text
+
+
+def _storable(value: Any) -> Any:
+    """JSON that every database can hold: no NUL, no lone surrogates, not too deep."""
+    stack: list[tuple[Any, int]] = [(value, 0)]
+    while stack:
+        item, depth = stack.pop()
+        if depth > 12:
+            raise ValueError("nested too deeply")
+        if isinstance(item, str):
+            if "\x00" in item:
+                raise ValueError("text must not hold NUL")
+            item.encode()
+        elif isinstance(item, dict):
+            stack += [(part, depth + 1) for pair in item.items() for part in pair]
+        elif isinstance(item, list):
+            stack += [(part, depth + 1) for part in item]
+        elif isinstance(item, int) and not isinstance(item, bool) and abs(item) > 2**53:
+            raise ValueError("a number is too large")
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$"), AfterValidator(_plain)]
+Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+Key = Annotated[str, Field(max_length=160, pattern=r"^(exercise|alias|family):[^\s/]+$"), AfterValidator(_plain)]
+Document = Annotated[dict[str, Any], AfterValidator(_storable)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
+
+
+class UpsertExercise(Strict):
+    """A whole exercise."""
+
+    exercise: Document
+
+
+class ById(Strict):
+    """One exercise."""
+
+    id: Name
+
+
+class Ensure(Strict):
+    """An exercise that should exist."""
+
+    name: Text
+    family_slug: Slug
+
+
+class Merge(Strict):
+    """One exercise into another one of its family."""
+
+    source_id: Name
+    target_id: Name
+    family_slug: Slug
+    aliases: Annotated[list[Name], Field(max_length=100)] = []
+
+
+class NormalizePage(Strict):
+    """Exercises of one family."""
+
+    family_slug: Slug
+    items: Annotated[list[Item], Field(min_length=1, max_length=60)]
+
+
+class ByFamily(Strict):
+    """One family."""
+
+    family_slug: Slug
+
+
+class Page(Strict):
+    """The next page."""
+
+    after: Annotated[str, Field(max_length=160), AfterValidator(_plain)] = ""
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
+
+
+class UpsertAlias(Strict):
+    """An alias and where it should point."""
+
+    alias_slug: Name
+    exercise_id: Name | None = None
+    family_slug: Slug | None = None
+
+
+class DeleteAlias(Strict):
+    """An alias that goes for another one."""
+
+    alias_slug: Name
+    replacement: Target
+
+
+class Repoint(Strict):
+    """An alias and its new target."""
+
+    alias_slug: Name
+    exercise_id: Name
+
+
+class WriteDocuments(Strict):
+    """Documents that are written together; null removes one."""
+
+    documents: Annotated[dict[Key, Document | None], Field(min_length=1, max_length=100)]
+
+
+class Duplicate(Strict):
+    """A copy of the whole catalog."""
+
+    target: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]

@@ -1,0 +1,53 @@
+"""Tokens: who may do what. The file holds digests, never the tokens themselves."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tomllib
+from pathlib import Path
+
+from interlock.errors import ConfigError
+
+ROLES = ("reader", "editor", "admin")
+"""Each may do what those before it may."""
+
+
+def digest(token: str) -> str:
+    """What is kept of a token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def read_tokens(file: Path) -> dict[str, tuple[str, str]]:
+    """Name and role by digest."""
+    try:
+        raw = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{file}: there are no tokens; make one with `interlock catalog token NAME`") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{file}: not valid TOML: {error}") from None
+    found = {}
+    for name, table in raw.get("token", {}).items():
+        role, kept = table.get("role"), table.get("sha256")
+        if role not in ROLES or not isinstance(kept, str) or len(kept) != 64:
+            raise ConfigError(f"{file}: token {name!r} needs role ({', '.join(ROLES)}) and sha256")
+        found[kept] = (str(name), str(role))
+    return found
+
+
+def new_token(file: Path, name: str, role: str) -> str:
+    """A new token, shown once; its digest is added to the file."""
+    if role not in ROLES or not name.replace("-", "").isalnum():
+        raise ConfigError(f"a token has a plain name and a role: {', '.join(ROLES)}")
+    if file.exists() and any(held == name for held, _role in read_tokens(file).values()):
+        raise ConfigError(f"{file}: there is a token {name!r} already; remove it there first")
+    token = f"cat_{secrets.token_urlsafe(24)}"
+    with file.open("a", encoding="utf-8") as out:
+        out.write(f'[token.{name}]\nrole = "{role}"\nsha256 = "{digest(token)}"\n\n')
+    file.chmod(0o600)
+    return token
+
+
+def allows(role: str, wanted: str) -> bool:
+    """Whether a role may do what another one may."""
+    return ROLES.index(role) >= ROLES.index(wanted)
