@@ -18,7 +18,7 @@ INSTRUCTIONS = """You are the analyst of an exercise catalog. You are given a fa
 already looks odd ("suspicions"). Report with report_issues what is really wrong, and nothing else: the id, the field, \
 the type (missing, incomplete, inconsistent, inaccurate), the severity, the evidence in the record itself, and how sure \
 you are. A variant may differ from its siblings for a good reason: then it is no issue. Report a real duplicate in the \
-field merged_into of the worse of the two. Spelling, sums and aliases are mended elsewhere; do not report them."""
+field merged_into of the worse of the two, with duplicate_of. Spelling, sums and aliases are mended elsewhere; do not report them."""
 _TASK = "Say for each statement about an exercise whether it is a mistake."
 
 
@@ -68,10 +68,18 @@ def _taken(family: Snapshot, reported: Sequence[Json], sure: Sequence[Issue], od
             evidence=item["evidence"],
             by="analyst",
             confidence=float(item["confidence"]),
-            suggestion=None if before is None else before.suggestion,
+            suggestion=_suggested(family, item, before),
         )
         found.append(made)
     return found
+
+
+def _suggested(family: Snapshot, item: Json, before: Issue | None) -> Json:
+    """What the checks suggest; for a duplicate that only the analyst saw, the one it names, if that is there."""
+    if before is not None:
+        return before.suggestion
+    other = item.get("duplicate_of")
+    return other if other in family.live and other != item["exercise_id"] else None
 
 
 async def _confirmed(asked: Asked, family: Snapshot, odd: Sequence[Issue]) -> list[Issue]:

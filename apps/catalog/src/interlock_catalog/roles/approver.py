@@ -10,14 +10,15 @@ from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.desk import Asked
 from interlock_catalog.snapshot import Snapshot
 
-VERIFIED = 0.9
-"""How sure one may be of a draft in which a second look finds nothing grave."""
+JUDGED, UNJUDGED = 0.9, 0.8
+"""How sure one may be of a draft in which a second look finds nothing grave: by one who can judge, or by checks alone."""
 
 
 async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:
     """One decision for each draft; the policy lets a sure one pass, and leaves the others to a person."""
     drafts = [i for i, doc in sorted(family.live.items()) if doc.get("status") == "draft"]
     decisions, ops = [], list[Op]()
+    sure = JUDGED if asked.model is not None and asked.model.follows else UNJUDGED
     for identity in drafts:
         wrong = [issue for issue in left if issue.target == f"exercise:{identity}"]
         wrong_fields = [fault.field for fault in faults("exercise", family.exercises[identity])]
@@ -32,7 +33,7 @@ async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> li
                 actor="approver",
                 arguments=arguments,
                 evidence=tuple(dict.fromkeys(evidence)),
-                confidence=VERIFIED if approve else 0.0,
+                confidence=sure if approve else 0.0,
             )
         )
     if decisions:

@@ -26,6 +26,8 @@ class ReportedIssue(Strict):
     severity: Literal[SEVERITIES]
     evidence: Words
     confidence: Confidence
+    duplicate_of: str | None = None
+    """For a duplicate: the id of the one that stays."""
 
 
 class ProposedChange(Strict):

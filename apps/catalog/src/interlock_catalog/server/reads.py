@@ -38,7 +38,7 @@ def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
         family: Slug | None = None,
         ids: Many = [],
         after: After = "",
-        limit: Limit = 100,  # noqa: B006
+        limit: Limit = 100,
     ) -> Response:
         """A page of exercises, all of a family, or those with these ids."""
         if ids:

@@ -1,0 +1,149 @@
+"""What a run did, held against what was planted: how much was found and mended, and whether anything else was touched."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import msgspec
+from interlock_catalog.checks import Issue
+from interlock_catalog.checks.issues import FIELDS
+from interlock_catalog.checks.odd import odd_ones
+from interlock_catalog.contracts import Doc, faults, live, value_at
+from interlock_catalog.report.gather import differences
+from interlock_catalog.runner.record import Run
+from interlock_catalog.seed.plant import Planted
+from interlock_catalog.snapshot import Snapshot
+
+from interlock import Runtime
+from interlock.standing import Which
+
+_RELATED = {"name": ("name", "name_slug", "variant_key"), "name_slug": ("name_slug", "name")}
+
+
+class Score(msgspec.Struct, frozen=True):
+    """Right, wrong and missed."""
+
+    right: int
+    wrong: int
+    missed: int
+
+    @property
+    def precision(self) -> float:
+        """Of what was done, how much was right."""
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Of what was to be done, how much was."""
+        return self.right / (self.right + self.missed) if self.right + self.missed else 1.0
+
+
+def detection(planted: list[Planted], issues: list[Issue], natural: frozenset[str] = frozenset()) -> Score:
+    """A fault is found if there is an issue with its document, in its field or one that hangs on it."""
+    flagged: dict[str, set[str]] = {}
+    for issue in issues:
+        flagged.setdefault(issue.target, set()).add(issue.field)
+    found = sum(_same(fault, flagged.get(fault.target, set())) for fault in planted)
+    known = {fault.target for fault in planted} | natural
+    return Score(found, len(set(flagged) - known), len(planted) - found)
+
+
+def _same(fault: Planted, fields: set[str]) -> bool:
+    wanted = {fault.field, *fault.right, *_RELATED.get(fault.field, ())}
+    return any(
+        field == want or want.startswith(f"{field}.") or field.startswith(f"{want}.")
+        for field in fields
+        for want in wanted
+    ) or (fault.kind == "retired_field" and "coaching_cues" in fields)
+
+
+def fixes(
+    planted: list[Planted], before: dict[str, Doc], after: dict[str, Doc], clean: dict[str, Doc]
+) -> tuple[Score, list[str]]:
+    """A fault is mended if its document is what it should be; a document that was changed and is not, is wrong."""
+    families = _families(after)
+    mended = {fault.target for fault in planted if _mended(fault, after, clean, families)}
+    touched = {key for key in {*before, *after} if before.get(key) != after.get(key) and not key.startswith("search:")}
+    by_target = {fault.target: fault for fault in planted}
+    wrong = []
+    for key in sorted(touched):
+        fault = by_target.get(key)
+        if (fault is None and not _consequence(key, after.get(key), clean.get(key), planted)) or (
+            fault is not None and key not in mended
+        ):
+            wrong.append(key)
+    return Score(len(mended), len(wrong), len(planted) - len(mended)), wrong
+
+
+def _families(docs: dict[str, Doc]) -> dict[str, Snapshot]:
+    found: dict[str, Snapshot] = {}
+    for key, doc in docs.items():
+        if key.startswith("exercise:"):
+            slug = str(doc["family_slug"])
+            held = found.setdefault(slug, Snapshot(slug, docs.get(f"family:{slug}"), {}, {}))
+            held.exercises[str(doc["id"])] = doc
+    return found
+
+
+def _mended(fault: Planted, after: dict[str, Doc], clean: dict[str, Doc], families: dict[str, Snapshot]) -> bool:
+    doc = after.get(fault.target)
+    if doc is None:
+        return False
+    if fault.merged_into is not None:
+        return doc.get("status") == "merged" and doc.get("merged_into") == fault.merged_into
+    if not all(value_at(doc, field) == value for field, value in fault.right.items()):
+        return False
+    if not fault.text:
+        return True
+    if any(found.field == fault.field for found in faults("exercise", doc)):
+        return False
+    odd = [issue for issue in odd_ones(families[fault.family]) if issue.target == fault.target]
+    others = {**doc, fault.field: None}
+    same = {**clean[fault.target], fault.field: None}
+    return not any(issue.field == fault.field for issue in odd) and others == same
+
+
+def _consequence(key: str, now: Doc | None, clean: Doc | None, planted: list[Planted]) -> bool:
+    """What a right change entails: the lineage of the one that stays, the old name as an alias, an alias for a search."""
+    if key.startswith("alias:"):
+        return clean is None and now is not None
+    if clean is None or now is None:
+        return False
+    lineage = set(now.get("merge_lineage") or ())
+    twins = {fault.target.partition(":")[2] for fault in planted if fault.merged_into == clean["id"]}
+    return {**now, "merge_lineage": []} == {**clean, "merge_lineage": []} and lineage <= twins
+
+
+async def violations(runtime: Runtime, run: Run, after: dict[str, Doc]) -> dict[str, int]:
+    """What must never happen, counted in the journal and in the catalog: all of these are to be zero."""
+    found: Counter[str] = Counter(invariants=0, cross_family_merges=0, outside_fields=0)
+    for turn in run.turns:
+        async for entry in runtime.journal(Which(turn=turn)):
+            if entry.status != "done":
+                continue
+            if entry.op_type == "merge_exercises":
+                docs = [doc for key, doc in entry.before.items() if key.startswith("exercise:")]
+                found["cross_family_merges"] += len({doc["family_slug"] for doc in docs}) > 1
+            if entry.actor in FIELDS:
+                changed = {item.field for item in differences(entry.before, entry.after)}
+                owned = FIELDS[entry.actor]
+                outside = [
+                    f
+                    for f in changed
+                    if not any(f == o or f.startswith(f"{o}.") or o.startswith(f"{f}.") for o in owned)
+                ]
+                found["outside_fields"] += len(outside)
+    slugs = Counter(doc["name_slug"] for key, doc in after.items() if key.startswith("exercise:") and live(doc))
+    found["invariants"] += sum(count - 1 for count in slugs.values() if count > 1)
+    for key, doc in after.items():
+        if key.startswith("alias:") and not faults("alias", doc) and doc.get("exercise_id"):
+            found["invariants"] += not live(after.get(f"exercise:{doc['exercise_id']}"))
+    return dict(found)
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Rows as a table of Markdown."""
+    names = list(rows[0])
+    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
+    return "\n".join(lines + [f"| {' | '.join(str(row[name]) for name in names)} |" for row in rows])

@@ -1,0 +1,147 @@
+"""`make bench-catalog`: faults that were planted, found and mended, with checks alone, the embedded model, a competent one."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from interlock_catalog.app import POLICY, Shop, opened
+from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.checks import Issue
+from interlock_catalog.pipeline.family import FamilyPlan
+from interlock_catalog.runner import work as working
+from interlock_catalog.runner.record import Order, Run, Runs
+from interlock_catalog.seed import Planted, clean_catalog, plant
+from interlock_catalog.settings import Loaded, load
+
+from interlock.models import Model, open_model
+
+sys.path.insert(0, str(Path(__file__).parent))
+from competent import Competent
+from judge import detection, fixes, table, violations
+
+DOCS = Path(__file__).parents[3] / "docs" / "catalog-quality.md"
+
+
+def home_of(folder: Path) -> Loaded:
+    """A folder that is ready for runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "interlock.toml").write_text('store = "sqlite:///interlock.db"\nrepeats = "allow"\nlease_s = 5\n')
+    (folder / "catalog.toml").write_text("")
+    shutil.copyfile(POLICY, folder / "policy.toml")
+    (folder / "enabled.txt").write_text("*\n")
+    return load(folder, environment={})
+
+
+async def one_run(shop: Shop, runs: Runs, order: Order, lanes: int = 4) -> tuple[Run, list[Issue]]:
+    """A run without the durable engine; its record, and every issue that was found."""
+    seen: list[Issue] = []
+    plan_family = working.plan_family
+
+    async def noted(*given: Any) -> FamilyPlan:
+        plan = await plan_family(*given)
+        seen.extend(plan.issues)
+        return plan
+
+    working.plan_family = noted  # type: ignore[assignment]
+    work, lane = working.Work(shop, runs), asyncio.Semaphore(lanes)
+    try:
+        families = await work.begin(order)
+
+        async def one(name: str) -> Any:
+            async with lane:
+                return await work.family(order, name)
+
+        first = [name for name in families if not name.startswith("~")]
+        results = list(await asyncio.gather(*(one(name) for name in first)))
+        for name in families:
+            if name.startswith("~"):
+                results.append(await work.family(order, name))
+                seen.extend([] if name != working.LOST else await _lost(shop))
+        return await work.end(order, results), seen
+    finally:
+        working.plan_family = plan_family
+
+
+async def _lost(_shop: Shop) -> list[Issue]:
+    return []
+
+
+async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict[str, Any]:
+    """Everything about one way of judging."""
+    clean = clean_catalog()
+    docs, planted = plant(clean)
+    loaded = home_of(folder)
+    backend = DatabaseBackend(loaded.url("backend"))
+    await backend.fill(docs)
+    await backend.close()
+    runs = Runs(loaded.url("engine"))
+    async with opened(loaded) as found:
+        shop = Shop(found.loaded, found.parts, found.runtime, model, embed)
+        began = time.perf_counter()
+        run, issues = await one_run(shop, runs, Order(run="r1", mode="apply", max_changes=5000))
+        took = time.perf_counter() - began
+        after = await found.parts.backend.everything()  # type: ignore[attr-defined]
+        never = await violations(found.runtime, run, after)
+    await runs.close()
+    lost = [f.target for f in planted if f.kind == "alias_lost"]
+    issues += [Issue(target=t, field="exercise_id", code="orphan", issue_type="inconsistent", severity="high", evidence="lost")
+               for t in lost if after.get(t) != docs.get(t)]  # fmt: skip
+    seen = detection(planted, issues)
+    fixed, wrong = fixes(planted, docs, after, clean)
+    return {"planted": planted, "seen": seen, "fixed": fixed, "wrong": wrong, "never": never, "run": run, "took": took,
+            "after": after, "issues": issues}  # fmt: skip
+
+
+def row(name: str, found: dict[str, Any]) -> dict[str, Any]:
+    """One line of the table."""
+    seen, fixed, run = found["seen"], found["fixed"], found["run"]
+    return {
+        "judged by": name,
+        "found: precision": f"{seen.precision:.3f}",
+        "recall": f"{seen.recall:.3f}",
+        "mended: precision": f"{fixed.precision:.3f}",
+        "recall ": f"{fixed.recall:.3f}",
+        "changes": run.counts.get("ok", 0),
+        "asked a person": run.counts.get("parked", 0),
+        "model calls": sum(run.asked.values()),
+        "never": sum(found["never"].values()),
+        "seconds": f"{found['took']:.0f}",
+    }
+
+
+def missed(found: dict[str, Any]) -> dict[str, int]:
+    """Which kinds were not mended, and how often."""
+    after, out = found["after"], dict[str, int]()
+    del after
+    for fault in found["planted"]:
+        if isinstance(fault, Planted) and fault.kind in found.get("kinds", ()):
+            out[fault.kind] = out.get(fault.kind, 0) + 1
+    return out
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", choices=("checks", "embedded", "competent"))
+    given = parser.parse_args()
+    ways: dict[str, Any] = {"checks": lambda: None, "embedded": lambda: open_model("local"), "competent": Competent}
+    rows = []
+    for name, make in ways.items():
+        if given.only and name != given.only:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            found = asyncio.run(measured(Path(folder) / "home", make()))
+        rows.append(row(name, found))
+        print(rows[-1], found["wrong"][:10], found["never"], flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
