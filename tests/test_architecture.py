@@ -74,12 +74,12 @@ STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))
-RANGER = Path(__file__).parent.parent / "apps" / "ranger" / "src" / "interlock_ranger"
-ALL = [*FILES, *sorted(RANGER.rglob("*.py"))]
+APPS = Path(__file__).parent.parent / "apps"
+ALL = [*FILES, *sorted(APPS.glob("*/src/**/*.py"))]
 
 
 def shown(file: Path) -> str:
-    return str(file.relative_to(SOURCE if file.is_relative_to(SOURCE) else RANGER.parent))
+    return str(file.relative_to(SOURCE if file.is_relative_to(SOURCE) else APPS))
 
 
 def unit(file: Path) -> str:

@@ -6,6 +6,9 @@ from collections import Counter
 from typing import Any
 
 import msgspec
+
+from interlock import Runtime
+from interlock.standing import Which
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.checks.odd import odd_ones
@@ -14,9 +17,6 @@ from interlock_catalog.report.gather import differences
 from interlock_catalog.runner.record import Run
 from interlock_catalog.seed.plant import Planted
 from interlock_catalog.snapshot import Snapshot
-
-from interlock import Runtime
-from interlock.standing import Which
 
 _RELATED = {"name": ("name", "name_slug", "variant_key"), "name_slug": ("name_slug", "name")}
 

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from interlock.models import Model, open_model
 from interlock_catalog.app import POLICY, Shop, opened
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.checks import Issue
@@ -19,8 +20,6 @@ from interlock_catalog.runner import work as working
 from interlock_catalog.runner.record import Order, Run, Runs
 from interlock_catalog.seed import Planted, clean_catalog, plant
 from interlock_catalog.settings import Loaded, load
-
-from interlock.models import Model, open_model
 
 sys.path.insert(0, str(Path(__file__).parent))
 from competent import Competent

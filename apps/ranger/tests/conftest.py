@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import date
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from interlock import Outcome, Runtime
 from interlock.turn import App
 from interlock_ranger.app import DATA, build
 from interlock_ranger.fires import Fires
-
-settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
-settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
-settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
-
-TODAY = date(2026, 11, 15)
-Call = Callable[..., Awaitable[Outcome]]
+from ranger_parts import TODAY, Call
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ import json
 
 import pytest
 
-from conftest import TODAY
 from interlock import Runtime
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -16,6 +15,7 @@ from interlock.turn import App, TurnOutcome, TurnStatus, drive
 from interlock_ranger.agents import DEFAULTS, SPECIALISTS, TOOLS
 from interlock_ranger.app import build
 from interlock_ranger.fires import Fires
+from ranger_parts import TODAY
 from scripted import PLANS, Competent
 
 CASES = [(agent, case) for agent, own in json.loads(PLANS.read_text()).items() for case in own]

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from conftest import TODAY, Call
 from interlock import Runtime
 from interlock.models import Proposal, Reply, Request
 from interlock.ports import Query
 from interlock.turn import TurnStatus, drive
 from interlock_ranger.app import build
 from interlock_ranger.fires import Fires
+from ranger_parts import TODAY, Call
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,6 @@ import shapely
 from rich.console import Console
 from shapely.geometry import shape
 
-from conftest import TODAY
 from interlock import Runtime
 from interlock.ports import Query
 from interlock.turn import App, TurnOutcome
@@ -24,6 +23,7 @@ from interlock_ranger.briefing.exports import table, written
 from interlock_ranger.briefing.page import page
 from interlock_ranger.briefing.text import show
 from interlock_ranger.fires import Fires
+from ranger_parts import TODAY
 
 NOW = "2026-11-15T08:00:00+00:00"
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import TODAY, Call
 from interlock import Runtime
 from interlock_ranger.app import DATA, build
 from interlock_ranger.burn.boundary import GeoPolygon, area_issue, made, measured, raw_issues, shape_issues
@@ -28,6 +27,7 @@ from interlock_ranger.burn.severity import (
     slope_pct_of,
 )
 from interlock_ranger.fires import Fires, Thresholds
+from ranger_parts import TODAY, Call
 
 ANALYST = Thresholds(-0.15, 0.09, 0.25, 0.60)
 GENERIC = cuts(Scale.GENERIC, ANALYST)

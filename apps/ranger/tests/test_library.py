@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TODAY, Call
 from interlock import Runtime
 from interlock.errors import ConfigError
 from interlock_ranger.app import CORPUS, build
 from interlock_ranger.fires import Fires
 from interlock_ranger.nepa.library import Library
+from ranger_parts import TODAY, Call
 
 
 @pytest.fixture(scope="module")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
 from interlock_ranger.nepa.pathway import Project, decided
 from interlock_ranger.nepa.terms import Action, Degree, Land, Pathway, Resource, Screened
 from interlock_ranger.nepa.timeline import Consultation, anniversary, days_of
 from interlock_ranger.rules import rule, rules
+from ranger_parts import Call
 
 CLEAR = [{"resource": resource.value, "degree": "absent"} for resource in Resource]
 SALVAGE: dict[str, Any] = {

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
 from interlock_ranger.fires import Stand
 from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product, volume_loss_pct
 from interlock_ranger.timber.species import Species
+from ranger_parts import Call
 
 
 @pytest.mark.parametrize(

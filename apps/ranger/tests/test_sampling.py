@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
 from interlock_ranger.fires import Fires, Plot, Tree
 from interlock_ranger.timber.cruise import acre
 from interlock_ranger.timber.sampling import (
@@ -22,6 +21,7 @@ from interlock_ranger.timber.sampling import (
     trees_per_acre,
 )
 from interlock_ranger.timber.volume import LogRule
+from ranger_parts import Call
 
 PLOTS = {"plot_id": "a", "trees": [{"species": "PSME", "dbh_in": 20.0, "height_ft": 110.0, "defect_pct": 0.0}]}
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TODAY
 from interlock import Runtime
 from interlock_ranger.app import build
 from interlock_ranger.fires import Fires
+from ranger_parts import TODAY
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_fixtures.py"
 LARGE = {"fire_id": "large-2024"}

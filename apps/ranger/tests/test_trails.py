@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
 from interlock_ranger.fires import DamagePoint, Fires, Trail
 from interlock_ranger.trails.closure import Advice, Season, closure, season_of
 from interlock_ranger.trails.damage import Kind, type_of
 from interlock_ranger.trails.priority import exact, greedy
+from ranger_parts import Call
 
 LINE = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
 points = st.builds(

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import Call
 from interlock_ranger.coordinator.triage import parts_of, score
 from interlock_ranger.rules import rule
+from ranger_parts import Call
 
 PHASES = ("active", "baer_assessment", "baer_implementation", "in_restoration")
 

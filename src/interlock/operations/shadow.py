@@ -24,6 +24,9 @@ class Compared(msgspec.Struct, frozen=True):
     """agrees, differs, pending (nothing has happened to the key yet), or unknown (it cannot be told)."""
     with_whom: str
     diff: str | None = None
+    turn: str | None = None
+    evidence: tuple[str, ...] = ()
+    """What the plan rested on."""
 
 
 async def compare(world: World, *, run: str | None = None, since_us: int | None = None) -> list[Compared]:
@@ -35,8 +38,10 @@ async def compare(world: World, *, run: str | None = None, since_us: int | None 
     shadows = [record for record in found if record.content().mode is Mode.SHADOW]
     compared = []
     for record in shadows:
-        if run is None or record.content().run == run:
-            compared += await _of(world, record)
+        content = record.content()
+        if run is None or content.run == run:
+            more = {"turn": record.turn, "evidence": content.evidence}
+            compared += [msgspec.structs.replace(one, **more) for one in await _of(world, record)]
     return compared
 
 

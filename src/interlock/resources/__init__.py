@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from interlock.resources.client import HttpClient
+    from interlock.resources.documents import Documents
+    from interlock.resources.http import HttpDocuments
 
 _WHERE = {"Documents": "documents", "HttpClient": "client", "HttpDocuments": "http"}
 __all__ = ["Documents", "HttpClient", "HttpDocuments"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from interlock.ports import Query
 from interlock_catalog.app import opened
 from interlock_catalog.settings import Loaded
 
@@ -16,12 +15,8 @@ async def agreement(loaded: Loaded, run: str | None) -> dict[str, Any]:
     by_family: dict[str, Counter[str]] = {}
     async with opened(loaded) as shop:
         for item in await shop.runtime.shadow(run=run):
-            page = [r async for r in shop.runtime.store.records(Query(after=item.record - 1, until=item.record))]
-            if not page:
-                continue
-            content = page[0].content()
-            family = (page[0].turn or "").partition("/")[2]
-            for tag in content.evidence or ("(none)",):
+            family = (item.turn or "").partition("/")[2]
+            for tag in item.evidence or ("(none)",):
                 by_rule.setdefault(tag, Counter())[item.verdict] += 1
             by_family.setdefault(family, Counter())[item.verdict] += 1
     ready = sorted(name for name, found in by_family.items() if set(found) == {"agrees"})

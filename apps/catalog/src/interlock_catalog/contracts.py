@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -37,20 +37,39 @@ class Strict(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-def _in(kind: str) -> Any:
+def one_of(values: Iterable[str], what: str) -> Callable[[str], str]:
+    """A validator: the text is one of these."""
+    held = frozenset(values)
+
     def check(text: str) -> str:
-        if text not in words(kind):
-            raise ValueError(f"{text!r} is not in the vocabulary of {kind}")
+        if text not in held:
+            raise ValueError(f"{text!r} is not in the vocabulary of {what}")
         return text
 
-    return Annotated[str, AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(ordered(kind))})]
+    return check
+
+
+def enum(values: Iterable[str]) -> WithJsonSchema:
+    """How a model is shown that a text is one of these."""
+    return WithJsonSchema({"type": "string", "enum": list(values)})
+
+
+def _word(kind: str) -> AfterValidator:
+    return AfterValidator(one_of(words(kind), kind))
 
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=128)]
 Line = Annotated[str, Field(min_length=3, max_length=400)]
 Lines = Annotated[list[Line], Field(min_length=1, max_length=20)]
-Equipment, Muscle, Category, Level = _in("equipment"), _in("muscle"), _in("category"), _in("level")
-Plane, MovementType, Split, Tag = _in("plane_of_motion"), _in("movement_type"), _in("split"), _in("stimulus_tag")
+Equipment = Annotated[str, _word("equipment"), enum(ordered("equipment"))]
+Muscle = Annotated[str, _word("muscle"), enum(ordered("muscle"))]
+Category = Annotated[str, _word("category"), enum(ordered("category"))]
+Level = Annotated[str, _word("level"), enum(ordered("level"))]
+Plane = Annotated[str, _word("plane_of_motion"), enum(ordered("plane_of_motion"))]
+MovementType = Annotated[str, _word("movement_type"), enum(ordered("movement_type"))]
+Split = Annotated[str, _word("split"), enum(ordered("split"))]
+Tag = Annotated[str, _word("stimulus_tag"), enum(ordered("stimulus_tag"))]
+Group = Annotated[str, AfterValidator(one_of(MUSCLE_GROUPS, "muscle categories")), enum(MUSCLE_GROUPS)]
 
 
 class Muscles(Strict):
@@ -58,7 +77,7 @@ class Muscles(Strict):
 
     primary: Annotated[list[Muscle], Field(min_length=1, max_length=6)]
     secondary: Annotated[list[Muscle], Field(max_length=12)]
-    category: Annotated[list[Literal[*MUSCLE_GROUPS]], Field(min_length=1)]
+    category: Annotated[list[Group], Field(min_length=1)]
     contribution: dict[Muscle, Annotated[float, Field(gt=0, le=1)]]
 
 
@@ -147,8 +166,8 @@ def faults(kind: str, doc: Json) -> tuple[Fault, ...]:
             code = {"missing": "missing", "extra_forbidden": "unknown_field"}.get(item["type"], "invalid")
             found.setdefault((path, code), Fault(path, code, item["msg"].removeprefix("Value error, ")))
     if isinstance(doc, dict):
-        rules = {"exercise": _exercise_rules, "alias": _alias_rules, "family": lambda _doc: ()}[kind]
-        for fault in rules(doc):
+        rules = _exercise_rules(doc) if kind == "exercise" else _alias_rules(doc) if kind == "alias" else iter(())
+        for fault in rules:
             found.setdefault((fault.field, fault.code), fault)
     return tuple(sorted(found.values()))
 

@@ -11,8 +11,10 @@ from interlock_catalog.naming import same_words, variant_key
 from interlock_catalog.vocabulary import known, slug
 
 _SPLITS = {"legs": "lower", "core": "core"}
-_WORDS = ("barbell", "dumbbell", "cable", "kettlebell", "machine", "band", "smith", "alternate", "alternating", "seated",
-          "standing", "lying", "incline", "decline", "single", "one", "arm", "leg", "wide", "close", "grip", "reverse")  # fmt: skip
+_WORDS = frozenset(
+    "barbell dumbbell cable kettlebell machine band smith alternate alternating seated standing lying incline decline"
+    " single one arm leg wide close grip reverse".split()
+)
 
 
 def imported(raw: Any) -> dict[str, Doc]:

@@ -15,8 +15,9 @@ _LONGEST_ID = 128
 
 def split_name(name: str) -> tuple[str, str | None]:
     """A name without its qualifier, and the qualifier as it is written; None if there is none."""
-    found = _QUALIFIED.match(name)
-    return (_SPACES.sub(" ", name).strip(), None) if found is None else (found["base"], found["qualifier"].strip())
+    plain = _SPACES.sub(" ", name).strip()
+    found = _QUALIFIED.match(plain)
+    return (plain, None) if found is None else (found["base"], found["qualifier"].strip())
 
 
 def joined_name(base: str, equipment: str | None) -> str:
@@ -93,6 +94,8 @@ def _with_equipment(parts: list[str]) -> list[str]:
 
 def _singular(word: str) -> str:
     """A rough singular, alike for every name that is compared."""
+    if word.endswith(("sses", "shes", "ches")):
+        return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 

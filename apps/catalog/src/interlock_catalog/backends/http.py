@@ -136,12 +136,14 @@ def _function(write: Write) -> tuple[str, Json, str | None]:
         case "normalize_catalog_page":
             return "normalizeCatalogPage", {"family_slug": given["family_slug"], "items": given["items"]}, None
         case "merge_exercises":
-            names = ("source_id", "target_id", "family_slug", "aliases")
-            return "mergeExercises", {name: given[name] for name in names}, None
+            return "mergeExercises", _some(given, "source_id", "target_id", "family_slug", "aliases"), None
         case "upsert_alias":
-            names = ("alias_slug", "exercise_id", "family_slug")
-            return "upsertAlias", {name: given[name] for name in names}, match
+            return "upsertAlias", _some(given, "alias_slug", "exercise_id", "family_slug"), match
         case "delete_alias":
             return "deleteAlias", {"alias_slug": given["alias_slug"], "replacement": given["replacement"]}, None
         case _:
             return "writeDocuments", {"documents": write.states}, match
+
+
+def _some(given: dict[str, Json], *names: str) -> dict[str, Json]:
+    return {name: given[name] for name in names}

@@ -7,7 +7,7 @@ from typing import Any
 from interlock_catalog.cli import looking, running, serving, setup, watching
 
 EPILOG = """\
-a first look:   interlock catalog init; interlock catalog run --dry-run; interlock catalog run --dry-run --html report.html
+a first look:   interlock catalog init; interlock catalog run --html report.html
 then:           interlock catalog enable --all; interlock catalog run --apply; interlock undo --run RUN
 every night:    interlock catalog schedule "0 3 * * *" --apply; interlock catalog worker
 settings:       catalog.toml in this folder (or --home FOLDER), then CATALOG_* variables

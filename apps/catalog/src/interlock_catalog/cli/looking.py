@@ -26,14 +26,31 @@ def register(actions: Any) -> None:
     search.add_argument("query")
     get = add(actions, "get", run_get, "show one exercise")
     get.add_argument("id", help="its id, its name, or an alias")
-    validate = add(actions, "validate", run_validate, "hold documents against their contracts", "Hold one document, or"
-                   " all of them, against their contracts. Exit 1 if one breaks its contract.")  # fmt: skip
+    validate = add(
+        actions,
+        "validate",
+        run_validate,
+        "hold documents against their contracts",
+        "Hold one document, or all of them, against their contracts. Exit 1 if one breaks its contract.",
+    )
     validate.add_argument("key", nargs="?", help="exercise:ID, alias:SLUG or family:SLUG (default: all)")
-    add(actions, "drift", run_drift, "hold the catalog against the journal", "Find documents that are not what the last"
-        " recorded change made of them: somebody wrote past the gate. Exit 1 if there are any.")  # fmt: skip
-    agree = add(actions, "agreement", run_agreement, "hold shadow runs against what people did", "For each check and"
-                " each family: did people do what the autopilot would have done? Families in which they always did can"
-                " be enabled.")  # fmt: skip
+    add(
+        actions,
+        "drift",
+        run_drift,
+        "hold the catalog against the journal",
+        "Find documents that are not what the last"
+        " recorded change made of them: somebody wrote past the gate. Exit 1 if there are any.",
+    )
+    agree = add(
+        actions,
+        "agreement",
+        run_agreement,
+        "hold shadow runs against what people did",
+        "For each check and"
+        " each family: did people do what the autopilot would have done? Families in which they always did can"
+        " be enabled.",
+    )
     agree.add_argument("--run", dest="run_id", metavar="RUN", help="one shadow run (default: all)")
 
 
@@ -60,6 +77,7 @@ def _failed(given: argparse.Namespace, outcome: Outcome) -> int:
 def run_list(given: argparse.Namespace) -> int:
     """A page."""
     page = {"after": given.after, "limit": given.limit}
+    columns: tuple[str, ...]
     if given.families:
         outcome = _asked(given, "list_families", page)
         columns = ("slug", "base_name", "status", "default_equipment")

@@ -20,9 +20,15 @@ from interlock_catalog.settings import Loaded
 
 def register(actions: Any) -> None:
     """Add the commands."""
-    run = add(actions, "run", run_run, "look at the catalog, and mend it", "Go through families, find what is wrong,"
-              " and plan (--dry-run, the default), make (--apply) or only compare (--shadow) the changes. A run that was"
-              " cut short goes on with --resume RUN.")  # fmt: skip
+    run = add(
+        actions,
+        "run",
+        run_run,
+        "look at the catalog, and mend it",
+        "Go through families, find what is wrong,"
+        " and plan (--dry-run, the default), make (--apply) or only compare (--shadow) the changes. A run that was"
+        " cut short goes on with --resume RUN.",
+    )
     mode = run.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", dest="mode", action="store_const", const="dry_run", help="plan only (default)")
     mode.add_argument("--apply", dest="mode", action="store_const", const="apply", help="make the changes")
@@ -44,9 +50,15 @@ def register(actions: Any) -> None:
     show.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page, too")
     show.add_argument("--all", action="store_true", help="show every change")
     show.add_argument("--journal", action="store_true", help="the bare journal entries, as JSON")
-    repairs = add(actions, "repairs", run_repairs, "export what a run refused, or hand it in again", "Without --submit,"
-                  " write what a run refused (and why) to a file, a line each. Mend the arguments there, and hand the file"
-                  " in again with --submit.")  # fmt: skip
+    repairs = add(
+        actions,
+        "repairs",
+        run_repairs,
+        "export what a run refused, or hand it in again",
+        "Without --submit,"
+        " write what a run refused (and why) to a file, a line each. Mend the arguments there, and hand the file"
+        " in again with --submit.",
+    )
     repairs.add_argument("file", type=Path)
     repairs.add_argument("--run", dest="run_id", metavar="RUN", help="whose (default: the last run's)")
     repairs.add_argument("--submit", action="store_true", help="hand in what the file holds")
@@ -86,9 +98,13 @@ async def _run(loaded: Loaded, order: Order, *, resume: bool) -> tuple[Run, Any]
     from interlock_catalog.runner.foreground import run_in_foreground
 
     with Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=notes(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=notes(),
         transient=True,
-    ) as bar:  # fmt: skip
+    ) as bar:
         task = bar.add_task("starting", total=None)
 
         def tell(done: int, total: int, name: str) -> None:

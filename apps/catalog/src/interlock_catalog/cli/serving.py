@@ -11,14 +11,25 @@ from interlock_catalog.cli.common import add, loaded_of
 
 def register(actions: Any) -> None:
     """Add the commands."""
-    serve = add(actions, "serve", run_serve, "put the catalog behind HTTP", "Serve the catalog of this folder over HTTP:"
-                " tokens with roles, ETags, idempotency keys, OpenAPI at /openapi.json.")  # fmt: skip
+    serve = add(
+        actions,
+        "serve",
+        run_serve,
+        "put the catalog behind HTTP",
+        "Serve the catalog of this folder over HTTP:"
+        " tokens with roles, ETags, idempotency keys, OpenAPI at /openapi.json.",
+    )
     serve.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
     serve.add_argument("--port", type=int, default=8087)
     serve.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")
 
-    token = add(actions, "token", run_token, "make a token for the server", "Make a token; it is shown once, and only its"
-                " digest is kept.")  # fmt: skip
+    token = add(
+        actions,
+        "token",
+        run_token,
+        "make a token for the server",
+        "Make a token; it is shown once, and only its digest is kept.",
+    )
     token.add_argument("name", help="whose")
     token.add_argument("--role", choices=("reader", "editor", "admin"), default="reader")
     token.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")

@@ -34,8 +34,14 @@ lease_s = 5
 
 def register(actions: Any) -> None:
     """Add the commands."""
-    init = add(actions, "init", run_init, "make a catalog to work on", "Make a catalog in this folder: settings, policy,"
-               " and 872 exercises in 122 families with planted faults (or none, or your own).")  # fmt: skip
+    init = add(
+        actions,
+        "init",
+        run_init,
+        "make a catalog to work on",
+        "Make a catalog in this folder: settings, policy,"
+        " and 872 exercises in 122 families with planted faults (or none, or your own).",
+    )
     init.add_argument("--clean", action="store_true", help="plant no faults")
     init.add_argument("--empty", action="store_true", help="no exercises at all")
     init.add_argument("--seed", type=int, default=None, help="which faults are planted (default: always the same)")
@@ -44,15 +50,27 @@ def register(actions: Any) -> None:
     init.add_argument("--engine", help="where runs are remembered (default: a file here)")
     init.add_argument("--store", help="where the ledger is (default: a file here)")
     init.add_argument("--model", default="none", help="who judges: none, local, provider:name (default: none)")
-    enable = add(actions, "enable", run_enable, "let families be changed", "Let the autopilot change families that so"
-                 " far it could only observe. What may be changed is in enabled.txt, which the policy reads.")  # fmt: skip
+    enable = add(
+        actions,
+        "enable",
+        run_enable,
+        "let families be changed",
+        "Let the autopilot change families that so"
+        " far it could only observe. What may be changed is in enabled.txt, which the policy reads.",
+    )
     enable.add_argument("families", nargs="*", help="their slugs")
     enable.add_argument("--all", action="store_true", help="every family")
     enable.add_argument("--off", action="store_true", help="observe them only, again")
     backup = add(actions, "backup", run_backup, "write the whole catalog to a file")
     backup.add_argument("file", type=Path)
-    restore = add(actions, "restore", run_restore, "bring the catalog back to a backup", "Bring every document back to"
-                  " what it is in a backup, each as a call through the gate; only shown unless --yes.")  # fmt: skip
+    restore = add(
+        actions,
+        "restore",
+        run_restore,
+        "bring the catalog back to a backup",
+        "Bring every document back to"
+        " what it is in a backup, each as a call through the gate; only shown unless --yes.",
+    )
     restore.add_argument("file", type=Path)
     restore.add_argument("--yes", action="store_true", help="do it")
 
@@ -86,10 +104,14 @@ def run_init(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"home": str(folder), **kinds, "planted": len(planted or [])})
     else:
-        what = "nothing (the catalog is behind the address)" if remote else (
-            f"{kinds['exercise']} exercises in {kinds['family']} families, {kinds['alias']} aliases,"
-            f" {len(planted or [])} planted faults"
-        )  # fmt: skip
+        what = (
+            "nothing (the catalog is behind the address)"
+            if remote
+            else (
+                f"{kinds['exercise']} exercises in {kinds['family']} families, {kinds['alias']} aliases,"
+                f" {len(planted or [])} planted faults"
+            )
+        )
         console().print(f"{shown(folder)}: {what}\nnow: interlock catalog run --dry-run")
     return 0
 

@@ -16,14 +16,26 @@ from interlock_catalog.runner.record import Order
 
 def register(actions: Any) -> None:
     """Add the commands."""
-    worker = add(actions, "worker", run_worker, "carry queued and scheduled runs", "Carry runs until stopped. Runs of a"
-                 " worker that died are taken over within seconds; a worker that is started again under its name goes on"
-                 " where it was.")  # fmt: skip
+    worker = add(
+        actions,
+        "worker",
+        run_worker,
+        "carry queued and scheduled runs",
+        "Carry runs until stopped. Runs of a"
+        " worker that died are taken over within seconds; a worker that is started again under its name goes on"
+        " where it was.",
+    )
     worker.add_argument("--name", help="of this worker; each has its own (default: the machine's)")
     worker.add_argument("--port", type=int, help="also answer GET /health and POST /runs there, on this machine only")
-    schedule = add(actions, "schedule", run_schedule, "have runs started by the clock", "Have runs started by the clock:"
-                   ' five fields as in cron ("0 3 * * *" is every night at three). Without a time, list the schedules.'
-                   " A worker has to be running.")  # fmt: skip
+    schedule = add(
+        actions,
+        "schedule",
+        run_schedule,
+        "have runs started by the clock",
+        "Have runs started by the clock:"
+        ' five fields as in cron ("0 3 * * *" is every night at three). Without a time, list the schedules.'
+        " A worker has to be running.",
+    )
     schedule.add_argument("cron", nargs="?", help='minute hour day month weekday, for example "0 3 * * *"')
     schedule.add_argument("--name", default="nightly", help="of the schedule (default: nightly)")
     schedule.add_argument("--zone", metavar="ZONE", help="time zone, such as Europe/Vienna (default: UTC)")
@@ -32,8 +44,14 @@ def register(actions: Any) -> None:
     schedule.add_argument("--family", action="append", default=[], metavar="SLUG", help="only this family (repeatable)")
     schedule.add_argument("--max-changes", type=int, metavar="N")
     schedule.add_argument("--remove", action="store_true", help="remove the schedule of that name")
-    add(actions, "health", run_health, "is the autopilot well?", "Age of the last run, length of the queue, failure"
-        " rate, age of the oldest lock. Exit 1 if something is beyond its alert_* setting.")  # fmt: skip
+    add(
+        actions,
+        "health",
+        run_health,
+        "is the autopilot well?",
+        "Age of the last run, length of the queue, failure"
+        " rate, age of the oldest lock. Exit 1 if something is beyond its alert_* setting.",
+    )
 
 
 def run_worker(given: argparse.Namespace) -> int:

@@ -25,7 +25,7 @@ _FEW = 2
 
 
 def candidate(family: Snapshot, issue: Issue) -> dict[str, Json]:
-    """The fields and values that would mend an issue, from siblings and from the record itself; {} if there are none."""
+    """The fields and values that would mend an issue, from siblings and the record itself; {} if there are none."""
     identity = issue.target.partition(":")[2]
     doc = family.live.get(identity)
     if doc is None:

@@ -1,4 +1,4 @@
-"""The change report of a run, read from its record and the ledger: per family what, why, on what evidence, how risky."""
+"""The change report of a run, from its record and the ledger: per family what, why, on what evidence, how risky."""
 
 from __future__ import annotations
 

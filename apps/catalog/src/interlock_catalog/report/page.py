@@ -66,7 +66,8 @@ def _bar(counts: dict[str, int]) -> str:
             parts.append(f'<rect x="{at:.1f}" width="{width:.1f}" height="18" fill="{_COLOURS[name]}"/>')
             legend.append(f"{_chip(name)} {count}")
             at += width
-    return f'<svg viewBox="0 0 600 18" width="100%" role="img" aria-label="changes">{"".join(parts)}</svg><p>{" ".join(legend)}</p>'
+    head = '<svg viewBox="0 0 600 18" width="100%" role="img" aria-label="changes">'
+    return f"{head}{''.join(parts)}</svg><p>{' '.join(legend)}</p>"
 
 
 def _chip(status: str) -> str:

@@ -14,11 +14,14 @@ from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ReportedIssue
 from interlock_catalog.snapshot import Snapshot
 
-INSTRUCTIONS = """You are the analyst of an exercise catalog. You are given a family of exercises as JSON, with what \
-already looks odd ("suspicions"). Report with report_issues what is really wrong, and nothing else: the id, the field, \
-the type (missing, incomplete, inconsistent, inaccurate), the severity, the evidence in the record itself, and how sure \
-you are. A variant may differ from its siblings for a good reason: then it is no issue. Report a real duplicate in the \
-field merged_into of the worse of the two, with duplicate_of. Spelling, sums and aliases are mended elsewhere; do not report them."""
+INSTRUCTIONS = (
+    "You are the analyst of an exercise catalog. You are given a family of exercises as JSON, with what already "
+    "looks odd (suspicions). Report with report_issues what is really wrong, and nothing else: the id, the "
+    "field, the type (missing, incomplete, inconsistent, inaccurate), the severity, the evidence in the record "
+    "itself, and how sure you are. A variant may differ from its siblings for a good reason: then it is no issue. "
+    "Report a real duplicate in the field merged_into of the worse of the two, with duplicate_of. Spelling, sums "
+    "and aliases are mended elsewhere; do not report them."
+)
 _TASK = "Say for each statement about an exercise whether it is a mistake."
 
 

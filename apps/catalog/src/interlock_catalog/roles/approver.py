@@ -11,7 +11,7 @@ from interlock_catalog.roles.desk import Asked
 from interlock_catalog.snapshot import Snapshot
 
 JUDGED, UNJUDGED = 0.9, 0.8
-"""How sure one may be of a draft in which a second look finds nothing grave: by one who can judge, or by checks alone."""
+"""How sure one may be of a draft in which a second look finds nothing grave: of a judge, or of checks alone."""
 
 
 async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from interlock import Tool, tool
 from interlock_catalog.checks.issues import FIELDS, SEVERITIES, TYPES, specialist_of
-from interlock_catalog.contracts import Json, Strict
+from interlock_catalog.contracts import Json, Strict, enum, one_of
 
 _OWNED = tuple(field for fields in FIELDS.values() for field in fields)
 _OPTIONS: dict[str, Any] = {"effect": "read", "capabilities": {"catalog:read"}}
+OwnedField = Annotated[str, AfterValidator(one_of(_OWNED, "fields")), enum(_OWNED)]
+AnyField = Annotated[str, AfterValidator(one_of((*_OWNED, "merged_into"), "fields")), enum((*_OWNED, "merged_into"))]
+IssueType = Annotated[str, AfterValidator(one_of(TYPES, "issue types")), enum(TYPES)]
+Severity = Annotated[str, AfterValidator(one_of(SEVERITIES, "severities")), enum(SEVERITIES)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[str, Field(min_length=3, max_length=600)]
 Tag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
@@ -21,9 +25,9 @@ class ReportedIssue(Strict):
     """Something that an analyst finds wrong."""
 
     exercise_id: str
-    field: Literal[(*_OWNED, "merged_into")]
-    issue_type: Literal[TYPES]
-    severity: Literal[SEVERITIES]
+    field: AnyField
+    issue_type: IssueType
+    severity: Severity
     evidence: Words
     confidence: Confidence
     duplicate_of: str | None = None
@@ -34,7 +38,7 @@ class ProposedChange(Strict):
     """A value that a specialist proposes; what the field was is not for the model to say."""
 
     exercise_id: str
-    field: Literal[_OWNED]
+    field: OwnedField
     after: Json
     justification: Words
     evidence: Tag

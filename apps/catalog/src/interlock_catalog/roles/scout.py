@@ -18,11 +18,13 @@ from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ProposedAction
 from interlock_catalog.vocabulary import slug
 
-INSTRUCTIONS = """You are the scout of an exercise catalog. You are given searches that found nothing, as JSON, each with \
-the exercises that come nearest. Say with propose_actions what each search means: a hypothesis, evidence as \
-source:detail, an action (add_alias with the exercise_id that is certainly meant; draft_exercise with family_slug and a \
-whole draft, if it is a real exercise that a family lacks; otherwise nothing), why, how sure you are, and whether to \
-apply it now."""
+INSTRUCTIONS = (
+    "You are the scout of an exercise catalog. You are given searches that found nothing, as JSON, each with the "
+    "exercises that come nearest. Say with propose_actions what each search means: a hypothesis, evidence as "
+    "source:detail, an action (add_alias with the exercise_id that is certainly meant; draft_exercise with "
+    "family_slug and a whole draft, if it is a real exercise that a family lacks; otherwise nothing), why, how "
+    "sure you are, and whether to apply it now."
+)
 _PAGE, _BATCH, _NEAREST = 500, 20, 3
 _SAME, _LIKELY, _MARGIN = 0.999, 0.4, 0.05
 SURE, LEAST = 0.95, 0.8

@@ -16,11 +16,14 @@ from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ProposedChange
 from interlock_catalog.snapshot import Snapshot
 
-INSTRUCTIONS = """You are the specialist for {role} of an exercise catalog. You are given exercises with issues, and \
-siblings of the same family, as JSON. Propose with propose_changes a value for each field that has an issue, only for \
-these fields: {fields}. Give for each the id, the field, the value, a reason, the evidence as source:detail (for example \
-record:muscles or siblings:majority), and how sure you are. Use only the words of the vocabulary; write texts in plain \
-English about this exercise alone; leave out what you cannot tell from the records."""
+INSTRUCTIONS = (
+    "You are the specialist for {role} of an exercise catalog. You are given exercises with issues, and siblings "
+    "of the same family, as JSON. Propose with propose_changes a value for each field that has an issue, only for "
+    "these fields: {fields}. Give for each the id, the field, the value, a reason, the evidence as source:detail "
+    "(for example record:muscles or siblings:majority), and how sure you are. Use only the words of the "
+    "vocabulary; write texts in plain English about this exercise alone; leave out what you cannot tell from the "
+    "records."
+)
 _TASK = "Say for each proposed value whether to use it."
 _SIBLINGS = 4
 _USE, _LEAVE = "use", "leave"

@@ -219,7 +219,7 @@ def engine_client(loaded: Loaded) -> Iterator[DBOSClient]:
     url = loaded.url("engine")
     migrate(url)
     engine = engine_of(url)
-    schema = {} if url.startswith("sqlite:///") else {"dbos_system_schema": SCHEMA}
+    schema: dict[str, Any] = {} if url.startswith("sqlite:///") else {"dbos_system_schema": SCHEMA}
     made = DBOSClient(
         system_database_engine=engine, serializer=JsonSerializer(), application_name=APPLICATION, **schema
     )
@@ -285,7 +285,7 @@ def schedules(loaded: Loaded) -> list[dict[str, Any]]:
         found = client.list_schedules()
     return [
         {"name": item["schedule_name"], "cron": item["schedule"], "zone": item.get("cron_timezone") or "UTC",
-         "order": item.get("context"), "status": str(item.get("status", "")), "last": str(item.get("last_fired_at") or "")}
+         "order": item.get("context"), "status": str(item.get("status", ""))}
         for item in found
     ]  # fmt: skip
 

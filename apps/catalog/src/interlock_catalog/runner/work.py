@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.errors import InterlockError, Locked, ToolError
+from interlock.errors import Locked, ToolError
 from interlock.standing import Which
 from interlock_catalog.app import Shop
 from interlock_catalog.checks.issues import SEVERITIES, Issue
@@ -103,7 +103,7 @@ class Work:
                 return await self._result(asked, order, plan, why, len(snapshot.exercises))
         except Locked as error:
             return FamilyResult(family=name, state="deferred", why=str(error))
-        except (InterlockError, ToolError) as error:
+        except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
             return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
 
     async def _read(self, asked: Asked, name: str) -> Snapshot:

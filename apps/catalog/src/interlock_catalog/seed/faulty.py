@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -14,20 +14,22 @@ from interlock_catalog.naming import doc_id, split_name
 from interlock_catalog.naming import one_sided as says_one_side
 from interlock_catalog.vocabulary import equipment_name, ordered, slug, words
 
-_EQUIPMENT = {"barbell": "Olympic Barbell", "dumbbell": "Dumbbells", "kettlebell": "KB", "ez-bar": "ez_bar", "cable": "Cable Machine",
-              "resistance-band": "bands", "bodyweight": "Body Only", "smith-machine": "Smith", "trap-bar": "hex bar", "machine": "Machines"}  # fmt: skip
-_MUSCLES = {"pectorals": "Pectoralis Major", "lats": "latissimus dorsi", "quadriceps": "Quads", "abs": "Abdominals", "glutes": "Gluteus Maximus",
-            "hamstrings": "Hams", "triceps": "Triceps Brachii", "biceps": "Biceps Brachii", "calves": "gastrocnemius", "front-delts": "Anterior Deltoid"}  # fmt: skip
+_EQUIPMENT = {
+    "barbell": "Olympic Barbell", "dumbbell": "Dumbbells", "kettlebell": "KB", "ez-bar": "ez_bar",
+    "cable": "Cable Machine", "resistance-band": "bands", "bodyweight": "Body Only", "smith-machine": "Smith",
+    "trap-bar": "hex bar", "machine": "Machines",
+}  # fmt: skip
+_MUSCLES = {
+    "pectorals": "Pectoralis Major", "lats": "latissimus dorsi", "quadriceps": "Quads", "abs": "Abdominals",
+    "glutes": "Gluteus Maximus", "hamstrings": "Hams", "triceps": "Triceps Brachii", "biceps": "Biceps Brachii",
+    "calves": "gastrocnemius", "front-delts": "Anterior Deltoid",
+}  # fmt: skip
 _LEVELS = {"advanced": "expert", "beginner": "novice", "intermediate": "Medium"}
 _SPLITS = {"upper": "Upper Body", "lower": "lower body", "full_body": "full", "core": "trunk"}
 _OTHER_WORDS = {
-    "raise": "Lift",
-    "press": "Push",
-    "row": "Pull",
-    "squat": "Knee Bend",
-    "crunch": "Curl-In",
+    "raise": "Lift", "press": "Push", "row": "Pull", "squat": "Knee Bend", "crunch": "Curl-In",
     "stretch": "Extension Hold",
-}
+}  # fmt: skip
 
 
 class Spoiled(msgspec.Struct, frozen=True):
@@ -306,10 +308,10 @@ def description_of_another(doc: Doc, around: Around, chance: random.Random) -> S
 
 
 def _unlike(doc: Doc, other: Doc) -> bool:
-    return doc["muscles"]["category"] != other["muscles"]["category"] and doc["category"] != other["category"]
+    return bool(doc["muscles"]["category"] != other["muscles"]["category"] and doc["category"] != other["category"])
 
 
-def _emptied(field: str) -> object:
+def _emptied(field: str) -> Callable[[Doc, Around, random.Random], Spoiled]:
     def spoil(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
         return _with(doc, field, **{field: []})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, HTTPException, Request
@@ -31,7 +31,7 @@ class Refusal(Exception):
 def needs(tokens: Mapping[str, tuple[str, str]], role: str) -> Callable[..., str]:
     """A dependency: the name of whoever calls, if their token has the role."""
 
-    def check(given: HTTPAuthorizationCredentials | None = Depends(_BEARER)) -> str:
+    def check(given: Annotated[HTTPAuthorizationCredentials | None, Depends(_BEARER)]) -> str:
         held = None if given is None else tokens.get(digest(given.credentials))
         if held is None:
             raise HTTPException(401, "a token is needed: Authorization: Bearer …", {"WWW-Authenticate": "Bearer"})

@@ -20,11 +20,18 @@ from interlock_catalog.vocabulary import slug as slug_of
 Limit = Annotated[int, Query(ge=1, le=500)]
 After = Annotated[str, Query(max_length=160, pattern=r"^[^\x00-\x1f]*$")]
 Many = Annotated[list[Name], Query(max_length=200)]
+_NONE: list[str] = []
 ERRORS: dict[int | str, dict[str, Any]] = {
     code: {"description": text}
-    for code, text in ((304, "not changed"), (401, "no token"), (403, "wrong role"), (404, "not there"), (413, "too large"),
-                       (503, "try again later"))
-}  # fmt: skip
+    for code, text in (
+        (304, "not changed"),
+        (401, "no token"),
+        (403, "wrong role"),
+        (404, "not there"),
+        (413, "too large"),
+        (503, "try again later"),
+    )
+}
 
 
 def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter:
@@ -36,7 +43,7 @@ def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
     async def get_exercises(
         request: Request,
         family: Slug | None = None,
-        ids: Many = [],
+        ids: Many = _NONE,
         after: After = "",
         limit: Limit = 100,
     ) -> Response:
@@ -79,7 +86,7 @@ def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
         return tagged(request, {**alias, "by": "alias"})
 
     @router.get("/listFamilies")
-    async def list_families(request: Request, slugs: Many = [], after: After = "", limit: Limit = 200) -> Response:  # noqa: B006
+    async def list_families(request: Request, slugs: Many = _NONE, after: After = "", limit: Limit = 200) -> Response:
         """A page of families, or those with these slugs."""
         if slugs:
             return tagged(request, _page(await backend.read_many(f"family:{slug}" for slug in slugs)))
@@ -95,9 +102,9 @@ def _aliases(router: APIRouter, store: ServerStore) -> None:
     @router.get("/searchAliases")
     async def search_aliases(
         request: Request,
-        exercise_ids: Many = [],  # noqa: B006
-        families: Many = [],  # noqa: B006
-        slugs: Many = [],  # noqa: B006
+        exercise_ids: Many = _NONE,
+        families: Many = _NONE,
+        slugs: Many = _NONE,
         after: After = "",
         limit: Limit = 500,
     ) -> Response:

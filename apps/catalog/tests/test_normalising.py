@@ -1,0 +1,210 @@
+"""Names, vocabulary, contracts and normalisation: pure, total, idempotent, and exactly as written down."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_parts import some_families
+from interlock_catalog.contracts import KINDS, Exercise, faults
+from interlock_catalog.naming import doc_id, joined_name, one_sided, same_words, split_name, titled, variant_key
+from interlock_catalog.normalise import FamilyFacts, facts_of, normalise
+from interlock_catalog.seed import clean_catalog, plant
+from interlock_catalog.vocabulary import KINDS as WORDS
+from interlock_catalog.vocabulary import equipment_name, equipment_named, known, ordered, slug, words
+
+GOLDEN = Path(__file__).with_name("golden")
+BENCH = FamilyFacts("Bench Press", True)
+
+
+def exercise(**changes: Any) -> dict[str, Any]:
+    return {**some_families("bench-press")["exercise:bench-press-bench-press-barbell"], **changes}
+
+
+@pytest.mark.parametrize("kind", WORDS)
+def test_every_spelling_leads_to_one_word(kind: str) -> None:
+    for word in ordered(kind):
+        assert known(kind, word) == word
+        assert known(kind, word.upper().replace("-", " ")) == word
+        assert slug(word.replace("_", "-")) == word.replace("_", "-")
+    assert known(kind, "no such thing") is None
+    assert known(kind, 7) is None
+    assert words(kind) == frozenset(ordered(kind))
+
+
+def test_equipment_in_names_and_back() -> None:
+    for word in ordered("equipment"):
+        assert equipment_named(equipment_name(word)) == word
+    assert equipment_name("ez-bar") == "EZ Bar"
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("Row (Barbell)", ("Row", "Barbell")),
+        ("Row", ("Row", None)),
+        ("  Row   Wide ( EZ Bar )", ("Row Wide", "EZ Bar")),
+        ("Row (a) (b)", ("Row (a)", "b")),
+        ("(Barbell)", ("(Barbell)", None)),
+    ],
+)
+def test_names_come_apart(name: str, parts: tuple[str, str | None]) -> None:
+    assert split_name(name) == parts
+
+
+@pytest.mark.parametrize(
+    ("given_name", "made"),
+    [("bench press", "Bench Press"), ("  CLOSE grip  bench. ", "Close Grip Bench"), ("JM press", "JM Press"),
+     ("push-up with clap", "Push-Up with Clap"), ("t-bar row", "T-Bar Row")],
+)  # fmt: skip
+def test_titles(given_name: str, made: str) -> None:
+    assert titled(given_name) == made
+
+
+def test_names_that_mean_the_same_have_the_same_words() -> None:
+    assert set(same_words("Barbell Bench Press")) == set(same_words("Bench Presses (Barbell)"))
+    assert same_words("DB Row") == ("dumbbell", "row")
+    assert same_words("High to Low Fly") != same_words("Low to High Fly")
+    assert one_sided("Single-Arm Row")
+    assert not one_sided("Arm Circle")
+
+
+def test_ids_and_variants() -> None:
+    assert doc_id("row", "Row (Barbell)") == "row-row-barbell"
+    assert len(doc_id("x" * 100, "y" * 100)) <= 128
+    assert variant_key("Incline Bench Press", "Bench Press", "barbell") == "variant:incline"
+    assert variant_key("Bench Press", "Bench Press", "barbell") == "equipment:barbell"
+    assert joined_name("Row", None) == "Row"
+
+
+def test_the_clean_catalog_holds_its_contracts() -> None:
+    docs = clean_catalog()
+    wrong = {
+        key: found
+        for key, doc in docs.items()
+        if key.split(":")[0] in KINDS and (found := faults(key.split(":")[0], doc))
+    }
+    assert wrong == {}
+    kinds = [key.split(":")[0] for key in docs]
+    assert kinds.count("exercise") >= 400
+    assert kinds.count("family") >= 60
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "code"),
+    [
+        ({"name_slug": "x"}, "name_slug", "slug"),
+        ({"name": "Bench Press (Dumbbell)", "name_slug": "bench-press-dumbbell"}, "name", "qualifier"),
+        ({"equipment": []}, "equipment", "invalid"),
+        ({"equipment": ["barbel"]}, "equipment", "invalid"),
+        ({"description": "short"}, "description", "invalid"),
+        (
+            {"description": "TODO: something that is long enough to be a description of it"},
+            "description",
+            "placeholder",
+        ),
+        ({"description": "<b>Bold</b> words that are long enough to be a description of it"}, "description", "markup"),
+        ({"execution_notes": ["Lift.", "lift. "]}, "execution_notes", "doubled"),
+        ({"status": "merged"}, "merged_into", "merge"),
+        ({"merged_into": "x"}, "merged_into", "merge"),
+        ({"metadata": {"level": "beginner", "plane_of_motion": "sagittal"}}, "metadata.unilateral", "missing"),
+        ({"metadata": {"level": 1, "plane_of_motion": "sagittal", "unilateral": False}}, "metadata.level", "invalid"),
+        ({"colour": "red"}, "colour", "unknown_field"),
+        ({"variant_key": "v2/x"}, "variant_key", "invalid"),
+        ({"muscles": "all"}, "muscles", "invalid"),
+    ],
+)
+def test_a_breach_is_named_by_its_field(change: dict[str, Any], field: str, code: str) -> None:
+    assert (field, code) in {(fault.field, fault.code) for fault in faults("exercise", exercise(**change))}
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        ({"contribution": {"pectorals": 0.5, "triceps": 0.2, "front-delts": 0.2}}, "sum"),
+        ({"contribution": {"pectorals": 1.0}}, "muscles"),
+        ({"category": ["legs"]}, "derived"),
+        ({"secondary": ["pectorals", "triceps"]}, "doubled"),
+    ],
+)
+def test_muscles_hang_together(change: dict[str, Any], code: str) -> None:
+    doc = exercise()
+    doc["muscles"] = {**doc["muscles"], **change}
+    assert code in {fault.code for fault in faults("exercise", doc)}
+
+
+def test_an_alias_has_one_target() -> None:
+    assert faults("alias", {"alias_slug": "a", "exercise_id": "x"}) == ()
+    assert [f.code for f in faults("alias", {"alias_slug": "a"})] == ["target"]
+    assert [f.code for f in faults("alias", {"alias_slug": "a", "exercise_id": "x", "family_slug": "y"})] == ["target"]
+    assert faults("exercise", "nothing") != ()
+    assert Exercise.model_validate(exercise()).name == "Bench Press (Barbell)"
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("normalise-*.json")), ids=lambda file: file.stem)
+def test_golden_normalisation(file: Path) -> None:
+    """What normalisation makes of messy records, to the letter; written once by hand and kept."""
+    golden = json.loads(file.read_text())
+    facts = FamilyFacts(golden["family"]["base_name"], golden["family"]["qualified"])
+    for case in golden["cases"]:
+        doc = {**exercise(), **case["given"]}
+        made = normalise(doc, facts)
+        assert {key: made.doc.get(key) for key in case["becomes"]} == case["becomes"], case["name"]
+        assert sorted({reason.field for reason in made.reasons}) == sorted(case["fields"]), case["name"]
+
+
+def test_what_is_merged_is_left_as_it_is() -> None:
+    gone = exercise(status="merged", merged_into="x", name="odd   name")
+    assert normalise(gone, BENCH).doc == gone
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | st.floats(allow_nan=False, allow_infinity=False, width=16)
+    | st.text(max_size=12) | st.sampled_from(["Bench press (DB)", "ez_bar", "Quads", "expert", "<b>x</b>", "barbell"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+FIELDS = sorted({*Exercise.model_fields, "coaching_cues", "tips", "odd"})
+
+
+@given(st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6), st.booleans())
+def test_normalisation_is_total_and_idempotent(change: dict[str, Any], qualified: bool) -> None:
+    doc = exercise(**change)
+    before = copy.deepcopy(doc)
+    facts = FamilyFacts("Bench Press", qualified)
+    once = normalise(doc, facts)
+    assert doc == before
+    again = normalise(once.doc, facts)
+    assert again.doc == once.doc
+    assert again.reasons == ()
+    had = {(fault.field, fault.code) for fault in faults("exercise", doc)}
+    new = [fault for fault in faults("exercise", once.doc) if (fault.field, fault.code) not in had]
+    allowed = ("execution_notes", "name", "name_slug", "variant_key", "muscles", "equipment", "stimulus_tags")
+    assert all(
+        fault.field.split(".")[0]
+        in (*allowed, "common_mistakes", "suitability_notes", "programming_use_cases", "description")
+        for fault in new
+    )
+
+
+def test_planted_spelling_faults_are_put_right_exactly() -> None:
+    clean = clean_catalog()
+    docs, planted = plant(clean)
+    members: dict[str, list[Any]] = {}
+    for key, doc in docs.items():
+        if key.startswith("exercise:"):
+            members.setdefault(doc["family_slug"], []).append(doc)
+    checked = 0
+    for fault in planted:
+        if fault.needs != "checks" or not fault.target.startswith("exercise:") or fault.merged_into:
+            continue
+        facts = facts_of(docs[f"family:{fault.family}"], members[fault.family])
+        assert normalise(docs[fault.target], facts).doc == clean[fault.target], fault
+        checked += 1
+    assert checked >= 100

