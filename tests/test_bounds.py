@@ -11,9 +11,10 @@ from interlock import Context, ContractError, PolicyError, Runtime, Status, Tool
 from interlock.config import Settings
 from interlock.errors import Locked, NotFound
 from interlock.policy import parse_policy
+from interlock.ports import Query
 from interlock.standing import Which
 from interlock.testing import ManualClock
-from tests.test_changes import OPEN, Shelf, error, retitle, running
+from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
 
 REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "7d"\nactors = ["ann"]\n'
 A_DAY_S = 86_400.0
@@ -252,3 +253,198 @@ async def test_the_journal_tells_what_was_made_planned_and_refused() -> None:
         assert (denied.status, denied.rule, denied.reason) == ("denied", "invariant", "'a' has this title")
         await runtime.undo(Which(run="r"))
         assert [entry.status async for entry in runtime.journal(Which(run="r"))] == ["undone"]
+
+
+async def test_a_change_that_was_made_undone_and_made_again_is_told_each_time() -> None:
+    shelf = Shelf(a={"title": "x"})
+    async with running(guarded(shelf)) as runtime:
+        more: dict[str, Any] = {"actor": "ann", "turn": "t", "run": "r"}
+        await runtime.call("title", {"id": "a", "title": "z"}, **more)
+        await runtime.undo(Which(run="r"))
+        await runtime.call("title", {"id": "a", "title": "z"}, **more)
+        entries = [entry async for entry in runtime.journal(Which(run="r"))]
+        assert [(entry.status, entry.idempotency_key[-2:]) for entry in entries] == [("undone", ".1"), ("done", ".2")]
+        assert [step.keys for step in await runtime.undo_plan(Which(run="r"))] == [("shelf/a",)]
+        assert await runtime.replay_plan("r") == []
+
+
+async def test_a_refusal_under_the_lease_is_told_with_its_rule_and_changes_nothing() -> None:
+    asked: list[int] = []
+
+    async def second(_arguments: Any, _before: Any, _after: Any) -> str:
+        asked.append(1)
+        return "somebody was faster" if len(asked) == 2 else ""
+
+    shelf = Shelf(a={"title": "x"})
+    async with running(retitle(shelf, [], invariants=second)) as runtime:
+        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", turn="t")
+        assert outcome.verdict is not None
+        assert (outcome.verdict.rule, outcome.verdict.reason) == ("invariant", "somebody was faster")
+        (entry,) = [entry async for entry in runtime.journal(Which(turn="t"))]
+        assert (entry.status, entry.before, entry.after) == ("failed", {"a": {"title": "x"}}, {"a": {"title": "x"}})
+
+
+# What a careful reader tried
+
+
+@pytest.mark.parametrize("point", ["hold.take", "hold.give"])
+async def test_a_cancelled_caller_leaves_no_hold_and_loses_no_outcome(durable_url: str, point: str) -> None:
+    shelf, seen, task = Shelf(), list[Any](), list[asyncio.Task[Any]]()
+
+    class Cancels:
+        def at(self, name: str) -> None:
+            if name == point and task and not task[0].cancelling():
+                task[0].cancel()
+
+    async with running(shelved(shelf, seen), url=durable_url, faults=Cancels()) as runtime:
+        task.append(asyncio.ensure_future(runtime.call("put", {"id": "a", "board": "top"}, actor="ann")))
+        with pytest.raises(asyncio.CancelledError):
+            await task[0]
+        records = [(r.kind, r.status) async for r in runtime.store.records(Query())]
+        made = point == "hold.give"
+        assert records == ([("intent", "intent"), ("call", "ok")] if made else [("call", "failed")])
+        assert bool(seen) is made
+        async with runtime.hold("shelf/board:top"):
+            pass
+
+
+async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    shelf, clock = Shelf(a={"title": "x"}), ManualClock()
+    async with running(retitle(shelf, []), url=durable_url, clock=clock, settings=Settings(lease_s=5)) as runtime:
+        held = runtime.hold("shelf/a")
+        await held.__aenter__()
+        clock.advance(6.0)
+        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")).ok
+        again = runtime.hold("shelf/a")
+        await again.__aenter__()
+        clock.advance(6.0)
+        assert await runtime.recover() == ()
+        assert all(not lease.holder for lease in await runtime.store.leases(("shelf/a",)))
+        for one in (held, again):
+            await one.__aexit__(None, None, None)
+
+
+async def test_a_hold_that_is_lost_before_the_effect_stops_it(
+    durable_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    shelf, seen, clock = Shelf(), list[Any](), ManualClock()
+    began: list[bool] = []
+
+    class Sleeps:
+        def at(self, name: str) -> None:
+            if name == "effect.begun" and not began:
+                began.append(True)
+                clock.advance(6.0)  # a long sleep after the claim
+
+    async with running(
+        shelved(shelf, seen), url=durable_url, clock=clock, faults=Sleeps(), settings=Settings(lease_s=5)
+    ) as runtime:
+        other = Runtime.open(
+            durable_url,
+            policy=parse_policy(OPEN),
+            tools=[shelved(Shelf(), [])],
+            clock=clock,
+            settings=Settings(lease_s=5),
+        )
+        held = runtime.hold("shelf/board:top")
+        holds = await held.__aenter__()
+        clock.advance(6.0)
+        async with other.hold("shelf/board:top"):
+            outcome = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=holds)
+        assert (outcome.status, error(outcome), seen) == (Status.FAILED, "lease_lost", [])
+        await held.__aexit__(None, None, None)
+        await other.close()
+
+
+async def test_a_tool_may_be_called_hold_and_is_still_recovered() -> None:
+    @tool(effect="send", name="hold", key="{to}")
+    async def mail(to: str) -> str:
+        raise RuntimeError("lost")
+
+    async with running(mail) as runtime:
+        assert (await runtime.call("hold", {"to": "x"}, actor="ann")).status is Status.UNKNOWN
+        (found,) = await runtime.recover()
+        assert found.state == "asked"
+
+
+async def test_tokens_of_another_resource_say_nothing(durable_url: str) -> None:
+    shelf, seen = Shelf(), list[Any]()
+    async with (
+        running(shelved(shelf, seen), url=durable_url) as runtime,
+        runtime.hold("elsewhere/a", "shelf/b") as holds,
+    ):
+        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=holds)).ok
+    assert set(seen[0][1]) == {"a", "b", "board:top"}
+    assert seen[0][1]["a"] == 1
+
+
+async def test_an_undo_is_made_under_the_same_lease(durable_url: str) -> None:
+    shelf, seen = Shelf(a={"board": "low"}), list[Any]()
+    async with running(shelved(shelf, seen), url=durable_url) as runtime:
+        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", run="r")).ok
+        async with runtime.hold("shelf/board:top"):
+            undoing = asyncio.ensure_future(runtime.undo(Which(run="r")))
+            await asyncio.sleep(0.1)
+            assert shelf.items["a"] == {"board": "top"}
+        ((_step, outcome),) = await undoing
+        assert outcome is not None
+        assert outcome.ok
+        assert shelf.items["a"] == {"board": "low"}
+
+
+async def test_a_cooldown_holds_for_sends_at_once_and_never_for_taking_back() -> None:
+    made: list[str] = []
+
+    @tool(effect="send", name="title", key="{to}", once_per="run")
+    async def mail(to: str) -> str:
+        await asyncio.sleep(0.01)
+        made.append(to)
+        return "sent"
+
+    everything = REST.replace('["title"]', '["*"]').replace('actors = ["ann"]\n', "")
+    async with running(mail, policy=OPEN + everything) as runtime:
+        outcomes = await asyncio.gather(
+            *(runtime.call("title", {"to": "x"}, actor="ann", run=f"r{n}") for n in range(3))
+        )
+        assert sorted(outcome.status.value for outcome in outcomes) == ["denied", "denied", "ok"]
+        assert made == ["x"]
+    shelf = Shelf(a={"title": "0"})
+    async with running(retitle(shelf, []), policy=OPEN + everything) as runtime:
+        assert (await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", turn="t")).ok
+        assert (await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", turn="t")).ok
+        done = await runtime.undo(Which(turn="t"))
+        assert all(outcome is not None and outcome.ok for _step, outcome in done)
+
+
+async def test_a_cooldown_sees_changes_of_the_whole_resource() -> None:
+    shelf = WholeShelf(a={"title": "0"}, b={"title": "0"})
+
+    @tool(
+        effect="write",
+        name="all",
+        resource=shelf,
+        simulate=lambda state, arguments: {**state, "a": {"title": arguments["title"]}},
+    )
+    async def everything(title: str) -> str:
+        shelf.items["a"] = {"title": title}
+        return title
+
+    rest = REST.replace('["title"]', '["title", "all"]')
+    async with running(retitle(shelf, []), everything, policy=OPEN + rest) as runtime:
+        assert (await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", run="r1")).ok
+        assert error(await runtime.call("all", {"title": "2"}, actor="ann", run="r2")) == "rest"
+        assert (await runtime.call("all", {"title": "2"}, actor="bob", run="r2")).ok
+        assert error(await runtime.call("title", {"id": "b", "title": "3"}, actor="ann", run="r3")) == "rest"
+
+
+async def test_a_repetition_that_changed_nothing_still_counts_as_one() -> None:
+    """set x, somebody sets y past the gate, set y (which changes nothing), set x: it is x in the end."""
+    shelf = Shelf(a={"title": "0"})
+    async with running(retitle(shelf, [])) as runtime:
+        for title, outside in (("x", "y"), ("y", None), ("x", None)):
+            assert (await runtime.call("title", {"id": "a", "title": title}, actor="ann", turn="t")).ok
+            if outside is not None:
+                shelf.items["a"] = {"title": outside}
+        assert shelf.items["a"] == {"title": "x"}

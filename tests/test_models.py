@@ -315,6 +315,8 @@ async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
         await replayed.reply(Request("be long", asked[0].messages))
     with pytest.raises(ConfigError, match="no recorded answers"):
         Replayed(tmp_path / "none.jsonl")
-    file.write_text("{")
+    file.write_text(file.read_text() + '{"asked": "cut o')
+    assert [await Replayed(file).reply(request) for request in asked[:1]] == said[:1]
+    file.write_text("{\n")
     with pytest.raises(ConfigError, match="is no file of recorded answers"):
         Replayed(file)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
 
 from interlock import Context, Effect, Status, tool
@@ -21,6 +24,7 @@ from interlock.errors import (
     InvalidInput,
     NotFound,
     RateLimited,
+    StoreError,
     TimedOut,
     Unavailable,
 )
@@ -93,6 +97,10 @@ async def test_documents_are_paged_found_and_counted(durable_url: str) -> None:
     assert [item.value["n"] for item in low.values()] == [0, 3, 6, 9]
     assert list(await shelf.find("board", ["low"])) == ["book:00", "book:03", "book:06", "book:09", "card:1"]
     assert (await shelf.count("book:"), await shelf.count(), await shelf.count("x")) == (12, 13, 0)
+    await shelf.write_all({"é": {"board": "low"}, "é\U0010ffff!": {}, "ê": {}})
+    assert list(await shelf.page("é")) == ["é", "é\U0010ffff!"]
+    assert await shelf.count("é") == 2
+    assert list(await shelf.find("board", ["low"], prefix="é")) == ["é"]
     some = await shelf.read_many(["book:01", "card:1", "none"])
     assert {key: item.version for key, item in some.items()} == {"book:01": "1", "card:1": "1"}
     many = {f"many:{n:04}": {"n": n} for n in range(1100)}
@@ -140,6 +148,37 @@ async def test_an_undo_of_several_documents_is_one_write(durable_url: str) -> No
         assert outcome.ok
     assert await shelf.snapshot() == {"a": {"n": 1}, "b": {"n": 1}}
     await shelf.close()
+
+
+async def test_a_write_that_was_rolled_back_is_not_in_doubt(tmp_path: Any) -> None:
+    shelf = Documents(f"sqlite:///{tmp_path}/shelf.db", "shelf", busy_s=0.05)
+    await shelf.write("a", {"n": 1})
+    blocking = sqlite3.connect(tmp_path / "shelf.db", isolation_level=None)
+    blocking.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Unavailable, match="held"):
+        await shelf.write("a", {"n": 2})
+    blocking.execute("ROLLBACK")
+    blocking.close()
+    await shelf.write("a", {"n": 3})
+    assert await shelf.get("a") == {"n": 3}
+    await shelf.close()
+
+
+async def test_documents_are_opened_by_many_at_once_and_reconnect(postgres: str) -> None:
+    shelves = [Documents(postgres, "shelf", indexed=("board", "name")) for _ in range(6)]
+    await asyncio.gather(*(shelf.write(f"k{n}", {"board": "b"}) for n, shelf in enumerate(shelves)))
+    assert await shelves[0].count() == 6
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
+    with pytest.raises((Unavailable, StoreError)):
+        await shelves[1].write("k1", {"board": "c"})
+    await shelves[1].write("k1", {"board": "c"})
+    assert await shelves[1].get("k1") == {"board": "c"}
+    for shelf in shelves:
+        with contextlib.suppress(StoreError):
+            await shelf.close()
 
 
 def test_a_table_needs_a_plain_name(tmp_path: Any) -> None:
@@ -281,6 +320,20 @@ async def test_a_change_is_tried_again_where_that_is_safe(
         client = HttpClient(bare, retry=QUICK, keyed=keyed)
         await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={"n": 1}, key="k.1")
     assert server.seen == [("PUT", "a", "k.1")] * tries
+
+
+async def test_a_change_is_not_followed_elsewhere_and_a_post_is_no_read(server: Server) -> None:
+    async with httpx.AsyncClient(follow_redirects=True) as bare:
+        client = HttpClient(bare, retry=QUICK)
+        server.answers += [303]
+        with pytest.raises(InDoubt):
+            await client.request("PUT", f"{server.base}/a", body={})
+        server.answers += [500]
+        with pytest.raises(InDoubt):
+            await client.request("PUT", f"{server.base}/a", body={})
+        assert len(server.seen) == 2
+        with pytest.raises(Unavailable):
+            await client.request("GET", "http://127.0.0.1:9/", within_s=0.05)
 
 
 @pytest.mark.parametrize(("answer", "key", "keyed"), [(500, "k.1", False), ("drop", None, True), (400, "k.1", True)])

@@ -71,7 +71,7 @@ class Lease(Value, frozen=True):
     expires_us: int = 0
     changed_us: int = 0
     changed_run: str = ""
-    """When, and in which run, the last change that landed was made."""
+    """When, and in which run (or turn), the last change that landed was made."""
 
 
 class Ticket(Value, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import msgspec
 
 from interlock.changes.images import Image, Sight, Unreadable, diff_of, look, risk_of, simulated
@@ -61,8 +63,9 @@ class Planner(msgspec.Struct, frozen=True):
             sight.faults.at("change.invariants")
         before, after = (dict(zip(map(local, plan.keys), states, strict=True)) for states in (plan.before, plan.after))
         try:
-            asked = tool.invariants(arguments, before, after)
-            return tuple(await sight.deadlines.within(tool.timeout_s, asked))
+            asked = tool.invariants(*copy.deepcopy((arguments, before, after)))
+            found = await sight.deadlines.within(tool.timeout_s, asked)
+            return tuple(str(item) for item in ((found,) if isinstance(found, str) else found) if item)
         except Expired:
             raise Unreadable(f"the invariants of {tool.name!r} gave no answer within {tool.timeout_s:g} s") from None
         except ToolError as error:

@@ -19,31 +19,45 @@ INVARIANT = "invariant"
 
 async def out_of_bounds(world: World, admitted: Admitted, plan: Plan) -> Verdict | None:
     """Why the plan may not be performed, if it may not. `Unreadable` or `StoreError` if that cannot be told."""
-    desk, call = admitted.desk, admitted.facts.call
+    desk = admitted.desk
     assert desk.planner is not None
-    cooldowns = [c for c in desk.rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
-    if cooldowns:
-        if world.faults is not None:
-            world.faults.at("bounds.leases")
-        touched = _touched(plan)
-        for lease in await world.store.leases(touched):
-            own = bool(lease.changed_run) and lease.changed_run == call.run
-            if lease.key in touched and not own and (resting := _resting(world, cooldowns, lease)) is not None:
-                return no(resting.id, _why(resting, lease), desk.rules.version)
+    resting = await _resting(world, admitted, plan)
+    if resting is not None:
+        return resting
     wrong = await desk.planner.violations(plan, admitted.facts.arguments)
     return no(INVARIANT, "; ".join(wrong), desk.rules.version) if wrong else None
+
+
+async def _resting(world: World, admitted: Admitted, plan: Plan) -> Verdict | None:
+    """Why a key that the plan would change may not be changed yet. Taking back, or making again, is never too early."""
+    rules, call = admitted.desk.rules, admitted.facts.call
+    cooldowns = [c for c in rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
+    if not cooldowns or call.undoes is not None or call.replays:
+        return None
+    if world.faults is not None:
+        world.faults.at("bounds.leases")
+    touched = _touched(plan)
+    everything = {f"{key.partition('/')[0]}/*" for key in touched}
+    for lease in await world.store.leases(touched):
+        mine = bool(lease.changed_run) and lease.changed_run == (call.run or call.turn)
+        since_s = (world.clock.now_us() - lease.changed_us) / 1e6
+        if mine or not lease.changed_us or not (lease.key in touched or lease.key in everything):
+            continue
+        for cooldown in cooldowns:
+            if since_s < cooldown.window_s:
+                return no(cooldown.id, _why(cooldown, lease), rules.version)
+    return None
 
 
 def _touched(plan: Plan) -> tuple[str, ...]:
     """The keys that the plan would change; all of them where nothing can say."""
     if plan.after is None:
         return plan.keys
+    if plan.keys and plan.keys[0].endswith("/*"):
+        was, becomes = plan.before[0] or {}, plan.after[0] or {}
+        owner = plan.keys[0][:-1]
+        return tuple(owner + name for name in sorted({*was, *becomes}) if was.get(name) != becomes.get(name))
     return tuple(k for k, was, becomes in zip(plan.keys, plan.before, plan.after, strict=True) if was != becomes)
-
-
-def _resting(world: World, cooldowns: list[Cooldown], lease: Lease) -> Cooldown | None:
-    since_s = (world.clock.now_us() - lease.changed_us) / 1e6
-    return next((item for item in cooldowns if lease.changed_us and since_s < item.window_s), None)
 
 
 def _why(cooldown: Cooldown, lease: Lease) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from interlock.changes import Image, Unreadable, landed, landed_by_images, local, look, moved, undone, within_of
 from interlock.engine.bounds import out_of_bounds
 from interlock.engine.heartbeat import Heartbeat
-from interlock.engine.holds import holding
+from interlock.engine.holds import freed, give, hold_name, lost, take
 from interlock.engine.perform import Work, interrupted
 from interlock.engine.prepare import prepare
 from interlock.engine.recall import answered, settled_claim
@@ -45,19 +45,23 @@ async def change(world: World, prepared: Prepared) -> Ended:
     missing = set(within_of(work.tool, admitted.facts.arguments)) - {hold.key for hold in call.holds}
     if not missing:
         return await _change(world, prepared)
-    wait_s = work.end_s - world.clock.monotonic()
     try:
         if world.faults is not None:
             world.faults.at("effect.hold")
-        async with holding(world, missing, call=call.call_id, wait_s=wait_s) as holds:
-            call = msgspec.structs.replace(call, holds=call.holds + holds)
-            facts = msgspec.structs.replace(admitted.facts, call=call)
-            admitted = msgspec.structs.replace(admitted, facts=facts)
-            return await _change(world, msgspec.structs.replace(prepared, admitted=admitted))
+        held = await take(world, missing, call=call.call_id, wait_s=work.end_s - world.clock.monotonic())
     except Locked as error:
         return work.end(refused(Status.FAILED, "busy", str(error)))
     except StoreError as error:
         return work.end(work.not_begun(error))
+    except asyncio.CancelledError as interrupt:
+        return work.end(interrupted(interrupt), interrupt)
+    call = msgspec.structs.replace(call, holds=call.holds + held.holds)
+    admitted = msgspec.structs.replace(admitted, facts=msgspec.structs.replace(admitted.facts, call=call))
+    try:
+        ended = await _change(world, msgspec.structs.replace(prepared, admitted=admitted))
+    finally:
+        cancelled = await give(world, held)
+    return ended if cancelled is None else msgspec.structs.replace(ended, interrupt=cancelled)
 
 
 async def _change(world: World, prepared: Prepared) -> Ended:
@@ -101,11 +105,13 @@ async def begin(world: World, prepared: Prepared) -> Begun | Ended:
     except StoreError as error:
         refusal = work.not_begun(error)
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
-        settle: tuple[Transition, ...] = ()
-        if isinstance(interrupt, asyncio.CancelledError) and isinstance(noted_receipt(interrupt), Committed):
-            settle = (Close(prepared.plan.claim, holder, ClaimState.FAILED),)  # begun, but nothing was done
         ended = work.end(interrupted(interrupt), interrupt)
-        return msgspec.structs.replace(ended, settle=ended.settle + settle)
+        landed = noted_receipt(interrupt) if isinstance(interrupt, asyncio.CancelledError) else None
+        if not isinstance(landed, Committed):
+            return ended
+        close = Close(prepared.plan.claim, holder, ClaimState.FAILED)  # begun, but nothing was done
+        more = {"plan": prepared.plan, "intent": landed.ids[0], "tokens": landed.tokens}
+        return msgspec.structs.replace(ended, settle=(*ended.settle, close), **more)
     finally:
         if not begun:
             if probes:
@@ -126,6 +132,8 @@ async def _refused(world: World, prepared: Prepared, work: Work, receipt: Refuse
         if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
             message = "the same change was made and failed or was taken back meanwhile; call again"
             return refused(Status.FAILED, "moved", message)
+    elif receipt.kind == "in_doubt" and await freed(world, hold_name(receipt.limit)):
+        return None  # it was only held, by somebody who is dead
     elif receipt.kind != "leased" or late:
         return _refusal(work, receipt)
     await world.clock.sleep(_WAIT_S)
@@ -177,6 +185,10 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
     return reading
 
 
+def _not_held(key: str) -> str:
+    return f"{key!r}, under which it was to be made, is not held any more"
+
+
 async def finish(world: World, begun: Begun) -> Ended:
     """The effect under its leases, whether it landed, and what is committed with the outcome."""
     work, interrupt = begun.work, None
@@ -215,17 +227,20 @@ async def _still(world: World, begun: Begun) -> tuple[Begun, Reading | None]:
     desk, call = admitted.desk, admitted.facts.call
     assert desk.planner is not None
     assert admitted.claim is not None
-    if desk.tool.resource is None:
-        return begun, None
     try:
+        gone = await lost(world, call.holds)
+        if gone is not None:
+            return begun, refused(Status.FAILED, "lease_lost", _not_held(gone.key))
         images = await look(desk.tool, plan.keys, world.sight)
-        same = tuple(image.version for image in images) == plan.versions
+        same = desk.tool.resource is None or tuple(image.version for image in images) == plan.versions
         arguments, version = admitted.facts.arguments, desk.rules.version
         again = plan if same else desk.planner.on(images, plan.keys, arguments, version, admitted.claim)
         verdict = await out_of_bounds(world, admitted, again)
     except (Unreadable, StoreError) as error:
         return begun, refused(Status.FAILED, "unreadable", str(error))
     if verdict is not None:
+        prepared = msgspec.structs.replace(prepared, verdict=verdict)
+        begun = msgspec.structs.replace(begun, prepared=prepared)
         return begun, refused(Status.DENIED, verdict.rule, verdict.reason)
     if same:
         return begun, None

@@ -15,7 +15,7 @@ from interlock.resilience import Expired, next_wait
 from interlock.schema import Reading, Tool, clean, read_result
 from interlock.standing import stopped
 from interlock.transitions import Batch, Refused, Reserve, Spend, Transition
-from interlock.values import Attempt, Context, Effect, Status
+from interlock.values import Attempt, Call, Context, Effect, Status
 
 _LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited", "ticket": "not_approved", "reused": "call_id_reused"}
 
@@ -226,9 +226,14 @@ class Work:
             attempt=len(self.attempts) + 1,
             turn=call.turn,
             idempotency_key=self._prepared.plan.idempotency_key,
-            tokens={**self.tokens, **{local(hold.key): hold.token for hold in call.holds}},
+            tokens={**self._under(call), **self.tokens},
             ledger=self._world.store.identity.ledger,
         )
+
+    def _under(self, call: Call) -> dict[str, int]:
+        """The tokens of the holds that are keys of the tool's own resource: to another one they say nothing."""
+        owner = self.tool.name if self.tool.resource is None else self.tool.resource.name
+        return {local(hold.key): hold.token for hold in call.holds if hold.key.startswith(f"{owner}/")}
 
     def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
         """The end of the call, with what was set aside settled by what was spent."""

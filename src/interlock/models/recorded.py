@@ -57,7 +57,8 @@ class Replayed:
         self.name = f"replay:{file.name}"
         self.follows = follows
         try:
-            lines = [msgspec.json.decode(line, type=_Line) for line in file.read_bytes().splitlines() if line]
+            *whole, _cut = file.read_bytes().split(b"\n")  # a last line without its end was cut off
+            lines = [msgspec.json.decode(line, type=_Line) for line in whole if line]
         except FileNotFoundError:
             raise ConfigError(f"{file}: there are no recorded answers; record some with a model first") from None
         except msgspec.DecodeError as error:

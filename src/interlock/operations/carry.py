@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from interlock.engine import World
+import msgspec
+
+from interlock.engine import World, holding
 from interlock.errors import NotAllowed
 from interlock.operations.recover import beside
 from interlock.operations.undo import Step
@@ -14,6 +16,7 @@ from interlock.values import Call, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _AT_ONCE = 16
+_WAIT_S = 30.0
 
 
 async def undo_all(run: Run, world: World, steps: Sequence[Step], *, by: str, name: str) -> list[Outcome | None]:
@@ -33,7 +36,7 @@ async def undo_all(run: Run, world: World, steps: Sequence[Step], *, by: str, na
             undoes=f"{step.claim.name}.{step.claim.generation}",
         )
 
-    return await _in_order(run, steps, call)
+    return await _in_order(run, world, steps, call)
 
 
 async def replay_all(run: Run, world: World, steps: Sequence[Step], *, principal: str) -> list[Outcome | None]:
@@ -52,7 +55,7 @@ async def replay_all(run: Run, world: World, steps: Sequence[Step], *, principal
             **asked,
         )
 
-    return await _in_order(run, steps, call)
+    return await _in_order(run, world, steps, call)
 
 
 async def resume(run: Run, world: World, name: str) -> Outcome:
@@ -109,7 +112,9 @@ async def _asked(world: World, step: Step) -> dict[str, Any]:
     }
 
 
-async def _in_order(run: Run, steps: Sequence[Step], call: Callable[[Step], Call]) -> list[Outcome | None]:
+async def _in_order(
+    run: Run, world: World, steps: Sequence[Step], call: Callable[[Step], Call]
+) -> list[Outcome | None]:
     """Steps that share a key one after the other, the others side by side."""
     places, last = asyncio.Semaphore(_AT_ONCE), dict[str, asyncio.Task[Outcome | None]]()
 
@@ -117,7 +122,11 @@ async def _in_order(run: Run, steps: Sequence[Step], call: Callable[[Step], Call
         if after:
             await asyncio.wait(after)
         async with places:
-            return await run(call(step))
+            made = call(step)
+            if not step.within:
+                return await run(made)
+            async with holding(world, step.within, call=made.call_id, wait_s=_WAIT_S) as holds:
+                return await run(msgspec.structs.replace(made, holds=holds))
 
     tasks: list[asyncio.Task[Outcome | None] | None] = []
     for step in steps:

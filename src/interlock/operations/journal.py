@@ -13,7 +13,7 @@ from interlock.changes import local
 from interlock.engine import World
 from interlock.operations.recover import beside
 from interlock.ports import Query
-from interlock.standing import Claimed, Which
+from interlock.standing import Claimed, ClaimState, Which
 from interlock.values import Effect, Json, Stored, Value
 
 
@@ -58,7 +58,7 @@ async def journal(world: World, which: Which) -> AsyncIterator[Entry]:
     async for record in world.store.records(Query(turn=which.turn)):
         if record.kind == "call":
             entry = await _proposed(world, record)
-            if entry is not None:
+            if entry is not None and which.run in (None, entry.run) and entry.timestamp_us >= (which.since_us or 0):
                 yield entry
 
 
@@ -74,7 +74,7 @@ async def _made(world: World, claim: Claimed) -> Entry | None:
         outcome, after = await beside(world, claim.record)
     name = claim.name.partition("#")[0]
     made = _entry(intent, claim.state.value, f"{name}.{claim.generation}", claim.keys)
-    became = after.get("after") or whole.get("planned")
+    became = after.get("after") or (whole.get("before") if claim.state is ClaimState.FAILED else whole.get("planned"))
     problem = None if outcome is None else outcome.content().problem
     return msgspec.structs.replace(
         made,

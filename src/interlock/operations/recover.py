@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.changes import Unreadable, landed_by_images, local, look
-from interlock.engine import World, probe
+from interlock.engine import World, freed, probe
 from interlock.errors import NotAllowed, StoreError
 from interlock.operations.decisions import PEOPLE, Desk, beside_of, settle
 from interlock.standing import HOLD, Claimed, ClaimState, Ticket, TicketState
@@ -36,7 +36,8 @@ async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
         world.faults.at("recover.read")
     found = []
     for claim in await world.store.unsettled(world.clock.now_us()):
-        if claim.tool == HOLD:  # it changed nothing; whoever wants its key next settles it
+        if claim.name.startswith(f"{HOLD}|"):
+            await freed(world, claim.name)  # it changed nothing
             continue
         try:
             one = await _settle(world, desk, claim)

@@ -31,6 +31,8 @@ class Step(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     diff: str | None = None
     why_not: str = ""
+    within: tuple[str, ...] = ()
+    """The leases under which it was made, and is taken back."""
 
 
 def with_undo(tools: Iterable[Tool]) -> list[Tool]:
@@ -127,10 +129,12 @@ async def _step(world: World, claim: Claimed, force: bool, becomes: dict[str, Js
     if desk is None or claim.record is None:
         return _impossible(claim, f"the tool {claim.tool!r} is not registered any more")
     tool = desk.tool
-    _record, before = await intent_of(world, claim)
+    intent, before = await intent_of(world, claim)
     outcome, after = await beside(world, claim.record)
     if tool.resource is not None:
-        return await _restoring(world, claim, tool, (before, after), force, becomes)
+        step = await _restoring(world, claim, tool, (before, after), force, becomes)
+        change = None if intent is None else intent.content().change
+        return msgspec.structs.replace(step, within=() if change is None else tuple(change.under))
     if tool.compensate is None:
         return _impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:
@@ -199,7 +203,8 @@ async def replay_steps(world: World, run: str) -> list[Step]:
         world.faults.at("replay.read")
     steps = []
     for claim in await world.store.claims(Which(run=run)):
-        if claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
+        history = "#" in claim.name  # an earlier generation
+        if history or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
             continue
         _record, before = await intent_of(world, claim)
         if "arguments" in before:

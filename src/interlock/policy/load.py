@@ -15,6 +15,7 @@ from interlock.policy.sections import Finding, Section
 from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate
 
 _TABLES = ("version", "mode", "rule", "risk", "use", "rate", "budget", "cooldown", "actor", "limits", "lists")
+_LONGEST_S = 3650 * 86_400
 _LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
 _PER = {
     "s": 1.0,
@@ -223,8 +224,8 @@ def _cooldown(part: Section, findings: list[Finding]) -> Cooldown | None:
     part.refuse_unknown(("id", "tools", "window", "actors"), findings)
     identity, tools = part.need_text("id", findings), part.names("tools", findings)
     window = _SPAN.fullmatch(part.text("window"))
-    if window is None or int(window[1]) < 1:
-        findings.append(part.at('window is written "7d" (s, m, h, d)'))
+    if window is None or not 1 <= int(window[1]) * _PER[window[2]] <= _LONGEST_S:
+        findings.append(part.at('window is written "7d" (s, m, h, d), and at most ten years'))
         return None
     actors = part.names("actors", findings) if "actors" in part.raw else EVERYONE
     return Cooldown(id=identity, tools=tools, window_s=int(int(window[1]) * _PER[window[2]]), actors=actors)

@@ -30,6 +30,7 @@ except ImportError:
     raise ConfigError("an HTTP resource needs its client: pip install 'interlock[http]'") from None
 
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+_SAFE = ("GET", "HEAD", "OPTIONS")
 ONCE = RetryRule(max_attempts=1)
 _WITHIN_S = 120.0
 
@@ -72,17 +73,21 @@ class HttpClient:
         self._sleep = sleep
 
     async def request(
-        self, method: str, url: str, effect: Effect = Effect.READ, **more: Unpack[More]
+        self, method: str, url: str, effect: Effect | None = None, **more: Unpack[More]
     ) -> httpx.Response:
-        """One answer that is a success or has an accepted status, or an error of its class."""
-        key = more.get("key")
+        """One answer that is a success or has an accepted status, or an error of its class.
+
+        Unless it is said what effect a request has, a GET reads and everything else changes something.
+        """
+        key = more.get("key") or None
+        effect = effect or (Effect.READ if method.upper() in _SAFE else Effect.WRITE)
         sent = {**(more.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
         repeatable = effect is Effect.READ or (self._keyed and key is not None)
         end, attempts = time.monotonic() + more.get("within_s", _WITHIN_S), 0
         while True:
             attempts += 1
             try:
-                answer = await self._once(method, url, effect, more.get("body"), sent)
+                answer = await self._once(method, url, effect, (more.get("body"), sent), end - time.monotonic())
                 if answer.status_code not in more.get("accept", ()):
                     raise_for(answer, changes=effect is not Effect.READ)
                 return answer
@@ -94,14 +99,16 @@ class HttpClient:
             await self._sleep(wait_s)
 
     async def _once(
-        self, method: str, url: str, effect: Effect, body: Json, headers: Mapping[str, str]
+        self, method: str, url: str, effect: Effect, what: tuple[Json, Mapping[str, str]], left_s: float
     ) -> httpx.Response:
-        reads, limit = effect is Effect.READ, self._timeout_s
+        reads, limit, (body, headers) = effect is Effect.READ, self._timeout_s, what
         each: dict[str, Any] = {} if limit is None else {"timeout": httpx.Timeout(limit)}
         try:
             request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
-            async with asyncio.timeout(self._timeout_s):  # a server that trickles gets no more than one that is silent
-                return await self._client.send(request)
+            # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
+            async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):
+                follow = self._client.follow_redirects and reads
+                return await self._client.send(request, follow_redirects=follow)
         except _NEVER_SENT as error:
             raise Unavailable(f"{type(error).__name__}: {error}") from None
         except (httpx.TimeoutException, TimeoutError) as error:
@@ -119,7 +126,8 @@ def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
     if answer.is_success:
         return
     if answer.status_code < 400:
-        raise Permanent(f"{answer.request.method} answered {answer.status_code}; nothing was done")
+        message = f"{answer.request.method} answered {answer.status_code}, and that is no answer"
+        raise InDoubt(f"{message}: it may have landed") if changes else Permanent(message)
     message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text[:200]}"
     wait_s = retry_after_s(answer.headers.get("retry-after", ""))
     if answer.status_code == 412:

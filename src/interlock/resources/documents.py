@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from interlock.errors import ConfigError, Conflict, InvalidInput, NotFound
+from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, Unavailable
 from interlock.schema import WHATEVER, Refusal, canonical
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
@@ -20,7 +20,6 @@ T = TypeVar("T")
 Found = dict[str, Versioned]
 """Documents by key, in the order of their keys."""
 _MOST_MARKS = 500
-_END = "\U0010ffff"
 _FIELD_OF = {"sqlite": "json_extract(body, '$.{field}')", "postgresql": "((body::jsonb) ->> '{field}')"}
 
 
@@ -60,7 +59,7 @@ class Documents:
 
     async def page(self, prefix: str = "", *, after: str = "", limit: int = 100) -> Found:
         """The next documents whose keys begin so, in the order of their keys; `after` is the last key of a page."""
-        bounds = (max(after, prefix), prefix + _END, limit)
+        bounds = (after, prefix, _beyond(prefix), limit)
         return _found(await self._on_thread(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
 
     async def find(self, field: str, values: Iterable[str], *, prefix: str = "") -> Found:
@@ -74,14 +73,14 @@ class Documents:
             for start in range(0, len(wanted), _MOST_MARKS):
                 some = wanted[start : start + _MOST_MARKS]
                 statement = self._sql(sql.FIND_DOCUMENTS, field=field, marks=some)
-                rows += connection.rows(statement, (*some, prefix, prefix + _END))
+                rows += connection.rows(statement, (*some, prefix, _beyond(prefix)))
             return sorted(rows)
 
         return _found(await self._on_thread(work))
 
     async def count(self, prefix: str = "") -> int:
         """How many documents there are whose keys begin so."""
-        row = await self._on_thread(lambda c: c.one(self._sql(sql.COUNT_DOCUMENTS), (prefix, prefix + _END)))
+        row = await self._on_thread(lambda c: c.one(self._sql(sql.COUNT_DOCUMENTS), (prefix, _beyond(prefix))))
         return 0 if row is None else int(row[0])
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
@@ -120,8 +119,9 @@ class Documents:
         ledger = "" if context is None else context.ledger
 
         def work(connection: Connection) -> dict[str, str]:
-            self._dialect.begin(connection)
+            committing = False
             try:
+                self._dialect.begin(connection)
                 written: dict[str, str] = {}
                 for key in sorted({*bodies, *(held for held in tokens if held != "*")}):
                     token = tokens.get(key, tokens.get("*", 0))
@@ -134,13 +134,23 @@ class Documents:
                         written[key] = str(row[0] + 1)
                     elif newest != row[1]:
                         connection.run(self._sql(sql.FENCE_DOCUMENT), held)
+                committing = True
                 connection.run("COMMIT")
                 return written
-            except BaseException:
-                connection.run("ROLLBACK")
-                raise
+            except BaseException as error:
+                self._undone(connection)
+                if not isinstance(error, self._dialect.errors):
+                    raise
+                why = str(self._dialect.explain(error))
+                raise (InDoubt if committing else Unavailable)(why) from None
 
         return await self._on_thread(work)
+
+    def _undone(self, connection: Connection) -> None:
+        try:
+            connection.run("ROLLBACK")
+        except self._dialect.errors:
+            self._connection = None  # it is gone, and takes the transaction with it; the next one opens another
 
     def _locked(
         self, connection: Connection, key: str, token: int, ledger: str, version: str | None
@@ -161,17 +171,13 @@ class Documents:
         self._thread.shutdown()
 
     def _opened(self) -> Connection:
-        """A connection, and the table: of several who make it at once, PostgreSQL lets one win and the others fail."""
+        """A connection, and the table, made by one at a time."""
         connection = self._dialect.connect()
         made = [sql.DOCUMENTS_TABLE, *(self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed)]
-        for last in (False, True):
-            try:
-                for statement in made:
-                    connection.run(self._sql(statement))
-                break
-            except self._dialect.errors as error:
-                if last or not self._dialect.is_conflict(error):
-                    raise
+        self._dialect.begin(connection, migrating=True)
+        for statement in made:
+            connection.run(self._sql(statement))
+        connection.run("COMMIT")
         return connection
 
     def _sql(self, statement: str, *, field: str = "", marks: Sequence[str] = ()) -> str:
@@ -187,11 +193,23 @@ class Documents:
                     self._connection = self._opened()
                 return ask(self._connection)
             except self._dialect.errors as error:
+                if self._connection is not None and getattr(self._connection.raw, "closed", False):
+                    self._connection = None
                 raise self._dialect.explain(error) from None
 
         loop: Any = asyncio.get_running_loop()
         found: T = await loop.run_in_executor(self._thread, work)
         return found
+
+
+def _beyond(prefix: str) -> str:
+    """The first key, in the order of code points, that is after everything that begins so."""
+    while prefix and prefix[-1] == "\U0010ffff":
+        prefix = prefix[:-1]
+    if not prefix:
+        return "\U0010ffff" * 8
+    after = ord(prefix[-1]) + 1
+    return prefix[:-1] + chr(0xE000 if 0xD800 <= after <= 0xDFFF else after)
 
 
 def _body(key: str, state: Json) -> str | None:

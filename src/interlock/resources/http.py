@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import msgspec
+
 from interlock.errors import InvalidInput
 from interlock.resources.client import HttpClient
 from interlock.values import Context, Effect, Json, Versioned
@@ -41,6 +43,10 @@ class HttpDocuments:
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back as it was, or remove it (None)."""
+        if (
+            context is not None and context.idempotency_key is not None
+        ):  # each document of an undo is a request of its own
+            context = msgspec.structs.replace(context, idempotency_key=f"{context.idempotency_key}:{key}")
         await self.write(key, state, context)
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> Json:

@@ -11,7 +11,7 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import Claimed, ClaimState, Lease, Which
+from interlock.standing import HOLD, Claimed, ClaimState, Lease, Which
 from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo, Within
 
 ClaimTransition = Claim | Renew | Close | Resolve | Undo | Within
@@ -78,7 +78,7 @@ class Claims:
                 self.unnumbered.append((ask.name, "record"))
                 if ask.state in _OVER:
                     untouched = ask.untouched if isinstance(ask, Close) else ()
-                    self._release(row, row.keys if ask.state is ClaimState.FAILED else untouched, now_us)
+                    self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
             case Undo():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
             case _:
@@ -129,7 +129,8 @@ class Claims:
 
     def _claim(self, ask: Claim, now_us: int) -> None:
         tokens, before = [], self.claims.get(ask.name)
-        if before is not None and before.state is ClaimState.DONE:  # it stands, and can still be undone
+        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and before.tool != HOLD:
+            # It stands, and can still be undone; or it is history.
             kept = f"{ask.name}#{before.generation}"
             self.claims[kept] = msgspec.structs.replace(before, name=kept)
             self.changed.add(kept)
@@ -156,12 +157,13 @@ class Claims:
         )
         self.unnumbered.append((ask.name, "intent"))
 
-    def _release(self, row: Claimed, untouched: tuple[str, ...], now_us: int) -> None:
+    def _release(self, row: Claimed, untouched: tuple[str, ...], now_us: int, *, landed: bool) -> None:
         for key in row.keys:
             lease = msgspec.structs.replace(self.leases[key], holder="", expires_us=0)
-            if key not in untouched:
-                changed = {"changed": lease.token, "changed_us": now_us, "changed_run": row.run or ""}
-                lease = msgspec.structs.replace(lease, **changed)
+            if landed:
+                lease = msgspec.structs.replace(lease, changed=lease.token)
+            if landed and key not in untouched:
+                lease = msgspec.structs.replace(lease, changed_us=now_us, changed_run=row.run or row.turn or "")
             self._lease(lease)
 
     def _lease(self, lease: Lease) -> None:

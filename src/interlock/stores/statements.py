@@ -158,10 +158,11 @@ READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT
 DOCUMENTS_INDEX = "CREATE INDEX IF NOT EXISTS {table}_{field} ON {table} ({field_of})"
 SOME_DOCUMENTS = "SELECT key, body, version FROM {table} WHERE key IN ({marks}) AND body IS NOT NULL ORDER BY key"
 PAGE_OF_DOCUMENTS = (
-    "SELECT key, body, version FROM {table} WHERE key > ? AND key < ? AND body IS NOT NULL ORDER BY key LIMIT ?"
+    "SELECT key, body, version FROM {table} WHERE key > ? AND key >= ? AND key < ? AND body IS NOT NULL"
+    " ORDER BY key LIMIT ?"
 )
 FIND_DOCUMENTS = (
-    "SELECT key, body, version FROM {table} WHERE {field_of} IN ({marks}) AND key > ? AND key < ? AND body IS NOT NULL"
+    "SELECT key, body, version FROM {table} WHERE {field_of} IN ({marks}) AND key >= ? AND key < ? AND body IS NOT NULL"
     " ORDER BY key"
 )
 COUNT_DOCUMENTS = "SELECT COUNT(*) FROM {table} WHERE key >= ? AND key < ? AND body IS NOT NULL"
