@@ -12,7 +12,7 @@ import pytest
 from catalog_parts import contents, fill, ready, some_families
 from interlock import Outcome, Runtime
 from interlock_catalog.app import POLICY, Shop, opened
-from interlock_catalog.changes import alias_to
+from interlock_catalog.changes import alias_to, known_by
 from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.settings import Loaded
 
@@ -198,7 +198,15 @@ async def test_an_alias_goes_only_for_a_right_one(shop: Shop, loaded: Loaded) ->
 
 
 async def merge(shop: Shop, source: str, target: str, aliases: list[str], **details: Any) -> Outcome:
-    arguments = {"source_id": source, "target_id": target, "family_slug": "bench-press", "aliases": aliases}
+    found = await shop.parts.backend.read_many(f"exercise:{identity}" for identity in (source, target))
+    seen = {key[9:]: known_by(doc.value) for key, doc in found.items()}
+    arguments = {
+        "source_id": source,
+        "target_id": target,
+        "family_slug": "bench-press",
+        "aliases": aliases,
+        "seen": seen,
+    }
     return await call(shop.runtime, "merge_exercises", arguments, **details)
 
 
@@ -228,6 +236,17 @@ async def test_a_merge_stays_in_its_family_and_leaves_no_orphan(shop: Shop, load
     assert "is merged: it is not changed any more" in why(
         await upsert(shop.runtime, DUMBBELL, patch("category", "compound", "core"))
     )
+
+
+async def test_a_merge_is_of_what_was_looked_at(shop: Shop, loaded: Loaded) -> None:
+    mine = sorted(
+        key[6:]
+        for key, doc in (await contents(loaded)).items()
+        if key.startswith("alias:") and doc.get("exercise_id") == DUMBBELL
+    )
+    seen = {DUMBBELL: "another", PRESS: known_by((await contents(loaded))[f"exercise:{PRESS}"])}
+    arguments = {"source_id": DUMBBELL, "target_id": PRESS, "family_slug": "bench-press", "aliases": mine, "seen": seen}
+    assert "not what was looked at" in why(await call(shop.runtime, "merge_exercises", arguments))
 
 
 async def test_a_merge_that_only_looks_right_is_asked_about(shop: Shop, loaded: Loaded) -> None:

@@ -317,6 +317,7 @@ def _ended(begun: Begun, reading: Reading, after: tuple[Image, ...]) -> Ended:
     return msgspec.structs.replace(
         ended,
         plan=begun.prepared.plan,
+        verdict=begun.prepared.verdict,
         intent=begun.intent,
         tokens=tuple(begun.work.tokens.values()),
         after=after,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
@@ -52,6 +54,8 @@ class Item(Strict):
     exercise_id: Annotated[str, Field(min_length=1, max_length=128)]
     family_name: str
     qualified: bool
+    old_slug: str | None = None
+    """A slug that it loses by this, and that is to lead to it from now on."""
 
 
 class Target(Strict):
@@ -103,3 +107,9 @@ def alias_to(slug: str, *, exercise_id: str | None = None, family_slug: str | No
 def approved(state: Doc | None) -> Doc | None:
     """A draft that is released."""
     return None if state is None else {**state, "status": "approved"}
+
+
+def known_by(doc: Doc | None) -> str:
+    """What an exercise was known by when something was decided about it; what was merged into it does not matter."""
+    plain = None if doc is None else {**doc, "merge_lineage": []}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

@@ -20,6 +20,8 @@ RETIRED = ("coaching_cues", "tips", "instructions")
 """Fields of older versions, whose content belongs in the execution notes."""
 _VARIANT = re.compile(r"(equipment|variant):[a-z0-9]+(-[a-z0-9]+)*")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-z]+;")
+_ADDRESS = re.compile(r"\b(https?:|www\.|javascript:)", re.IGNORECASE)
+TEXT_FIELDS = ("description", "execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 _PLACEHOLDER = re.compile(r"\b(lorem|todo|tbd|fixme|placeholder|asdf|test test)\b", re.IGNORECASE)
 
 
@@ -181,24 +183,46 @@ def _exercise_rules(doc: Doc) -> Iterator[Fault]:
         qualifier = split_name(name)[1]
         if qualifier is not None and first is not None and qualifier_of(name) != first:
             yield Fault("name", "qualifier", f"the name says {qualifier!r}, the equipment {first!r}")
+    if not isinstance(doc.get("name_slug", ""), str) or not isinstance(doc.get("merged_into") or "", str):
+        yield Fault("name_slug", "shape", "slugs and ids are texts")
     yield from _doubled(doc)
     yield from _muscle_rules(doc.get("muscles"))
-    description = doc.get("description")
-    if isinstance(description, str) and description:
-        if _PLACEHOLDER.search(description):
-            yield Fault("description", "placeholder", "the description is a placeholder")
-        if _MARKUP.search(description):
-            yield Fault("description", "markup", "the description has markup in it")
+    yield from _text_rules(doc)
     merged, target = doc.get("status") == "merged", doc.get("merged_into")
     if merged != bool(target):
         yield Fault("merged_into", "merge", "an exercise is merged if, and only if, it names what it was merged into")
 
 
+def _text_rules(doc: Doc) -> Iterator[Fault]:
+    for field in TEXT_FIELDS:
+        value = doc.get(field)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str) and _PLACEHOLDER.search(text):
+                yield Fault(field, "placeholder", f"{field} holds a placeholder")
+            if isinstance(text, str) and _MARKUP.search(text):
+                yield Fault(field, "markup", f"{field} has markup in it")
+            if isinstance(text, str) and _ADDRESS.search(text):
+                yield Fault(field, "address", f"{field} holds a web address, which has no place there")
+
+
 def _doubled(doc: Doc) -> Iterator[Fault]:
     for field in ("equipment", "execution_notes", "common_mistakes", "stimulus_tags", "suitability_notes"):
         values = doc.get(field)
-        if isinstance(values, list) and len({str(value).strip().lower() for value in values}) < len(values):
+        if isinstance(values, list) and repeated(values):
             yield Fault(field, "doubled", f"{field} says the same thing twice")
+
+
+def repeated(values: Sequence[Json]) -> list[int]:
+    """Where a list says again what it said: right after it, or in other letters. A step may come twice in an order."""
+    seen: dict[str, str] = {}
+    found = []
+    for place, value in enumerate(values):
+        text = str(value)
+        plain = " ".join(text.lower().split())
+        if plain in seen and (seen[plain] != text or str(values[place - 1]) == text):
+            found.append(place)
+        seen.setdefault(plain, text)
+    return found
 
 
 def _muscle_rules(muscles: Json) -> Iterator[Fault]:

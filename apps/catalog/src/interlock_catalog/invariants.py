@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from interlock_catalog.backends import Backend
-from interlock_catalog.changes import PATCHABLE
+from interlock_catalog.changes import PATCHABLE, known_by
 from interlock_catalog.contracts import Doc, Json, faults, live, value_at
 from interlock_catalog.naming import doc_id, split_name
 from interlock_catalog.normalise import facts_of
@@ -44,6 +44,10 @@ async def after_normalise(backend: Backend, arguments: States, before: States, a
         found += _no_worse(was, becomes, set())
         found += _in_family(was, arguments)
         pairs[identity] = (was, becomes)
+        old = item.get("old_slug")
+        if old and after[f"alias:{old}"].get("exercise_id") != identity:
+            found.append(f"alias {old!r} is taken, and does not lead to {identity!r}")
+        found += await _shadowing(backend, {old}, identity) if old and was.get("name_slug") != old else []
     return found + await _identity(backend, pairs)
 
 
@@ -62,6 +66,8 @@ async def after_merge(backend: Backend, arguments: States, before: States, _afte
             found.append(
                 f"{identity!r} is of family {doc.get('family_slug')!r}, not {family!r}: merges stay in a family"
             )
+        elif known_by(doc) != arguments["seen"][identity]:
+            found.append(f"{identity!r} is not what was looked at any more")
     pointing = await backend.aliases_of([source])
     left = sorted(key for key in pointing if key.partition(":")[2] not in held)
     if left:
@@ -97,12 +103,15 @@ async def after_replacement(backend: Backend, arguments: States, before: States,
 
 
 async def after_approval(_backend: Backend, arguments: States, before: States, _after: States) -> list[str]:
-    """Only a draft is released; whether it is good enough is for the policy and the approver to say."""
+    """Only a draft without a fault is released, and only as it was when that was decided."""
     identity = str(arguments["exercise_id"])
     was = before[f"exercise:{identity}"]
     if was is None or was.get("status") != "draft":
         return [f"{identity!r} is {'not there' if was is None else was.get('status')}: only a draft is approved"]
-    return list(_in_family(was, arguments))
+    found = [f"{fault.field}: {fault.message}" for fault in faults("exercise", was)]
+    if known_by(was) != arguments["seen"]:
+        found.append(f"{identity!r} is not what was looked at any more")
+    return found + list(_in_family(was, arguments))
 
 
 def _patches(arguments: States, was: Doc | None) -> Iterator[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
-from interlock_catalog.vocabulary import equipment_name, equipment_named, known, slug
+from interlock_catalog.vocabulary import equipment_name, equipment_named, known, slug, words
 
 _QUALIFIED = re.compile(r"^(?P<base>.*\S)\s*\((?P<qualifier>[^()]*)\)\s*$")
 _SPACES = re.compile(r"\s+")
@@ -15,7 +16,7 @@ _LONGEST_ID = 128
 
 def split_name(name: str) -> tuple[str, str | None]:
     """A name without its qualifier, and the qualifier as it is written; None if there is none."""
-    plain = _SPACES.sub(" ", name).strip()
+    plain = _SPACES.sub(" ", name).strip().rstrip(" .")
     found = _QUALIFIED.match(plain)
     return (plain, None) if found is None else (found["base"], found["qualifier"].strip())
 
@@ -27,15 +28,15 @@ def joined_name(base: str, equipment: str | None) -> str:
 
 def titled(name: str) -> str:
     """A base name in capitals as titles have them, single spaces, no dot at the end."""
-    parts = _SPACES.sub(" ", name).strip().rstrip(".").split(" ")
+    parts = _SPACES.sub(" ", name).strip(" .").split(" ")
     return " ".join(_titled_word(part, first=place == 0) for place, part in enumerate(parts))
 
 
 def _titled_word(word: str, *, first: bool) -> str:
     if "-" in word and word.upper() != word:
         return "-".join(_titled_word(part, first=first or place > 0) for place, part in enumerate(word.split("-")))
-    if not first and word.lower() in _SMALL:
-        return word.lower()
+    if not first and word in _SMALL:
+        return word
     if len(word) > 1 and ((word.isupper() and len(word) <= 3) or (not word.islower() and not word.isupper())):
         return word  # an acronym, or capitals that somebody chose
     return word[:1].upper() + word[1:].lower()
@@ -65,16 +66,30 @@ def variant_key(base: str, family_name: str, equipment: str | None) -> str:
     return f"variant:{special}" if special else f"equipment:{equipment or 'other'}"
 
 
-def same_words(name: str) -> tuple[str, ...]:
-    """The words of a name in their order, roughly singular, with equipment as its slug."""
+def same_words(name: str, *, exactly: bool = False) -> tuple[str, ...]:
+    """The words of a name in their order, roughly singular, with equipment as its slug.
+
+    `exactly`: equipment is known by its own name alone, as two spellings of one slug need not be the same thing.
+    """
     base, qualifier = split_name(name)
     found = slug(base).split("-")
     if qualifier is not None:
         found.append(equipment_named(qualifier) or slug(qualifier))
-    return tuple(word if known("equipment", word) == word else _singular(word) for word in _with_equipment(found))
+    return tuple(word if word in words("equipment") else _singular(word) for word in _with_equipment(found, exactly))
 
 
-def _with_equipment(parts: list[str]) -> list[str]:
+def other_equipment(base: str, its_own: Iterable[str]) -> bool:
+    """Whether a base name speaks of another equipment than it has."""
+    found = {word for word in same_words(base) if word in words("equipment")} - {"bench", "box", "other"}
+    return bool(found - set(its_own))
+
+
+def without(base: str, equipment: str) -> str:
+    """A base name without the equipment's own name in it."""
+    return _SPACES.sub(" ", re.sub(rf"\b{re.escape(equipment_name(equipment))}\b", " ", base, flags=re.I)).strip()
+
+
+def _with_equipment(parts: list[str], exactly: bool) -> list[str]:
     """The words, with those (up to three in a row) that name equipment replaced by its slug."""
     out: list[str] = []
     place = 0
@@ -82,7 +97,8 @@ def _with_equipment(parts: list[str]) -> list[str]:
         for length in (3, 2, 1):
             span = parts[place : place + length]
             found = known("equipment", " ".join(span)) if len(span) == length else None
-            if found is not None and found not in ("other", "box", "bench") and span != ["bar"]:
+            spelled = not exactly or "-".join(span) == found
+            if found is not None and spelled and found not in ("other", "box", "bench"):
                 out.append(found)
                 place += length
                 break

@@ -8,11 +8,12 @@ from collections.abc import Iterable
 
 import msgspec
 
-from interlock_catalog.contracts import RETIRED, Doc, Json, live, muscle_groups
-from interlock_catalog.naming import joined_name, one_sided, split_name, titled, variant_key
-from interlock_catalog.vocabulary import equipment_name, equipment_named, known, slug, words
+from interlock_catalog.contracts import RETIRED, Doc, Json, live, muscle_groups, repeated
+from interlock_catalog.naming import joined_name, one_sided, other_equipment, split_name, titled, variant_key, without
+from interlock_catalog.vocabulary import equipment_named, known, slug, words
 
 _SPACES = re.compile(r"\s+")
+_LARGEST = 1e6
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _TEXT_LISTS = ("execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 
@@ -64,15 +65,15 @@ def _set(doc: Doc, field: str, value: Json, why: tuple[str, str], reasons: list[
 
 
 def _retired(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
-    """Fields of older versions go; what they say is kept among the execution notes."""
+    """Fields of older versions go; what they say is kept among the execution notes, or they stay."""
     for field in RETIRED:
-        if field not in doc:
+        old, notes = doc.get(field), doc.get("execution_notes", [])
+        lines = [old] if isinstance(old, str) else old
+        texts = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
+        if field not in doc or not isinstance(lines, list) or not texts or not isinstance(notes, list):
             continue
-        old = doc.pop(field)
-        lines = [old] if isinstance(old, str) else old if isinstance(old, list) else []
-        notes = doc.get("execution_notes")
-        kept = [*notes] if isinstance(notes, list) else []
-        kept += [line for line in lines if isinstance(line, str) and line.strip() and line not in kept]
+        del doc[field]
+        kept = [*notes, *(line for line in lines if line.strip() and line not in notes)]
         reasons.append(Reason(field, "retired", f"{field} was retired; its lines belong to execution_notes"))
         if lines:
             _set(doc, "execution_notes", kept, ("retired", f"took over the lines of {field}"), reasons)
@@ -105,8 +106,8 @@ def _words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
 
 def _spelled_list(doc: Doc, field: str, kind: str, reasons: list[Reason]) -> None:
     values = doc.get(field)
-    if isinstance(values, list):
-        spelled = list(dict.fromkeys(known(kind, value) or value for value in values if isinstance(value, str)))
+    if isinstance(values, list) and all(isinstance(value, str) for value in values):
+        spelled = list(dict.fromkeys(known(kind, value) or value for value in values))
         _set(doc, field, spelled, ("spelling", f"{field} in the words of the vocabulary, each once"), reasons)
 
 
@@ -121,16 +122,17 @@ def _muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     made = dict(muscles)
     for field in ("primary", "secondary"):
         values = made.get(field)
-        if isinstance(values, list):
-            spelled = [known("muscle", value) or value for value in values if isinstance(value, str)]
+        if isinstance(values, list) and all(isinstance(value, str) for value in values):
+            spelled = [known("muscle", value) or value for value in values]
             first = made.get("primary") if field == "secondary" else None
-            others = set(first) if isinstance(first, list) else set()
+            others = {item for item in first if isinstance(item, str)} if isinstance(first, list) else set()
             made[field] = [value for value in dict.fromkeys(spelled) if value not in others]
     shares = _shares(made)
     if shares is not None:
         made["contribution"] = shares
     primary = made.get("primary")
-    if isinstance(primary, list) and primary and (groups := muscle_groups(primary)):
+    texts = isinstance(primary, list) and all(isinstance(muscle, str) for muscle in primary)
+    if texts and primary and (groups := muscle_groups(primary)):
         made["category"] = groups
     whys = {
         "primary": ("spelling", "muscles in the words of the vocabulary, each once"),
@@ -149,9 +151,11 @@ def _shares(muscles: Doc) -> dict[str, float] | None:
     given, primary, secondary = muscles.get("contribution"), muscles.get("primary"), muscles.get("secondary")
     if not isinstance(given, dict) or not isinstance(primary, list) or not isinstance(secondary, list):
         return None
+    if not all(isinstance(muscle, str) for muscle in (*primary, *secondary)):
+        return None
     shares: dict[str, float] = {}
     for muscle, share in given.items():
-        if isinstance(share, bool) or not isinstance(share, int | float) or share <= 0:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < _LARGEST:
             return None
         spelled = known("muscle", muscle) or muscle
         shares[spelled] = shares.get(spelled, 0.0) + float(share)
@@ -170,10 +174,10 @@ def _scaled(shares: dict[str, float]) -> dict[str, float]:
     total = sum(shares.values())
     if abs(total - 1) < 1e-9:
         return shares
-    hundredths = {muscle: round(share / total * 100) for muscle, share in shares.items()}
+    hundredths = {muscle: max(1, round(share / total * 100)) for muscle, share in shares.items()}
     largest = max(hundredths, key=lambda muscle: hundredths[muscle])
     hundredths[largest] += 100 - sum(hundredths.values())
-    return {muscle: max(1, count) / 100 for muscle, count in hundredths.items()}
+    return {muscle: count / 100 for muscle, count in hundredths.items()}
 
 
 def _texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
@@ -184,17 +188,21 @@ def _texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     for field in _TEXT_LISTS:
         values = doc.get(field)
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
-            lines: dict[str, str] = {}
-            for value in values:
-                line = plain_text(value)
-                if line:
-                    lines.setdefault(line.lower(), line)
-            _set(doc, field, list(lines.values()), ("text", "plain lines, each once"), reasons)
+            lines = [line for value in values if (line := plain_text(value))]
+            again = set(repeated(lines))
+            kept = [line for place, line in enumerate(lines) if place not in again]
+            if kept or not values:
+                _set(doc, field, kept, ("text", "plain lines, none twice in a row"), reasons)
 
 
 def plain_text(text: str) -> str:
     """A text without markup, with single spaces."""
-    return _SPACES.sub(" ", html.unescape(_TAG.sub(" ", text))).strip()
+    for _layer in range(5):  # markup may hide markup
+        made = _SPACES.sub(" ", html.unescape(_TAG.sub(" ", text))).strip()
+        if made == text:
+            break
+        text = made
+    return text
 
 
 def _name(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
@@ -204,17 +212,23 @@ def _name(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
     base, qualifier = split_name(name)
     first = _first(doc)
     named = None if qualifier is None else equipment_named(qualifier)
-    base, moved = _without_equipment(titled(base), first, family)
+    if qualifier and named is None:  # it says something else than equipment, which is kept
+        base = f"{base} {qualifier}"
+    base = titled(base)
     if first is None or first not in words("equipment"):
         spelled = titled(name)
     elif named is not None and named != first and not _says(doc, first, named):
         spelled = joined_name(base, named)  # name and equipment disagree, and nothing says which is right
-    elif qualifier is not None or moved or family.qualified:
-        spelled = joined_name(base, first)
+    elif named is None and other_equipment(base, doc["equipment"]):
+        spelled = base if qualifier is None else titled(name)  # the same, with the equipment in the middle of the name
     else:
-        spelled = base
-    _set(doc, "name", spelled, ("naming", "names are written Name (Equipment)"), reasons)
-    _set(doc, "name_slug", slug(spelled), ("slug", "the slug of the name"), reasons)
+        shorter = without(base, first)
+        moved = shorter != base and slug(family.base_name) in slug(shorter) and bool(slug(family.base_name))
+        qualified = qualifier is not None or moved or family.qualified
+        spelled = joined_name(shorter if moved else base, first if qualified else None)
+    if slug(spelled):
+        _set(doc, "name", spelled, ("naming", "names are written Name (Equipment)"), reasons)
+        _set(doc, "name_slug", slug(spelled), ("slug", "the slug of the name"), reasons)
 
 
 def _says(doc: Doc, first: str, named: str) -> bool:
@@ -223,17 +237,6 @@ def _says(doc: Doc, first: str, named: str) -> bool:
     said = [identity.endswith(f"-{first}"), variant == f"equipment:{first}"]
     against = [identity.endswith(f"-{named}"), variant == f"equipment:{named}"]
     return any(said) and not any(against)
-
-
-def _without_equipment(base: str, first: str | None, family: FamilyFacts) -> tuple[str, bool]:
-    """'Barbell Bench Press' as 'Bench Press' where the equipment is the barbell: it is said in the qualifier."""
-    if first is None or first not in words("equipment"):
-        return base, False
-    prefix = f"{equipment_name(first)} "
-    rest = base[len(prefix) :]
-    if base.lower().startswith(prefix.lower()) and rest and slug(family.base_name) in slug(rest):
-        return rest, True
-    return base, False
 
 
 def _variant(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:

@@ -11,20 +11,21 @@ from interlock_catalog.snapshot import Snapshot
 async def read_family(backend: Backend, slug: str) -> Snapshot:
     """A family with its exercises, the aliases that concern it, and what those point at elsewhere."""
     found = await backend.read_many([f"family:{slug}"])
-    members = await backend.exercises(family=slug)
+    members = _documents(await backend.exercises(family=slug))
     if not found and not members:
         raise NotFound(f"there is no family {slug!r}; see `interlock catalog list --families`")
     ids = {_name(key) for key in members}
     names = {str(doc.value.get("name_slug")) for doc in members.values() if live(doc.value)}
-    aliases = await backend.aliases_of(ids, [slug])
-    aliases |= await backend.read_many(f"alias:{name}" for name in names if f"alias:{name}" not in aliases)
+    aliases = _documents(await backend.aliases_of(ids, [slug]))
+    more = await backend.read_many(f"alias:{name}" for name in names if name and f"alias:{name}" not in aliases)
+    aliases |= _documents(more)
     away = {
         str(target)
         for doc in (*members.values(), *aliases.values())
         for target in (doc.value.get("merged_into"), doc.value.get("exercise_id"))
-        if target and target not in ids
+        if isinstance(target, str) and target and target not in ids
     }
-    elsewhere = await backend.read_many(f"exercise:{target}" for target in away) if away else {}
+    elsewhere = _documents(await backend.read_many(f"exercise:{target}" for target in away)) if away else {}
     everything: Docs = {**found, **members, **aliases}
     return Snapshot(
         slug=slug,
@@ -34,6 +35,11 @@ async def read_family(backend: Backend, slug: str) -> Snapshot:
         elsewhere={_name(key): doc.value for key, doc in elsewhere.items()},
         versions={key: doc.version for key, doc in everything.items()},
     )
+
+
+def _documents(found: Docs) -> Docs:
+    """What are documents at all: something else under a key is for a person to look at."""
+    return {key: doc for key, doc in found.items() if isinstance(doc.value, dict)}
 
 
 def _name(key: str) -> str:

@@ -70,6 +70,10 @@ def _lists(backend: Backend) -> tuple[Tool, ...]:
 
 
 def _single(backend: Backend) -> tuple[Tool, ...]:
+    return (*_by_id(backend), *_by_name(backend))
+
+
+def _by_id(backend: Backend) -> tuple[Tool, ...]:
     @tool(**_OPTIONS)
     async def get_exercise(exercise_id: str) -> dict[str, Any]:
         """One exercise, whole, with its version."""
@@ -87,6 +91,20 @@ def _single(backend: Backend) -> tuple[Tool, ...]:
         found = await backend.read_many(f"exercise:{identity}" for identity in exercise_ids)
         return [{"exercise": doc.value, "version": doc.version} for doc in found.values()]
 
+    @tool(**_OPTIONS)
+    async def validate_exercise(key: str) -> dict[str, Any]:
+        """Every way in which a document breaks its contract."""
+        found = (await backend.read_many([key])).get(key)
+        if found is None or kind_of(key) not in ("exercise", "alias", "family"):
+            raise NotFound(f"there is no document {key!r}; write exercise:ID, alias:SLUG or family:SLUG")
+        wrong = faults(kind_of(key), found.value)
+        shown = [{"field": fault.field, "code": fault.code, "message": fault.message} for fault in wrong]
+        return {"key": key, "valid": not wrong, "faults": shown}
+
+    return get_exercise, get_exercises, validate_exercise
+
+
+def _by_name(backend: Backend) -> tuple[Tool, ...]:
     @tool(**_OPTIONS)
     async def resolve_exercise(name: str) -> dict[str, Any]:
         """The exercise or family that a name stands for: its own name, or an alias."""
@@ -117,17 +135,7 @@ def _single(backend: Backend) -> tuple[Tool, ...]:
             after = next(reversed(page))
         return [row for _length, _key, row in sorted(hits, key=lambda hit: hit[:2])[:limit]]
 
-    @tool(**_OPTIONS)
-    async def validate_exercise(key: str) -> dict[str, Any]:
-        """Every way in which a document breaks its contract."""
-        found = (await backend.read_many([key])).get(key)
-        if found is None or kind_of(key) not in ("exercise", "alias", "family"):
-            raise NotFound(f"there is no document {key!r}; write exercise:ID, alias:SLUG or family:SLUG")
-        wrong = faults(kind_of(key), found.value)
-        shown = [{"field": fault.field, "code": fault.code, "message": fault.message} for fault in wrong]
-        return {"key": key, "valid": not wrong, "faults": shown}
-
-    return get_exercise, get_exercises, resolve_exercise, search_exercises, validate_exercise
+    return resolve_exercise, search_exercises
 
 
 def _open(backend: Backend, memo: Memo) -> Tool:

@@ -30,7 +30,7 @@ async def exported(loaded: Loaded, run: str | None, file: Path) -> int:
     async with opened(loaded) as shop:
         for result in found.families:
             lines += [
-                {"tool": r.tool, "actor": "", "arguments": r.arguments, "reason": r.reason, "family": result.family}
+                {"tool": r.tool, "arguments": r.arguments, "reason": r.reason, "family": result.family}
                 for r in result.refused
             ]
             entries = [e async for e in shop.runtime.journal(Which(turn=f"{found.id}/{result.family}"))]

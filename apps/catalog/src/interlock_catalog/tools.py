@@ -84,11 +84,15 @@ def _upsert_exercise(catalog: Catalog) -> Tool:
 
 def _normalize(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
-        name = key.partition(":")[2]
+        kind, _, name = key.partition(":")
+        if kind == "alias":
+            item = next(item for item in arguments["items"] if item["old_slug"] == name)
+            return state or alias_to(name, exercise_id=item["exercise_id"])
         return normalised(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
-        return tuple(f"exercise:{item['exercise_id']}" for item in arguments["items"])
+        old = tuple(f"alias:{item['old_slug']}" for item in arguments["items"] if item["old_slug"])
+        return (*(f"exercise:{item['exercise_id']}" for item in arguments["items"]), *old)
 
     @tool(key=key, **_options(catalog, simulate, invariants.after_normalise))
     async def normalize_catalog_page(
@@ -97,7 +101,7 @@ def _normalize(catalog: Catalog) -> Tool:
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Bring exercises of a family into the one spelling: names, slugs, words of the vocabulary, sums."""
+        """Bring exercises of a family into the one spelling: names, words, sums. An old slug becomes an alias."""
         plain = [item.model_dump() for item in items]
         arguments = {"family_slug": family_slug, "items": plain, "justification": justification}
         await _perform(catalog, simulate, key(arguments), "normalize_catalog_page", arguments, context)
@@ -120,12 +124,13 @@ def _merge(catalog: Catalog) -> Tool:
         target_id: Id,
         family_slug: FamilySlug,
         aliases: Annotated[list[Id], Field(max_length=100)],
+        seen: dict[str, str],
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Merge an exercise into another one of its family; these aliases, all of its own among them, point there."""
-        arguments = {"source_id": source_id, "target_id": target_id, "family_slug": family_slug, "aliases": aliases}
-        arguments["justification"] = justification
+        """Merge an exercise into another one of its family, both as they were `seen`, with these aliases."""
+        arguments: dict[str, Json] = {"source_id": source_id, "target_id": target_id, "family_slug": family_slug}
+        arguments |= {"aliases": aliases, "seen": seen, "justification": justification}
         await _perform(catalog, simulate, key(arguments), "merge_exercises", arguments, context)
         return {"merged": source_id, "into": target_id, "aliases": aliases}
 
@@ -191,11 +196,13 @@ def _approve(catalog: Catalog) -> Tool:
     async def approve_exercise(
         exercise_id: Id,
         family_slug: FamilySlug,
+        seen: str,
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Release a draft that has no fault."""
-        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "justification": justification}
+        """Release a draft that has no fault, and is as it was `seen`."""
+        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "seen": seen}
+        arguments["justification"] = justification
         await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "approve_exercise", arguments, context)
         return {"exercise_id": exercise_id, "status": "approved"}
 

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import re
 import tomllib
+import unicodedata
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 _FILE = Path(__file__).with_name("vocabulary.toml")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
+_ONLY_PLAIN = re.compile(r"[A-Za-z0-9 '\u2019().,-]*")
 KINDS = ("equipment", "muscle", "category", "level", "plane_of_motion", "movement_type", "split", "stimulus_tag")
 MUSCLE_GROUPS = ("chest", "back", "shoulders", "arms", "legs", "core", "full_body")
 
 
 def slug(text: str) -> str:
-    """A text as small letters and digits with single hyphens; what has none of these becomes empty."""
-    return _NOT_SLUG.sub("-", text.lower().replace("'", "").replace("\u2019", "")).strip("-")
+    """A text as small letters and digits with single hyphens; accents go, and so does what has no such letter."""
+    return _NOT_SLUG.sub("-", _folded(text).lower().replace("'", "").replace("\u2019", "")).strip("-")
+
+
+def _folded(text: str) -> str:
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+
+
+def whole(text: str) -> bool:
+    """Whether a slug tells everything that a text does: no letter, digit or sign of it is lost."""
+    return _ONLY_PLAIN.fullmatch(_folded(text)) is not None
 
 
 @cache

@@ -75,5 +75,6 @@ class DatabaseBackend:
 
 
 def _search(key: str, found: Versioned) -> Search:
-    value = found.value
-    return Search(key, str(value["query"]), int(value["hits"]), int(value["count"]))
+    value = found.value if isinstance(found.value, dict) else {}
+    hits, count = (value.get(name) if isinstance(value.get(name), int) else 1 for name in ("hits", "count"))
+    return Search(key, str(value.get("query", "")), hits or 0, count or 1)

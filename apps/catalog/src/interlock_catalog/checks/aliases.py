@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, live
+from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 
 _LONGEST_CHAIN = 10
@@ -13,7 +14,8 @@ _LONGEST_CHAIN = 10
 
 def alias_issues(family: Snapshot) -> Iterator[Issue]:
     """What is wrong with the aliases of a family, with the target that each should have."""
-    slugs = {doc.get("name_slug"): identity for identity, doc in sorted(family.live.items())}
+    facts = family.facts
+    slugs = {str(normalise(doc, facts).doc.get("name_slug")): i for i, doc in sorted(family.live.items())}
     for alias, doc in sorted(family.aliases.items()):
         target, own = doc.get("exercise_id"), doc.get("family_slug")
         key = f"alias:{alias}"
@@ -23,7 +25,7 @@ def alias_issues(family: Snapshot) -> Iterator[Issue]:
             last = settled(family, found)
             what = "is not there" if found is None else f"is {found.get('status')}"
             yield _issue(key, "orphan", f"its target {target!r} {what}", last)
-        elif alias in slugs and slugs[alias] != target:
+        elif target and alias in slugs and slugs[alias] != target:
             yield _issue(key, "shadows", f"{slugs[alias]!r} has this very name", slugs[alias])
 
 
@@ -38,7 +40,7 @@ def settled(family: Snapshot, doc: Doc | None) -> str | None:
         if doc is None:
             return None
         if live(doc):
-            return str(doc["id"]) if doc["id"] in family.exercises else None
+            return str(doc["id"]) if doc.get("id") in family.exercises else None
         target = doc.get("merged_into")
         doc = find(family, str(target)) if target else None
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -38,16 +39,18 @@ def _usual(docs: dict[str, Doc], field: str) -> tuple[Json, float] | None:
         return None
     common, count = Counter(values).most_common(1)[0]
     share = count / len(values)
-    return (list(common) if isinstance(common, tuple) else common, share) if share >= LEAST_SHARE else None
+    return (json.loads(common), share) if share >= LEAST_SHARE else None
 
 
-def _frozen(value: Json) -> Json:
-    return tuple(value) if isinstance(value, list) else value if isinstance(value, str) else str(value)
+def _frozen(value: Json) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _alike(value: Json, usual: Json) -> bool:
     """Lists that share an element are alike."""
-    return bool(set(value) & set(usual)) if isinstance(value, list) and isinstance(usual, list) else value == usual
+    if isinstance(value, list) and isinstance(usual, list):
+        return any(item in usual for item in value)
+    return bool(value == usual)
 
 
 def _strange_text(identity: str, doc: Doc, family: Snapshot) -> Iterator[Issue]:

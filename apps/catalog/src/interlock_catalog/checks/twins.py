@@ -7,10 +7,10 @@ from itertools import combinations
 from typing import Any
 
 from interlock_catalog.checks.issues import Issue
-from interlock_catalog.contracts import Doc, faults
+from interlock_catalog.contracts import Doc, faults, value_at
 from interlock_catalog.naming import same_words
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.vocabulary import known
+from interlock_catalog.vocabulary import known, whole
 
 Embed = Callable[[Sequence[str]], Any]
 """Unit vectors of texts, as rows."""
@@ -19,26 +19,37 @@ LIKELY = 0.86
 
 
 def twins(family: Snapshot) -> Iterator[Issue]:
-    """Live exercises whose names are the same words beside the equipment: each but the best one is a duplicate.
+    """Live exercises whose names are the same words beside the equipment.
 
-    The same words in another order may mean something else ('high to low', 'low to high'): there somebody judges.
+    One is certainly a duplicate only if the words tell everything that the names do, in the same order, and muscles and
+    movement agree; otherwise somebody judges ('high to low', 'low to high').
     """
-    groups: dict[tuple[str, ...], dict[tuple[str, ...], list[str]]] = {}
+    groups: dict[tuple[str, ...], list[str]] = {}
     for identity, doc in sorted(family.live.items()):
-        if isinstance(doc.get("name"), str):
-            words = _words(doc)
-            groups.setdefault(tuple(sorted(words)), {}).setdefault(words, []).append(identity)
+        words = _words(doc) if isinstance(doc.get("name"), str) else ()
+        if len(words) > 1:
+            groups.setdefault(tuple(sorted(words)), []).append(identity)
     for group in groups.values():
-        for same in group.values():
-            best = best_of(family, same)
-            for identity in same:
-                if identity != best:
-                    yield _issue(identity, best, family, certain=True, why="the same words, written another way")
-        kept = [best_of(family, same) for same in group.values()]
-        best = best_of(family, kept)
-        for identity in kept:
+        best = best_of(family, group)
+        for identity in group:
             if identity != best:
-                yield _issue(identity, best, family, certain=False, why="the same words in another order")
+                sure = _surely_the_same(family.exercises[identity], family.exercises[best])
+                why = (
+                    "the same words, written another way" if sure else "the same words, but perhaps not the same thing"
+                )
+                yield _issue(identity, best, family, certain=sure, why=why)
+
+
+def _surely_the_same(one: Doc, other: Doc) -> bool:
+    names = (str(one["name"]), str(other["name"]))
+    alike = all(value_at(one, field) == value_at(other, field) for field in ("muscles.primary", "movement.type"))
+    return alike and all(map(whole, names)) and _words(one, exactly=True) == _words(other, exactly=True)
+
+
+def copies(one: Doc, other: Doc) -> bool:
+    """Whether two records say the same of themselves in everything but the name: one is a copy of the other."""
+    fields = ("equipment", "muscles", "movement", "metadata", "category", "description")
+    return all(one.get(field) == other.get(field) for field in fields)
 
 
 def near_twins(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
@@ -47,7 +58,7 @@ def near_twins(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
     alike = [
         (one, other)
         for one, other in combinations(docs, 2)
-        if _kind(one[1]) == _kind(other[1]) and _words(one[1]) != _words(other[1])
+        if _kind(one[1]) == _kind(other[1]) and sorted(_words(one[1])) != sorted(_words(other[1]))
     ]
     if not alike:
         return ()
@@ -74,12 +85,14 @@ def best_of(family: Snapshot, group: Sequence[str]) -> str:
     return min(group, key=rank)
 
 
-def _words(doc: Doc) -> tuple[str, ...]:
+def _words(doc: Doc, *, exactly: bool = False) -> tuple[str, ...]:
     """The primary equipment and the other words of the name in their order: 'Barbell Row' is 'Row (Barbell)'."""
     equipment = doc.get("equipment")
     first = equipment[0] if isinstance(equipment, list) and equipment and isinstance(equipment[0], str) else ""
     primary = known("equipment", first) or first
-    return (primary, *(word for word in same_words(str(doc["name"])) if word != primary))
+    spoken = primary not in ("box", "bench", "other")  # of these a name may speak and mean something by it
+    said = [word for word in same_words(str(doc["name"]), exactly=exactly) if not (spoken and word == primary)]
+    return (primary, *(word for word in said if word))
 
 
 def _kind(doc: Doc) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock import Outcome, Status
 from interlock.values import Budget, Hold
-from interlock_catalog.planning.ops import Op
+from interlock_catalog.planning.ops import Op, single_items
 from interlock_catalog.roles.desk import Asked
 
 SERVICE = "service:catalog"
@@ -17,6 +17,8 @@ SERVICE = "service:catalog"
 LATER = frozenset({"busy", "blocked", "in_progress", "lease_lost", "plan_moved", "moved"})
 """Errors that say that somebody else is at work there: the family waits for the next run."""
 CAP = "max-changes"
+RESTS = "cooldown"
+"""The rule of the policy by which a document rests after a change."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -28,12 +30,23 @@ class Terms(msgspec.Struct, frozen=True):
 
 async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[Hold, ...]) -> str:
     """Make the operations in their order; why the rest was left, '' if nothing was: deferred or overflow."""
+    spoiled: set[str] = set()
+    rests = ""
     for op in ops:
-        outcome = await _made(asked, op, terms, holds)
-        why = _left(outcome)
-        if why:
-            return why
-    return ""
+        target = str(op.arguments.get("exercise_id"))
+        if op.tool == "approve_exercise" and target in spoiled:
+            continue  # it was to be mended first, and was not
+        first = await _made(asked, op, terms, holds)
+        parts = single_items(op) if first.status is Status.DENIED else []
+        for outcome in [await _made(asked, part, terms, holds) for part in parts] or [first]:
+            why = _left(outcome)
+            if why == RESTS:
+                rests = "deferred"
+            elif why:
+                return why
+            if outcome.status not in (Status.OK, Status.PLANNED, Status.NO_DATA):
+                spoiled.add(target)
+    return rests
 
 
 async def _made(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
@@ -61,6 +74,8 @@ def _left(outcome: Outcome) -> str:
     if outcome.problem is None:
         return ""
     error = outcome.problem.error
+    if outcome.status is Status.DENIED and outcome.verdict is not None and outcome.verdict.rule == RESTS:
+        return RESTS
     if outcome.status is Status.DENIED and error == "budget_exhausted":
         return "overflow"
     return "deferred" if outcome.status in (Status.FAILED, Status.DENIED) and error in LATER else ""

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 
 from interlock_catalog.backends import Backend
 from interlock_catalog.checks import Issue
-from interlock_catalog.contracts import Doc, live
+from interlock_catalog.contracts import Doc, Json, live
 from interlock_catalog.naming import same_words
 from interlock_catalog.planning.ops import SURE, Op
-from interlock_catalog.vocabulary import equipment_name, known, ordered, slug
+from interlock_catalog.vocabulary import equipment_name, known, slug
 
 _PAGE = 500
 
@@ -19,12 +19,56 @@ async def lost_aliases(backend: Backend) -> AsyncIterator[tuple[Issue, str | Non
     after = ""
     while True:
         page = await backend.aliases(after=after, limit=_PAGE)
-        targets = {str(doc.value["exercise_id"]) for doc in page.values() if doc.value.get("exercise_id")}
-        there = await backend.read_many(f"exercise:{target}" for target in targets)
-        for key, doc in page.items():
-            target = doc.value.get("exercise_id")
-            if target and f"exercise:{target}" not in there:
-                yield await _one(backend, key.partition(":")[2], str(target))
+        targets = {key: target for key, doc in page.items() if (target := _target(doc.value)) is not None}
+        there = await backend.read_many(targets.values())
+        for key in page:
+            if key not in targets:
+                yield _issue(key, "it has no target"), None, None
+            elif targets[key] not in there:
+                yield await _one(backend, key.partition(":")[2], targets[key])
+        if len(page) < _PAGE:
+            return
+        after = next(reversed(page))
+
+
+def _target(alias: Json) -> str | None:
+    """The key of what an alias points at."""
+    given = alias if isinstance(alias, dict) else {}
+    if isinstance(given.get("exercise_id"), str) and given["exercise_id"]:
+        return f"exercise:{given['exercise_id']}"
+    return f"family:{given['family_slug']}" if isinstance(given.get("family_slug"), str) else None
+
+
+def _issue(
+    key: str, why: str, suggestion: str | None = None, field: str = "exercise_id", code: str = "orphan"
+) -> Issue:
+    return Issue(
+        target=key,
+        field=field,
+        code=code,
+        issue_type="inconsistent",
+        severity="high",
+        evidence=f"{key}: {why}",
+        suggestion=suggestion,
+    )
+
+
+async def strays(backend: Backend) -> AsyncIterator[Issue]:
+    """Exercises whose family has no document, and names that two families have: nobody but a person can say which."""
+    after = ""
+    while True:
+        page = await backend.exercises(after=after, limit=_PAGE)
+        docs = {key: doc.value for key, doc in page.items() if isinstance(doc.value, dict) and live(doc.value)}
+        families = {f"family:{doc.get('family_slug')}" for doc in docs.values()}
+        there = await backend.read_many(families)
+        named = await backend.named({str(doc.get("name_slug")) for doc in docs.values() if doc.get("name_slug")})
+        for key, doc in docs.items():
+            if f"family:{doc.get('family_slug')}" not in there:
+                yield _issue(key, f"there is no family {doc.get('family_slug')!r}", None, "family_slug", "stray")
+            for other, same in named.items():
+                clash = same.value.get("name_slug") == doc.get("name_slug") and live(same.value) and other > key
+                if clash and same.value.get("family_slug") != doc.get("family_slug"):
+                    yield _issue(key, f"{other} has the same name in another family", None, "name_slug", "two_families")
         if len(page) < _PAGE:
             return
         after = next(reversed(page))
@@ -32,16 +76,8 @@ async def lost_aliases(backend: Backend) -> AsyncIterator[tuple[Issue, str | Non
 
 async def _one(backend: Backend, alias: str, target: str) -> tuple[Issue, str | None, Op | None]:
     meant = await meant_by(backend, alias)
-    why = f"alias:{alias}: its target {target!r} is not there"
-    issue = Issue(
-        target=f"alias:{alias}",
-        field="exercise_id",
-        code="orphan",
-        issue_type="inconsistent",
-        severity="high",
-        evidence=why,
-        suggestion=None if meant is None else meant["id"],
-    )
+    why = f"its target {target} is not there"
+    issue = _issue(f"alias:{alias}", why, None if meant is None else str(meant["id"]))
     if meant is None:
         return issue, None, None
     family = str(meant["family_slug"])
@@ -78,8 +114,3 @@ def guesses(words: str) -> list[str]:
             if equipment is not None:
                 made.append(slug(f"{'-'.join(rest)} {equipment_name(equipment)}"))
     return list(dict.fromkeys(made))
-
-
-def any_equipment(words: str) -> list[str]:
-    """Name slugs of these words with each equipment."""
-    return [slug(f"{words} {equipment_name(equipment)}") for equipment in ordered("equipment")]

@@ -6,14 +6,21 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from interlock_catalog.changes import alias_to, approved, merged, normalised, patched
+from interlock_catalog.changes import alias_to, approved, known_by, merged, normalised, patched
 from interlock_catalog.checks import Issue
+from interlock_catalog.checks.twins import copies
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.tools import MOST_ITEMS
+from interlock_catalog.vocabulary import slug
 
 SURE = 0.97
 """The confidence of what a deterministic check found and one rule mends."""
+
+
+TOLD = 0.75
+"""The most that a model's word alone is worth, where no check bears it out: a person looks at what comes of it."""
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +56,9 @@ def _merges(family: Snapshot, issues: Sequence[Issue]) -> list[Op]:
         target = into.get(source)
         for _hop in into:
             target = into.get(target, target) if target is not None else None
-        if target is None or target == source or target not in family.live:
+        if target is None or target in into or target not in family.live or source not in family.live:
+            continue
+        if not _same_equipment(family, source, target):
             continue
         pointing = [alias for alias, doc in family.aliases.items() if doc.get("exercise_id") == source]
         own = str(family.exercises[source].get("name_slug"))
@@ -60,9 +69,16 @@ def _merges(family: Snapshot, issues: Sequence[Issue]) -> list[Op]:
             "target_id": target,
             "family_slug": family.slug,
             "aliases": sorted({*pointing, *named}),
+            "seen": {identity: known_by(family.exercises[identity]) for identity in (source, target)},
         }
-        ops.append(_op("merge_exercises", "librarian", arguments, [issue]))
+        op = _op("merge_exercises", "librarian", arguments, [issue])
+        told = issue.by != "checks" and not copies(family.exercises[source], family.exercises[target])
+        ops.append(msgspec.structs.replace(op, confidence=min(op.confidence, TOLD)) if told else op)
     return ops
+
+
+def _same_equipment(family: Snapshot, source: str, target: str) -> bool:
+    return bool(family.exercises[source].get("equipment") == family.exercises[target].get("equipment"))
 
 
 def _alias(family: Snapshot, issue: Issue, gone: Mapping[str, str]) -> Op:
@@ -82,11 +98,35 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
     ops = []
     for start in range(0, len(ids), MOST_ITEMS):
         some = ids[start : start + MOST_ITEMS]
-        items = [{"exercise_id": i, "family_name": facts.base_name, "qualified": facts.qualified} for i in some]
+        items = [
+            {
+                "exercise_id": identity,
+                "family_name": facts.base_name,
+                "qualified": facts.qualified,
+                "old_slug": _lost_slug(family, identity),
+            }
+            for identity in some
+        ]
         arguments = {"family_slug": family.slug, "items": items}
         reasons = [issue for identity in some for issue in by_exercise[identity]]
         ops.append(_op("normalize_catalog_page", "normalizer", arguments, reasons))
     return ops
+
+
+def _lost_slug(family: Snapshot, identity: str) -> str | None:
+    """The slug that an exercise loses by normalisation, if people may know it by that, and nothing else has it."""
+    doc, facts = family.exercises[identity], family.facts
+    old, new = doc.get("name_slug"), normalise(doc, facts).doc.get("name_slug")
+    meant = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
+    others = {normalise(other, facts).doc.get("name_slug") for other in family.live.values()}
+    return str(old) if meant and old and old != new and old not in others and old not in family.aliases else None
+
+
+def single_items(op: Op) -> list[Op]:
+    """A page as one operation for each of its items, for when something is wrong with one of them."""
+    if op.tool != "normalize_catalog_page" or len(op.arguments["items"]) < 2:
+        return []
+    return [msgspec.structs.replace(op, arguments={**op.arguments, "items": [item]}) for item in op.arguments["items"]]
 
 
 def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue]) -> Op:
@@ -115,7 +155,9 @@ def effects(family: Snapshot, op: Op) -> dict[str, Doc | None]:
             return {f"exercise:{identity}": patched(family.exercises.get(identity), given["changes"], identity)}
         case "normalize_catalog_page":
             items = {str(item["exercise_id"]): item for item in given["items"]}
-            return {f"exercise:{i}": normalised(family.exercises.get(i), item) for i, item in items.items()}
+            made = {f"exercise:{i}": normalised(family.exercises.get(i), item) for i, item in items.items()}
+            old = {str(item["old_slug"]): i for i, item in items.items() if item.get("old_slug")}
+            return {**made, **{f"alias:{slug}": alias_to(slug, exercise_id=i) for slug, i in old.items()}}
         case "merge_exercises":
             source, target = str(given["source_id"]), str(given["target_id"])
             keys = [f"exercise:{source}", f"exercise:{target}", *(f"alias:{alias}" for alias in given["aliases"])]

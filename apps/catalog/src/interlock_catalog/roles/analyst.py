@@ -9,7 +9,7 @@ import msgspec
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.roles.asking import Question, chosen, told
-from interlock_catalog.roles.desk import Asked, Refused
+from interlock_catalog.roles.desk import Asked, Refused, refused
 from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ReportedIssue
 from interlock_catalog.snapshot import Snapshot
@@ -40,15 +40,17 @@ async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tu
     }
     report, why = await told(asked.model, asked.tool("report_issues"), INSTRUCTIONS, content)
     asked.count("analyst")
+    asked.judged = False
     if report is None:
-        return tuple(sure), [Refused("report_issues", {}, why)]
-    mended = repaired(report.get("issues") if isinstance(report, dict) else None, ReportedIssue)
-    refused = [Refused("report_issues", {"issue": entry}, reason) for entry, reason in mended.refused]
+        return tuple(sure), [refused("report_issues", None, why)]
+    mended = repaired(report.get("issues"), ReportedIssue)
+    odd_ones = [refused("report_issues", entry, reason) for entry, reason in mended.refused]
     arguments = {"family_slug": family.slug, "issues": list(mended.entries)}
     outcome = await asked.call("report_issues", arguments, actor="analyst")
     if not outcome.ok:
-        return tuple(sure), [*refused, Refused("report_issues", arguments, outcome.summary)]
-    return tuple(sure + _taken(family, outcome.value["issues"], sure, odd)), refused
+        return tuple(sure), [*odd_ones, refused("report_issues", arguments, outcome.summary)]
+    asked.judged = True
+    return tuple(sure + _taken(family, outcome.value["issues"], sure, odd)), odd_ones
 
 
 def _taken(family: Snapshot, reported: Sequence[Json], sure: Sequence[Issue], odd: Sequence[Issue]) -> list[Issue]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from interlock_catalog.changes import known_by
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import faults
 from interlock_catalog.planning.ops import Op
@@ -15,27 +16,36 @@ JUDGED, UNJUDGED = 0.9, 0.8
 
 
 async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:
-    """One decision for each draft; the policy lets a sure one pass, and leaves the others to a person."""
-    drafts = [i for i, doc in sorted(family.live.items()) if doc.get("status") == "draft"]
+    """One decision for each draft. A sure yes passes the policy; an unsure one waits for a person; a draft with faults
+    is written down as not approved."""
     decisions, ops = [], list[Op]()
-    sure = JUDGED if asked.model is not None and asked.model.follows else UNJUDGED
-    for identity in drafts:
+    sure = JUDGED if asked.judged else UNJUDGED
+    for identity, doc in sorted(family.live.items()):
+        if doc.get("status") != "draft":
+            continue
         wrong = [issue for issue in left if issue.target == f"exercise:{identity}"]
-        wrong_fields = [fault.field for fault in faults("exercise", family.exercises[identity])]
-        approve = not wrong and not wrong_fields
-        why = "looked at again: nothing high or critical" if approve else _why_not(wrong, wrong_fields)
+        broken = [fault.field for fault in faults("exercise", doc)]
+        approve = not wrong and not broken
+        why = "looked at again: nothing high or critical" if approve else _why_not(wrong, broken)
         evidence = ["verified:checks"] if approve else [f"left:{issue.code}" for issue in wrong] or ["left:contract"]
+        evidence = list(dict.fromkeys(evidence))
         decisions.append({"exercise_id": identity, "approve": approve, "justification": why, "evidence": evidence})
-        arguments = {"exercise_id": identity, "family_slug": family.slug, "justification": why}
-        ops.append(
-            Op(
-                tool="approve_exercise",
-                actor="approver",
-                arguments=arguments,
-                evidence=tuple(dict.fromkeys(evidence)),
-                confidence=sure if approve else 0.0,
+        if not broken:
+            arguments = {
+                "exercise_id": identity,
+                "family_slug": family.slug,
+                "seen": known_by(doc),
+                "justification": why,
+            }
+            ops.append(
+                Op(
+                    tool="approve_exercise",
+                    actor="approver",
+                    arguments=arguments,
+                    evidence=tuple(evidence),
+                    confidence=sure if approve else 0.0,
+                )
             )
-        )
     if decisions:
         await asked.call("decide_drafts", {"family_slug": family.slug, "decisions": decisions}, actor="approver")
     return ops

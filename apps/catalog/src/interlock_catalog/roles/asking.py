@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from interlock import Tool
-from interlock.models import Message, Model, ModelFailed, Request, ToolCard
+from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
 from interlock_catalog.contracts import Json
 
 _MOST_QUESTIONS = 6
+LONGEST_S = 180.0
+"""After which a reply is given up: for a batch, and for a small model on one core, this is long."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -29,11 +32,31 @@ async def told(model: Model, tool: Tool, instructions: str, content: Json) -> tu
         instructions, (Message("user", text),), tools=(card,), force=tool.name, max_tokens=4096, temperature=0.0
     )
     try:
-        reply = await model.reply(request)
+        reply = await _replied(model, request)
     except ModelFailed as error:
         return None, str(error)
     found = next((item for item in reply.proposals if item.tool == tool.name), None)
-    return (None, reply.blocked or "the model made no report") if found is None else (found.arguments, "")
+    if found is None:
+        return None, reply.blocked or "the model made no report"
+    return (found.arguments, "") if isinstance(found.arguments, dict) else (None, "the report is no object")
+
+
+async def _replied(model: Model, request: Request) -> Reply:
+    """A reply in time; whatever a model raises is that it gave none."""
+    try:
+        async with asyncio.timeout(LONGEST_S):
+            return await model.reply(request)
+    except (KeyboardInterrupt, ModelFailed):
+        raise
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise ModelFailed("the model cancelled itself") from None
+    except TimeoutError:
+        raise ModelFailed(f"no reply within {LONGEST_S:g} s") from None
+    except BaseException as error:  # noqa: BLE001 - a model is somebody else's, and may even raise SystemExit
+        raise ModelFailed(f"{type(error).__name__}: {error}") from None
 
 
 async def chosen(model: Model, task: str, questions: Sequence[Question]) -> list[str | None]:
@@ -58,7 +81,7 @@ async def _batch(model: Model, task: str, questions: Sequence[Question]) -> list
         temperature=0.0,
     )
     try:
-        reply = await model.reply(request)
+        reply = await _replied(model, request)
     except ModelFailed:
         return [None] * len(questions)
     given: Mapping[str, Json] = {}

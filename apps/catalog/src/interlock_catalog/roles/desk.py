@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,6 +13,9 @@ from interlock import Outcome, Runtime, Tool
 from interlock.models import Model
 from interlock_catalog.checks.twins import Embed
 from interlock_catalog.contracts import Json
+
+_MOST_KEPT = 4000
+_DEEPEST = 40
 
 
 class Refused(msgspec.Struct, frozen=True):
@@ -35,6 +39,8 @@ class Asked:
         self.run = run
         self.calls: Counter[str] = Counter()
         """How often a model was asked, by role."""
+        self.judged = False
+        """Whether one who can judge has looked, and its report was accepted."""
         self._tools = tools
 
     def tool(self, name: str) -> Tool:
@@ -48,6 +54,21 @@ class Asked:
     async def call(self, tool: str, arguments: Json, *, actor: str, **details: Any) -> Outcome:
         """A call through the gate, in this turn."""
         return await self.runtime.call(tool, arguments, actor=actor, turn=self.turn, run=self.run, **details)
+
+
+def refused(tool: str, payload: Json, reason: str) -> Refused:
+    """A payload that was refused, as text that can be kept whatever it holds."""
+    text = json.dumps(payload, default=str, ensure_ascii=True, skipkeys=True) if _shallow(payload) else "(too deep)"
+    return Refused(tool, {"refused": text[:_MOST_KEPT]}, reason.encode("ascii", "backslashreplace").decode()[:500])
+
+
+def _shallow(payload: Json) -> bool:
+    level, depth = [payload], 0
+    while level and depth < _DEEPEST:
+        inner = [item for item in level if isinstance(item, dict | list)]
+        level = [part for item in inner for part in (item.values() if isinstance(item, dict) else item)]
+        depth += 1
+    return not level
 
 
 def split(items: Sequence[Json], size: int) -> list[Sequence[Json]]:

@@ -79,7 +79,7 @@ def _mended(entry: dict[str, Json], model: type[Strict]) -> tuple[dict[str, Json
             made[name] = value.strip().lower()
             why.append(f"{name} {value!r} is written {made[name]!r}")
     confidence = made.get("confidence")
-    if isinstance(confidence, int) and not isinstance(confidence, bool):
+    if isinstance(confidence, int) and not isinstance(confidence, bool) and 0 <= confidence <= 100:
         made["confidence"] = float(confidence) if confidence <= 1 else confidence / 100
         why.append("confidence as a share of one")
     evidence = made.get("evidence")

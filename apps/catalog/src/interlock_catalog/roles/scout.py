@@ -13,7 +13,7 @@ from interlock_catalog.contracts import Doc, Json, live, value_at
 from interlock_catalog.naming import doc_id, same_words
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.asking import told
-from interlock_catalog.roles.desk import Asked, Refused, split
+from interlock_catalog.roles.desk import Asked, Refused, refused, split
 from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ProposedAction
 from interlock_catalog.vocabulary import slug
@@ -97,9 +97,9 @@ async def _exercises(backend: Backend) -> AsyncIterator[Doc]:
     after = ""
     while True:
         page = await backend.exercises(after=after, limit=_PAGE)
-        for doc in page.values():
-            if live(doc.value) and doc.value.get("name"):
-                yield doc.value
+        for key, doc in page.items():
+            if isinstance(doc.value, dict) and live(doc.value) and isinstance(doc.value.get("name"), str):
+                yield {**doc.value, "id": key.partition(":")[2]}
         if len(page) < _PAGE:
             return
         after = next(reversed(page))
@@ -123,14 +123,18 @@ async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, l
         report, why = await told(asked.model, asked.tool("propose_actions"), INSTRUCTIONS, content)
         asked.count("scout")
         if report is None:
-            yield None, None, Refused("propose_actions", {}, why)
+            yield None, None, refused("propose_actions", None, why)
             continue
-        mended = repaired(report.get("actions") if isinstance(report, dict) else None, ProposedAction)
+        mended = repaired(report.get("actions"), ProposedAction)
         for entry, reason in mended.refused:
-            yield None, None, Refused("propose_actions", {"action": entry}, reason)
+            yield None, None, refused("propose_actions", entry, reason)
         outcome = await asked.call("propose_actions", {"actions": list(mended.entries)}, actor="scout")
+        asked_for = {search.query for search in batch}
         for action in outcome.value["actions"] if outcome.ok else ():
-            yield _acted(action, near.get(str(action["query"]), []))
+            if str(action["query"]) not in asked_for:
+                yield None, None, refused("propose_actions", action, "nobody searched for that")
+            else:
+                yield _acted(action, near[str(action["query"])])
 
 
 def _acted(action: Json, near: Sequence[Near]) -> Found:
@@ -138,14 +142,14 @@ def _acted(action: Json, near: Sequence[Near]) -> Found:
     if not action["apply"] or action["proposed_action"] == "nothing" or sure < LEAST:
         return None, None, None
     if action["proposed_action"] == "add_alias":
-        family = action["family_slug"] or next((n.family for n in near if n.id == action["exercise_id"]), None)
-        if family is None or action["exercise_id"] is None:
-            return None, None, Refused("propose_actions", {"action": action}, "it names no exercise with its family")
+        family = next((n.family for n in near if n.id == action["exercise_id"]), None)
+        if family is None:
+            return None, None, refused("propose_actions", action, "the exercise is not among the nearest ones")
         why = f"{action['hypothesis']}; {action['rationale']}"
         return family, _alias(action["query"], action["exercise_id"], family, why, action["evidence"], sure), None
     draft, family = action["draft"], action["family_slug"]
     if not isinstance(draft, dict) or family is None:
-        return None, None, Refused("propose_actions", {"action": action}, "it has no draft, or no family")
+        return None, None, refused("propose_actions", action, "it has no draft, or no family")
     return family, _draft(draft, family, action, sure), None
 
 

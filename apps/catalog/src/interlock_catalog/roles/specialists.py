@@ -8,10 +8,10 @@ from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.contracts import Json, value_at
 from interlock_catalog.planning.candidates import candidate, confidence
-from interlock_catalog.planning.ops import Op
+from interlock_catalog.planning.ops import TOLD, Op
 from interlock_catalog.roles.analyst import shown
 from interlock_catalog.roles.asking import Question, chosen, told
-from interlock_catalog.roles.desk import Asked, Refused
+from interlock_catalog.roles.desk import Asked, Refused, refused
 from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ProposedChange
 from interlock_catalog.snapshot import Snapshot
@@ -35,13 +35,16 @@ async def proposals(
     """The operations of one specialist, and what of its work was refused."""
     if asked.model is None or not issues:
         return [], []
-    refused: list[Refused] = []
+    odd: list[Refused] = []
     if asked.model.follows:
-        changes, refused = await _written(asked, family, role, issues)
+        changes, odd = await _written(asked, family, role, issues)
     else:
         changes = await _chosen(asked, family, issues)
         asked.count(role)
-    return _ops(family, role, changes, issues), refused
+    ops = _ops(family, role, changes, issues)
+    unfit = [op for op in ops if op.confidence == 0.0]
+    odd += [Refused(op.tool, op.arguments, "with this value the exercise would break its contract") for op in unfit]
+    return [op for op in ops if op.confidence > 0.0], odd
 
 
 async def _written(
@@ -61,14 +64,14 @@ async def _written(
     report, why = await told(asked.model, asked.tool("propose_changes"), instructions, content)
     asked.count(role)
     if report is None:
-        return [], [Refused("propose_changes", {}, why)]
-    mended = repaired(report.get("changes") if isinstance(report, dict) else None, ProposedChange)
-    refused = [Refused("propose_changes", {"change": entry}, reason) for entry, reason in mended.refused]
+        return [], [refused("propose_changes", None, why)]
+    mended = repaired(report.get("changes"), ProposedChange)
+    odd = [refused("propose_changes", entry, reason) for entry, reason in mended.refused]
     arguments = {"family_slug": family.slug, "changes": list(mended.entries)}
     outcome = await asked.call("propose_changes", arguments, actor=role)
     if not outcome.ok:
-        return [], [*refused, Refused("propose_changes", arguments, outcome.summary)]
-    return list(outcome.value["changes"]), refused
+        return [], [*odd, refused("propose_changes", arguments, outcome.summary)]
+    return list(outcome.value["changes"]), odd
 
 
 async def _chosen(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> list[Json]:
@@ -110,6 +113,8 @@ def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[
     ops = []
     for identity, found in sorted(by_exercise.items()):
         sure = [_sure(family, identity, change) for change in found.values()]
+        if not _borne_out(identity, role, issues):
+            sure.append(TOLD)
         made = [
             {
                 "field": field,
@@ -133,6 +138,12 @@ def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[
             )
         )
     return ops
+
+
+def _borne_out(identity: str, role: str, issues: Sequence[Issue]) -> bool:
+    """Whether a check has found, or at least suspected, what is to be mended; not only a model."""
+    mine = [i for i in issues if i.target == f"exercise:{identity}" and i.specialist == role]
+    return any(issue.by == "checks" or issue.code != "confirmed" for issue in mine)
 
 
 def _sure(family: Snapshot, identity: str, change: Json) -> float:

@@ -34,7 +34,8 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
 
     family: str
     state: str
-    """clean, planned, ok, partial, failed, deferred or overflow."""
+    """clean, seen (there is something, but nothing to do), planned, ok, waiting (for a person), partial, failed,
+    deferred (somebody else is at work there, or it rests) or overflow."""
     counts: dict[str, int] = {}
     """Changes by how they ended."""
     issues: dict[str, int] = {}
@@ -83,11 +84,11 @@ def status_of(results: Iterable[FamilyResult], mode: str) -> str:
     found = list(results)
     wanted = "ok" if mode == "apply" else "planned"
     good = sum(result.counts.get(wanted, 0) for result in found)
-    bad = sum(count for result in found for name, count in result.counts.items() if name != wanted)
+    other = {name for result in found for name, count in result.counts.items() if count} - {wanted}
     late = any(result.state in ("deferred", "overflow", "failed") for result in found)
-    if not bad and not late:
+    if not other and not late:
         return "succeeded"
-    quiet = not bad and any(result.state in ("clean", "seen") for result in found)
+    quiet = other <= {"parked"} and any(result.state in ("clean", "seen", "waiting", "deferred") for result in found)
     return "partial" if good or quiet else "failed"
 
 

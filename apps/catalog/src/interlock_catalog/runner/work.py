@@ -8,12 +8,12 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.errors import Locked, ToolError
-from interlock.standing import Which
+from interlock.standing import TicketState, Which
 from interlock_catalog.app import Shop
 from interlock_catalog.checks.issues import SEVERITIES, Issue
-from interlock_catalog.pipeline.carry import Terms, carry_out
+from interlock_catalog.pipeline.carry import Terms, carry_out, digest
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
-from interlock_catalog.pipeline.lost import lost_aliases
+from interlock_catalog.pipeline.lost import lost_aliases, strays
 from interlock_catalog.reading import read_family
 from interlock_catalog.resource import lease_of
 from interlock_catalog.roles.desk import Asked
@@ -99,12 +99,18 @@ class Work:
                 await self.shop.runtime.recover()
                 snapshot = await self._read(asked, name)
                 plan = await plan_family(asked, snapshot)
-                why = await carry_out(asked, plan.ops, terms, holds)
+                waiting = await self._waiting()
+                ops = [op for op in plan.ops if f"op-{digest(op)}" not in waiting]
+                why = await carry_out(asked, ops, terms, holds)
                 return await self._result(asked, order, plan, why, len(snapshot.exercises))
         except Locked as error:
             return FamilyResult(family=name, state="deferred", why=str(error))
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
             return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
+
+    async def _waiting(self) -> set[str]:
+        """The operations that wait for a person since an earlier run: they are not asked about again."""
+        return {ticket.call for ticket in await self.shop.runtime.store.tickets(TicketState.OPEN)}
 
     async def _read(self, asked: Asked, name: str) -> Snapshot:
         """The family as it is, read through the gate; what was read before a crash is read again."""
@@ -119,6 +125,8 @@ class Work:
     async def _lost(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
         """Aliases whose target is nowhere belong to no family: each is mended under that of its new target."""
         whys, issues = set[str](), list[Issue]()
+        async for issue in strays(self.shop.parts.backend):
+            issues.append(issue)
         async for issue, family, op in lost_aliases(self.shop.parts.backend):
             issues.append(issue)
             if family is None or op is None or (order.families and family not in order.families):
@@ -128,7 +136,8 @@ class Work:
                     whys.add(await carry_out(asked, [op], terms, holds))
             except Locked:
                 whys.add("deferred")
-        plan = FamilyPlan(LOST, "", tuple(issues), ())
+        unmended = tuple(issue for issue in issues if issue.suggestion is None)
+        plan = FamilyPlan(LOST, "", tuple(issues), (), (), unmended)
         return await self._result(asked, order, plan, max(whys, default=""), 0)
 
     async def _searches(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
@@ -158,12 +167,12 @@ class Work:
                 continue
             seen.add(entry.idempotency_key)
             counts[_STATUS.get(entry.status, entry.status)] += 1
-        if why == "overflow":
-            counts.pop("denied", None)
+        if why in ("overflow", "deferred"):
+            counts.pop("denied", None)  # it is left for later, not refused
         severities = Counter(issue.severity for issue in plan.issues)
         return FamilyResult(
             family=plan.family,
-            state=why or _state(counts, order.mode, bool(plan.issues)),
+            state=why or _state(counts, order.mode, bool(plan.issues or plan.refused)),
             counts=dict(counts),
             issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
             left=plan.left,
@@ -203,4 +212,6 @@ def _state(counts: Counter[str], mode: str, issues: bool) -> str:
     wanted = "ok" if mode == "apply" else "planned"
     if set(counts) == {wanted}:
         return wanted
+    if set(counts) <= {wanted, "parked"} and counts["parked"]:
+        return "waiting"
     return "partial" if counts[wanted] else "failed"

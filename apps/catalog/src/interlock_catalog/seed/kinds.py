@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import msgspec
 
+import interlock_catalog.seed.faulty as faulty
+import interlock_catalog.seed.graver as graver
 from interlock_catalog.contracts import Doc
-from interlock_catalog.seed import faulty
 from interlock_catalog.seed.faulty import Around, Spoiled
 
 CHECKS, JUDGEMENT = "checks", "judgement"
@@ -27,11 +28,11 @@ class Kind(msgspec.Struct, frozen=True):
 
 KINDS: tuple[Kind, ...] = (
     # first those that only few exercises can have
-    Kind("movement_wrong", JUDGEMENT, faulty.movement_wrong, faulty.usual_movement),
-    Kind("movement_missing", JUDGEMENT, faulty.movement_missing, faulty.usual_movement),
-    Kind("category_wrong", JUDGEMENT, faulty.category_wrong, faulty.usual_category),
-    Kind("plane_missing", JUDGEMENT, faulty.plane_missing, faulty.usual_plane),
-    Kind("muscles_wrong", JUDGEMENT, faulty.muscles_wrong, faulty.usual_muscles),
+    Kind("movement_wrong", JUDGEMENT, graver.movement_wrong, graver.usual_movement),
+    Kind("movement_missing", JUDGEMENT, graver.movement_missing, graver.usual_movement),
+    Kind("category_wrong", JUDGEMENT, graver.category_wrong, graver.usual_category),
+    Kind("plane_missing", JUDGEMENT, graver.plane_missing, graver.usual_plane),
+    Kind("muscles_wrong", JUDGEMENT, graver.muscles_wrong, graver.usual_muscles),
     Kind("name_case", CHECKS, faulty.name_case, faulty.plain_words),
     Kind("name_spacing", CHECKS, faulty.name_spacing),
     Kind("name_prefix", CHECKS, faulty.name_prefix, faulty.prefixable),
@@ -52,19 +53,19 @@ KINDS: tuple[Kind, ...] = (
     Kind("retired_field", CHECKS, faulty.retired_field),
     Kind("variant_key", CHECKS, faulty.variant_key),
     Kind("one_sided", CHECKS, faulty.one_sided, faulty.named_one_sided),
-    Kind("alias_to_merged", CHECKS, faulty.alias_to_merged, faulty.has_alias),
-    Kind("alias_lost", CHECKS, faulty.alias_lost),
-    Kind("alias_shadows", CHECKS, faulty.alias_shadows, faulty.has_sibling),
-    Kind("alias_two_targets", CHECKS, faulty.alias_two_targets, faulty.has_alias),
-    Kind("duplicate", CHECKS, faulty.duplicate, faulty.prefixable),
-    Kind("near_duplicate", JUDGEMENT, faulty.near_duplicate, faulty.renameable),
-    Kind("description_missing", JUDGEMENT, faulty.description_missing, text=True),
-    Kind("description_short", JUDGEMENT, faulty.description_short, text=True),
-    Kind("description_placeholder", JUDGEMENT, faulty.description_placeholder, text=True),
-    Kind("description_of_another", JUDGEMENT, faulty.description_of_another, text=True),
-    Kind("notes_missing", JUDGEMENT, faulty.notes_missing, text=True),
-    Kind("mistakes_missing", JUDGEMENT, faulty.mistakes_missing, text=True),
-    Kind("uses_missing", JUDGEMENT, faulty.uses_missing, text=True),
-    Kind("suitability_missing", JUDGEMENT, faulty.suitability_missing, text=True),
-    Kind("tags_missing", JUDGEMENT, faulty.tags_missing, text=True),
+    Kind("alias_to_merged", CHECKS, graver.alias_to_merged, graver.has_alias),
+    Kind("alias_lost", CHECKS, graver.alias_lost),
+    Kind("alias_shadows", CHECKS, graver.alias_shadows, graver.has_sibling),
+    Kind("alias_two_targets", CHECKS, graver.alias_two_targets, graver.has_alias),
+    Kind("duplicate", CHECKS, graver.duplicate, faulty.prefixable),
+    Kind("near_duplicate", JUDGEMENT, graver.near_duplicate, graver.renameable),
+    Kind("description_missing", JUDGEMENT, graver.description_missing, text=True),
+    Kind("description_short", JUDGEMENT, graver.description_short, text=True),
+    Kind("description_placeholder", JUDGEMENT, graver.description_placeholder, text=True),
+    Kind("description_of_another", JUDGEMENT, graver.description_of_another, text=True),
+    Kind("notes_missing", JUDGEMENT, graver.notes_missing, text=True),
+    Kind("mistakes_missing", JUDGEMENT, graver.mistakes_missing, text=True),
+    Kind("uses_missing", JUDGEMENT, graver.uses_missing, text=True),
+    Kind("suitability_missing", JUDGEMENT, graver.suitability_missing, text=True),
+    Kind("tags_missing", JUDGEMENT, graver.tags_missing, text=True),
 )

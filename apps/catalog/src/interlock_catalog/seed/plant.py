@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+import interlock_catalog.seed.faulty as faulty
 from interlock_catalog.contracts import Doc, Json, value_at
-from interlock_catalog.seed import faulty
 from interlock_catalog.seed.kinds import KINDS, Kind
 
 SEED = 20_260_101

@@ -60,6 +60,15 @@ def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
         doc, version = await store.get(f"exercise:{id}")
         return tagged(request, {"exercise": doc, "version": version}, f'"{version}"')
 
+    _names(router, store)
+    _aliases(router, store)
+    _suggestions(router, store)
+    return router
+
+
+def _names(router: APIRouter, store: ServerStore) -> None:
+    backend = store.backend
+
     @router.get("/searchExercises")
     async def search_exercises(request: Request, q: Annotated[Text, Query()], limit: Limit = 20) -> Response:
         """Exercises whose names hold every word."""
@@ -91,9 +100,6 @@ def reading(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
         if slugs:
             return tagged(request, _page(await backend.read_many(f"family:{slug}" for slug in slugs)))
         return tagged(request, _page(await backend.families(after=_key("family", after), limit=limit)))
-
-    _aliases(router, store)
-    return router
 
 
 def _aliases(router: APIRouter, store: ServerStore) -> None:
@@ -127,6 +133,10 @@ def _aliases(router: APIRouter, store: ServerStore) -> None:
         """A page of the log of searches."""
         found = await backend.searches(after=after, limit=limit)
         return tagged(request, {"searches": [[s.id, s.query, s.hits, s.count] for s in found]})
+
+
+def _suggestions(router: APIRouter, store: ServerStore) -> None:
+    backend = store.backend
 
     @router.get("/suggestAliases")
     async def suggest_aliases(request: Request, id: Annotated[Name, Query()]) -> Response:

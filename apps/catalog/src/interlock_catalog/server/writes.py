@@ -50,8 +50,10 @@ def writing(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
     router = APIRouter(responses=_CHANGES)
     editor = Depends(needs(tokens, "editor"))
     _exercises(router, store, editor)
+    _merges(router, store, editor)
     _pages(router, store, editor)
     _aliases(router, store, editor)
+    _repointing(router, store, editor)
     _whole(router, store, editor, Depends(needs(tokens, "admin")))
     return router
 
@@ -91,6 +93,8 @@ def _exercises(router: APIRouter, store: ServerStore, editor: Any) -> None:
         doc, _version = await store.get(f"exercise:{body.id}")
         return await work.made({f"exercise:{body.id}": approved(doc)}, f"exercise:{body.id}")
 
+
+def _merges(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/mergeExercises")
     async def merge_exercises(request: Request, body: ask.Merge, who: str = editor) -> dict[str, Any]:
         """Merge an exercise into another one of its family, with its aliases."""
@@ -165,17 +169,18 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await normalize(work, {f"exercise:{body.id}": family[f"exercise:{body.id}"]})
 
 
-def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
-    async def target_is_live(exercise: str | None, family: str | None) -> None:
-        if (exercise is None) == (family is None):
-            raise InvalidInput("an alias has one target: an exercise, or a family")
-        if exercise is None:
-            await store.get(f"family:{family}")
-            return
-        doc, _version = await store.get(f"exercise:{exercise}")
-        if not live(doc):
-            raise InvalidInput(f"{exercise!r} is {doc.get('status')}, and no target any more")
+async def _live_target(store: ServerStore, exercise: str | None, family: str | None) -> None:
+    if (exercise is None) == (family is None):
+        raise InvalidInput("an alias has one target: an exercise, or a family")
+    if exercise is None:
+        await store.get(f"family:{family}")
+        return
+    doc, _version = await store.get(f"exercise:{exercise}")
+    if not live(doc):
+        raise InvalidInput(f"{exercise!r} is {doc.get('status')}, and no target any more")
 
+
+def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/upsertAlias")
     async def upsert_alias(request: Request, body: ask.UpsertAlias, who: str = editor) -> dict[str, Any]:
         """Give an exercise or a family another name."""
@@ -183,7 +188,7 @@ def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
         known = await work.before()
         if known is not None:
             return known
-        await target_is_live(body.exercise_id, body.family_slug)
+        await _live_target(store, body.exercise_id, body.family_slug)
         doc = alias_to(body.alias_slug, exercise_id=body.exercise_id, family_slug=body.family_slug)
         return await work.made({f"alias:{body.alias_slug}": doc}, f"alias:{body.alias_slug}")
 
@@ -196,13 +201,15 @@ def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
             return known
         await store.get(f"alias:{body.alias_slug}")
         new = body.replacement
-        await target_is_live(new.exercise_id, new.family_slug)
+        await _live_target(store, new.exercise_id, new.family_slug)
         states: dict[str, Doc | None] = {f"alias:{body.alias_slug}": None}
         states[f"alias:{new.alias_slug}"] = alias_to(
             new.alias_slug, exercise_id=new.exercise_id, family_slug=new.family_slug
         )
         return await work.made(states)
 
+
+def _repointing(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/repointAlias")
     async def repoint_alias(request: Request, body: ask.Repoint, who: str = editor) -> dict[str, Any]:
         """Have an alias point at another exercise."""
@@ -211,7 +218,7 @@ def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
         if known is not None:
             return known
         await store.get(f"alias:{body.alias_slug}")
-        await target_is_live(body.exercise_id, None)
+        await _live_target(store, body.exercise_id, None)
         doc = alias_to(body.alias_slug, exercise_id=body.exercise_id)
         return await work.made({f"alias:{body.alias_slug}": doc}, f"alias:{body.alias_slug}")
 
