@@ -73,7 +73,7 @@ async def working(loaded: Loaded, model: Any = None) -> AsyncIterator[Work]:
     runs = Runs(loaded.url("engine"))
     try:
         async with opened(loaded) as found:
-            yield Work(Shop(loaded, found.parts, found.runtime, model, None), runs)
+            yield Work(Shop(loaded, found.parts, found.runtime, model, None, 0.1), runs)
     finally:
         await runs.close()
 

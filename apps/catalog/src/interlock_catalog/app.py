@@ -42,6 +42,8 @@ class Shop(msgspec.Struct, frozen=True):
     runtime: Runtime
     model: Model | None
     embed: Embed | None
+    patience_s: float = 6.0
+    """How long a family that somebody else holds is waited for: as long as a dead one keeps it."""
 
     def asked(self, turn: str, run: str) -> Asked:
         """One piece of work."""
@@ -79,7 +81,7 @@ async def opened(loaded: Loaded, *, judges: bool = False) -> AsyncIterator[Shop]
     runtime = Runtime.open(settings.store, policy=policy, tools=parts.tools, settings=settings)
     try:
         async with runtime:
-            yield Shop(loaded, parts, runtime, model, embed)
+            yield Shop(loaded, parts, runtime, model, embed, settings.lease_s + 1.0)
     finally:
         if model is not None:
             await model.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import time
 from collections.abc import Sequence
 
 import msgspec
@@ -16,6 +18,9 @@ SERVICE = "service:catalog"
 """Who calls: the autopilot proposes, people approve."""
 LATER = frozenset({"busy", "blocked", "in_progress", "lease_lost", "plan_moved", "moved"})
 """Errors that say that somebody else is at work there: the family waits for the next run."""
+LEFT_BEHIND = frozenset({"busy", "blocked", "in_progress", "in_doubt"})
+"""Errors that may only say that a process died there, and will pass."""
+_LOOK_AGAIN_S = 0.5
 CAP = "max-changes"
 RESTS = "cooldown"
 """The rule of the policy by which a document rests after a change."""
@@ -26,6 +31,8 @@ class Terms(msgspec.Struct, frozen=True):
 
     mode: str
     max_changes: int
+    patience_s: float = 0.0
+    """How long an operation waits for what somebody else has begun there."""
 
 
 async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[Hold, ...]) -> str:
@@ -50,6 +57,18 @@ async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[
 
 
 async def _made(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
+    """One operation. What a dead process has left open there is settled first, as soon as it may be taken for dead."""
+    end = time.monotonic() + terms.patience_s
+    while True:
+        outcome = await _called(asked, op, terms, holds)
+        error = None if outcome.problem is None else outcome.problem.error
+        if error not in LEFT_BEHIND or time.monotonic() > end:
+            return outcome
+        await asyncio.sleep(_LOOK_AGAIN_S)
+        await asked.runtime.recover()
+
+
+async def _called(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
     return await asked.call(
         op.tool,
         op.arguments,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections import Counter
 from collections.abc import Callable
 
 import msgspec
 
 from interlock.errors import Locked, ToolError
-from interlock.standing import TicketState, Which
+from interlock.standing import ClaimState, TicketState, Which
 from interlock_catalog.app import Shop
 from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.pipeline.carry import Terms, carry_out, digest
@@ -23,6 +25,7 @@ from interlock_catalog.snapshot import Snapshot
 LOST = "~lost-aliases"
 SEARCHES = "~searches"
 _PAGE = 500
+_LOOK_AGAIN_S = 0.5
 _STATUS = {"done": "ok", "undone": "ok", "open": "unknown"}
 
 
@@ -89,14 +92,14 @@ class Work:
 
     async def _worked(self, order: Order, name: str) -> FamilyResult:
         asked = self.shop.asked(turn_of(order.run, name), order.run)
-        terms = Terms(order.mode, order.max_changes)
+        terms = Terms(order.mode, order.max_changes, self.shop.patience_s)
         try:
             if name == SEARCHES:
                 return await self._searches(asked, order, terms)
             if name == LOST:
                 return await self._lost(asked, order, terms)
-            async with self.shop.runtime.hold(lease_of(name)) as holds:
-                await self.shop.runtime.recover()
+            async with self.shop.runtime.hold(lease_of(name), wait_s=self.shop.patience_s) as holds:
+                await self._settled(asked)
                 snapshot = await self._read(asked, name)
                 plan = await plan_family(asked, snapshot)
                 waiting = await self._waiting()
@@ -107,6 +110,17 @@ class Work:
             return FamilyResult(family=name, state="deferred", why=str(error))
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
             return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
+
+    async def _settled(self, asked: Asked) -> None:
+        """What a dead process has begun in this very piece of work is settled before it is looked at again."""
+        runtime, end = self.shop.runtime, time.monotonic() + self.shop.patience_s
+        while True:
+            await runtime.recover()
+            begun = await runtime.store.claims(Which(turn=asked.turn))
+            doubtful = [claim for claim in begun if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN)]
+            if not doubtful or time.monotonic() > end:
+                return
+            await asyncio.sleep(_LOOK_AGAIN_S)
 
     async def _waiting(self) -> set[str]:
         """The operations that wait for a person since an earlier run: they are not asked about again."""
@@ -132,7 +146,7 @@ class Work:
             if family is None or op is None or (order.families and family not in order.families):
                 continue
             try:
-                async with self.shop.runtime.hold(lease_of(family)) as holds:
+                async with self.shop.runtime.hold(lease_of(family), wait_s=self.shop.patience_s) as holds:
                     whys.add(await carry_out(asked, [op], terms, holds))
             except Locked:
                 whys.add("deferred")
@@ -151,7 +165,7 @@ class Work:
             if op is None or family is None:
                 continue
             try:
-                async with self.shop.runtime.hold(lease_of(family)) as holds:
+                async with self.shop.runtime.hold(lease_of(family), wait_s=self.shop.patience_s) as holds:
                     whys.add(await carry_out(asked, [op], terms, holds))
             except Locked:
                 whys.add("deferred")

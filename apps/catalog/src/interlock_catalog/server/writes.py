@@ -119,9 +119,13 @@ def _merges(router: APIRouter, store: ServerStore, editor: Any) -> None:
 
 def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
     async def normalize(work: Writing, items: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        held = await store.backend.read_many(items)
-        states = {key: normalised(doc.value, items[key]) for key, doc in held.items()}
-        differ = {key: state for key, state in states.items() if state != held[key].value}
+        old = {f"alias:{item['old_slug']}": key for key, item in items.items() if item.get("old_slug")}
+        held = await store.backend.read_many([*items, *old])
+        states = {key: normalised(doc.value, items[key]) for key, doc in held.items() if key in items}
+        differ: dict[str, Doc | None] = {key: state for key, state in states.items() if state != held[key].value}
+        for alias, key in old.items():
+            if alias not in held:
+                differ[alias] = alias_to(alias.partition(":")[2], exercise_id=key.partition(":")[2])
         return await work.made(differ) if differ else {"versions": {}}
 
     async def of_family(family: str) -> dict[str, dict[str, Any]]:
