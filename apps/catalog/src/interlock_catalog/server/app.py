@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 
-from interlock_catalog.server.gate import HANDLED, SizeLimit, failed
+from interlock_catalog.server.gate import HANDLED, SizeLimit, failed, unreadable
 from interlock_catalog.server.reads import reading
 from interlock_catalog.server.store import ServerStore
 from interlock_catalog.server.writes import writing
@@ -31,6 +32,7 @@ def make_app(url: str, tokens: dict[str, tuple[str, str]]) -> FastAPI:
     )
     for kind in HANDLED:
         app.add_exception_handler(kind, failed)
+    app.add_exception_handler(RequestValidationError, unreadable)
     app.add_middleware(SizeLimit)
     app.include_router(reading(store, tokens))
     app.include_router(writing(store, tokens))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -83,6 +85,17 @@ def failed(_request: Request, error: Exception) -> JSONResponse:
     else:
         status = 503
     return JSONResponse({"detail": str(error)}, status, headers)
+
+
+def unreadable(_request: Request, error: Exception) -> JSONResponse:
+    """A request that does not have its shape; what was sent is not sent back, as it may be no JSON at all."""
+    assert isinstance(error, RequestValidationError)
+    found = [
+        {"loc": [str(part) for part in item["loc"]], "msg": str(item["msg"]), "type": str(item["type"])}
+        for item in error.errors()[:20]
+    ]
+    plain = msgspec.json.decode(json.dumps(found).encode("ascii", "backslashreplace"))
+    return JSONResponse({"detail": plain}, 422)
 
 
 HANDLED = (Refusal, ToolError, StoreError)

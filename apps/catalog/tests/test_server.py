@@ -1,0 +1,387 @@
+"""The server and the client that talks to it: roles, ETags, idempotency, fencing, faults, odd requests."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from catalog_parts import contents, fill, ready, run_all, some_families, working
+from chaos import free_port, proxied, serving
+from interlock import Context
+from interlock.errors import Conflict, Forbidden
+from interlock.standing import Which
+from interlock_catalog.backends.http import HttpBackend
+from interlock_catalog.backends.port import Write
+from interlock_catalog.runner.record import Order
+from interlock_catalog.server.app import make_app
+from interlock_catalog.server.tokens import digest, new_token, read_tokens
+from interlock_catalog.settings import Settings
+
+TOKENS = {digest(role): (role, role) for role in ("reader", "editor", "admin")}
+PRESS = "bench-press-bench-press-barbell"
+
+
+@pytest.fixture
+async def url(tmp_path: Path, backend_url: str) -> str:
+    loaded = ready(tmp_path / "home", backend=backend_url)
+    await fill(loaded, some_families("bench-press"))
+    return loaded.url("backend")
+
+
+@pytest.fixture
+async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
+    app = make_app(url, TOKENS)
+    async with app.router.lifespan_context(app):
+        headers = {"Authorization": "Bearer admin"}
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app), base_url="http://catalog", headers=headers
+        ) as made:
+            yield made
+
+
+async def exercise(client: httpx.AsyncClient, identity: str = PRESS) -> tuple[dict[str, Any], str]:
+    answer = await client.get("/getExercise", params={"id": identity})
+    return answer.json()["exercise"], answer.headers["etag"]
+
+
+FUNCTIONS = {
+    "reader": [("GET", "/getExercises"), ("GET", "/listFamilies"), ("GET", "/searchAliases"), ("GET", "/listSearches"),
+               ("GET", "/searchExercises?q=press"), ("GET", f"/getExercise?id={PRESS}"), ("GET", "/resolveExercise?name=bench press"),
+               ("GET", "/suggestFamilyVariant?name=incline bench press"), ("GET", f"/suggestAliases?id={PRESS}"), ("GET", "/findByName?slugs=x")],
+    "editor": [("POST", name) for name in ("/upsertExercise", "/ensureExerciseExists", "/approveExercise", "/mergeExercises",
+               "/normalizeCatalogPage", "/backfillNormalizeFamily", "/normalizeCatalog", "/refineExercise", "/upsertAlias", "/deleteAlias",
+               "/repointAlias", "/repointShorthandAliases", "/writeDocuments")],
+    "admin": [("POST", "/backupExercises"), ("POST", "/duplicateCatalog")],
+}  # fmt: skip
+
+
+async def test_every_function_needs_its_role(client: httpx.AsyncClient) -> None:
+    roles = ["reader", "editor", "admin"]
+    for needed, functions in FUNCTIONS.items():
+        for method, path in functions:
+            for token in (None, "stranger", *roles):
+                headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+                del client.headers["Authorization"]
+                answer = await client.request(method, path, headers=headers, json={} if method == "POST" else None)
+                client.headers["Authorization"] = "Bearer admin"
+                if token not in roles:
+                    assert answer.status_code == 401, (path, token)
+                elif roles.index(token) < roles.index(needed):
+                    assert answer.status_code == 403, (path, token)
+                else:
+                    assert answer.status_code in (200, 422), (path, token, answer.text)
+
+
+async def test_all_functions_of_the_old_api_are_there(client: httpx.AsyncClient) -> None:
+    paths = (await client.get("/openapi.json")).json()["paths"]
+    named = """getExercises getExercise searchExercises resolveExercise ensureExerciseExists upsertExercise approveExercise
+        mergeExercises listFamilies normalizeCatalog normalizeCatalogPage backfillNormalizeFamily refineExercise suggestAliases
+        suggestFamilyVariant searchAliases upsertAlias deleteAlias repointAlias repointShorthandAliases backupExercises duplicateCatalog""".split()
+    assert {f"/{name}" for name in named} <= set(paths)
+
+
+async def test_an_etag_saves_a_transfer_and_guards_a_write(client: httpx.AsyncClient) -> None:
+    doc, etag = await exercise(client)
+    again = await client.get("/getExercise", params={"id": PRESS}, headers={"If-None-Match": etag})
+    assert (again.status_code, again.content) == (304, b"")
+    body = {"exercise": {**doc, "category": "isolation"}}
+    assert (await client.post("/upsertExercise", json=body, headers={"If-Match": '"99"'})).status_code == 412
+    assert (await client.post("/upsertExercise", json=body, headers={"If-Match": etag})).status_code == 200
+    assert (await client.post("/upsertExercise", json=body, headers={"If-Match": etag})).status_code == 412
+    _doc, now = await exercise(client)
+    assert now != etag
+
+
+async def test_an_idempotency_key_is_one_effect(client: httpx.AsyncClient) -> None:
+    doc, _etag = await exercise(client)
+    body, key = {"exercise": {**doc, "category": "core"}}, {"Idempotency-Key": "k.1"}
+    answers = await asyncio.gather(*(client.post("/upsertExercise", json=body, headers=key) for _ in range(20)))
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    _doc, etag = await exercise(client)
+    assert etag == '"2"'
+    other = await client.post("/upsertExercise", json={"exercise": {**doc, "category": "cardio"}}, headers=key)
+    assert other.status_code == 422
+    assert "another request" in other.text
+
+
+async def test_no_update_is_lost_and_old_tokens_are_fenced_off(client: httpx.AsyncClient) -> None:
+    doc, _etag = await exercise(client)
+
+    async def bump() -> None:
+        while True:
+            now, tag = await exercise(client)
+            now["merge_lineage"] = [*now["merge_lineage"], "x"]
+            if (
+                await client.post("/upsertExercise", json={"exercise": now}, headers={"If-Match": tag})
+            ).status_code == 200:
+                return
+
+    await asyncio.gather(*(bump() for _ in range(8)))
+    assert len((await exercise(client))[0]["merge_lineage"]) == 8
+
+    def fence(token: int, ledger: str = "one") -> dict[str, str]:
+        return {"X-Fencing-Tokens": f"lease:bench-press={token}", "X-Fencing-Ledger": ledger}
+
+    body = {"exercise": doc}
+    assert (await client.post("/upsertExercise", json=body, headers=fence(7))).status_code == 200
+    late = await client.post("/upsertExercise", json=body, headers=fence(6))
+    assert late.status_code == 409
+    assert "too old" in late.text
+    assert (await client.post("/upsertExercise", json=body, headers=fence(1, "two"))).status_code == 200
+
+
+async def test_a_merge_is_whole_or_not_at_all(client: httpx.AsyncClient) -> None:
+    source, target = "bench-press-bench-press-dumbbell", PRESS
+    body = {"source_id": source, "target_id": target, "family_slug": "bench-press", "aliases": ["flat-dumbbells"]}
+    fenced = {"X-Fencing-Tokens": "lease:bench-press=1", "X-Fencing-Ledger": "x"}
+    await client.post(
+        "/upsertAlias",
+        json={"alias_slug": "z", "exercise_id": target},
+        headers={**fenced, "X-Fencing-Tokens": "lease:bench-press=9"},
+    )
+    assert (await client.post("/mergeExercises", json=body, headers=fenced)).status_code == 409
+    assert (await exercise(client, source))[0]["status"] == "approved"
+    assert (await client.post("/mergeExercises", json=body)).status_code == 200
+    assert (await exercise(client, source))[0]["merged_into"] == target
+    found = (await client.get("/searchAliases", params={"exercise_ids": source})).json()["documents"]
+    assert found == {}
+    assert (await client.post("/mergeExercises", json=body)).status_code == 422
+    other = {**body, "source_id": PRESS, "family_slug": "elsewhere"}
+    assert (await client.post("/mergeExercises", json=other)).status_code == 422
+
+
+async def test_the_other_functions_do_what_they_say(client: httpx.AsyncClient) -> None:
+    async def post(function: str, /, **body: Any) -> httpx.Response:
+        return await client.post(f"/{function}", json=body)
+
+    made = await post("ensureExerciseExists", name="Larsen Bench Press (Barbell)", family_slug="bench-press")
+    assert made.status_code == 200
+    again = (await post("ensureExerciseExists", name="Larsen Bench Press (Barbell)", family_slug="bench-press")).json()
+    assert again["created"] is False
+    identity = again["id"]
+    assert (await post("approveExercise", id=identity)).status_code == 200
+    assert (await exercise(client, identity))[0]["status"] == "approved"
+    assert (await post("approveExercise", id="nobody")).status_code == 404
+    doc, _etag = await exercise(client)
+    await post("upsertExercise", exercise={**doc, "name": "bench press (barbell)"})
+    assert (await post("refineExercise", id=PRESS)).status_code == 200
+    assert (await exercise(client))[0]["name"] == "Bench Press (Barbell)"
+    await post("upsertExercise", exercise={**doc, "equipment": ["Olympic Barbell"]})
+    assert (await post("backfillNormalizeFamily", family_slug="bench-press")).status_code == 200
+    assert (await exercise(client))[0]["equipment"] == ["barbell"]
+    assert (await post("normalizeCatalog", limit=5)).json()["next"] == ""
+    assert (await post("upsertAlias", alias_slug="bp", exercise_id=PRESS)).status_code == 200
+    assert (await post("upsertAlias", alias_slug="bp2", exercise_id="nobody")).status_code == 404
+    assert (await post("upsertAlias", alias_slug="bp2")).status_code == 422
+    assert (await post("repointAlias", alias_slug="bp", exercise_id=identity)).status_code == 200
+    assert (await client.get("/resolveExercise", params={"name": "BP"})).json()["exercise_id"] == identity
+    assert (
+        await post("deleteAlias", alias_slug="bp", replacement={"alias_slug": "bench-p", "exercise_id": PRESS})
+    ).status_code == 200
+    assert (await client.get("/resolveExercise", params={"name": "bp"})).status_code == 404
+    assert (await post("repointShorthandAliases", family_slug="bench-press")).status_code == 200
+    names = (await client.get("/suggestAliases", params={"id": PRESS})).json()["aliases"]
+    assert "barbell-bench-press" in names
+    found = (await client.get("/suggestFamilyVariant", params={"name": "Spoto Bench Press"})).json()
+    assert found == {"family_slug": "bench-press", "variant": "spoto"}
+    hits = (await client.get("/searchExercises", params={"q": "incline press"})).json()["hits"]
+    assert all("Incline" in hit["name"] for hit in hits)
+    assert len(hits) == 2
+    page = (await post("backupExercises", limit=200)).json()
+    assert {key.split(":")[0] for key in page["documents"]} == {"exercise", "alias", "family"}
+    assert (await post("duplicateCatalog", target="copy")).json()["documents"] > 20
+    assert (await post("duplicateCatalog", target="copy")).status_code == 422
+
+
+ODD: list[tuple[str, str, Any]] = [
+    ("GET", "/getExercise?id=../../etc/passwd", None),
+    ("GET", "/getExercise?id=%00", None),
+    ("GET", "/%2e%2e/%2e%2e/etc/passwd", None),
+    ("GET", "/getExercises?limit=100000", None),
+    ("GET", "/getExercises?after=" + "x" * 5000, None),
+    ("POST", "/upsertExercise", {"exercise": {"id": "a/b", "family_slug": "x"}}),
+    ("POST", "/upsertExercise", {"exercise": {"id": "x\x00y", "family_slug": "x"}}),
+    ("POST", "/upsertExercise", {"exercise": {"id": "ok", "family_slug": "x", "description": "a\x00b"}}),
+    ("POST", "/upsertExercise", {"exercise": {"id": 7}}),
+    ("POST", "/upsertExercise", {"exercise": []}),
+    ("POST", "/upsertExercise", {"exercise": {"id": "ok", "family_slug": "x", "n": 2**70}}),
+    ("POST", "/writeDocuments", {"documents": {"secret:x": {}}}),
+    ("POST", "/writeDocuments", {"documents": {"exercise:x": {"id": "y"}}}),
+    ("POST", "/writeDocuments", {"documents": {}}),
+    ("POST", "/duplicateCatalog", {"target": "x; DROP TABLE y"}),
+    ("POST", "/mergeExercises", {"source_id": "x", "target_id": "x", "family_slug": "x", "extra": 1}),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body"), ODD)
+async def test_odd_requests_are_refused_and_nothing_breaks(
+    client: httpx.AsyncClient, method: str, path: str, body: Any
+) -> None:
+    answer = await client.request(method, path, json=body)
+    assert 400 <= answer.status_code < 500, answer.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"X-Fencing-Tokens": "nonsense"}, {"X-Fencing-Tokens": "a=99999999999999999999"}, {"Idempotency-Key": "x" * 500}],
+)
+async def test_odd_headers_are_refused(client: httpx.AsyncClient, headers: dict[str, str]) -> None:
+    doc, _etag = await exercise(client)
+    assert (await client.post("/upsertExercise", json={"exercise": doc}, headers=headers)).status_code == 400
+
+
+async def test_bodies_that_are_too_large_or_no_json_are_refused(client: httpx.AsyncClient) -> None:
+    big = b'{"exercise": {"id": "x", "family_slug": "y", "d": "' + b"x" * 1_100_000 + b'"}}'
+    assert (await client.post("/upsertExercise", content=big)).status_code == 413
+
+    async def trickle() -> AsyncIterator[bytes]:
+        for start in range(0, len(big), 100_000):
+            yield big[start : start + 100_000]
+
+    assert (await client.post("/upsertExercise", content=trickle())).status_code == 413
+    for text in (
+        b"{",
+        b"\xff\xfe",
+        b'{"exercise": NaN}',
+        b"[" * 10_000,
+        b'{"exercise": {"id": "\\ud800", "family_slug": "x"}}',
+    ):
+        assert (
+            400
+            <= (
+                await client.post("/upsertExercise", content=text, headers={"Content-Type": "application/json"})
+            ).status_code
+            < 500
+        )
+
+
+def test_tokens_are_kept_as_digests(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.toml"
+    token = new_token(file, "ann", "editor")
+    assert token not in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert read_tokens(file) == {digest(token): ("ann", "editor")}
+    with pytest.raises(Exception, match="already"):
+        new_token(file, "ann", "reader")
+
+
+# The client
+
+
+def connected(url: str, **more: Any) -> HttpBackend:
+    return HttpBackend(
+        url, Settings(token="editor", **{"backoff_s": 0.01, "backoff_cap_s": 0.05, "timeout_s": 1.0, **more})
+    )
+
+
+async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path, url: str) -> None:
+    app = make_app(url, TOKENS)
+    async with app.router.lifespan_context(app):
+        backend = HttpBackend("http://catalog", Settings(token="editor"), httpx.ASGITransport(app))
+        from interlock_catalog.backends.embedded import DatabaseBackend
+
+        direct = DatabaseBackend(url)
+        ids = [key[9:] for key in await direct.exercises(family="bench-press")]
+        keys = [f"exercise:{identity}" for identity in ids] + [
+            "alias:bench-press",
+            "family:bench-press",
+            "exercise:none",
+        ]
+        assert await backend.read_many(keys) == await direct.read_many(keys)
+        assert await backend.families() == await direct.families()
+        assert await backend.exercises(limit=3) == await direct.exercises(limit=3)
+        assert await backend.exercises(family="bench-press") == await direct.exercises(family="bench-press")
+        assert await backend.aliases_of(ids, ["bench-press"]) == await direct.aliases_of(ids, ["bench-press"])
+        assert await backend.aliases(limit=4) == await direct.aliases(limit=4)
+        assert await backend.named(["bench-press-barbell"]) == await direct.named(["bench-press-barbell"])
+        assert await backend.searches() == await direct.searches()
+        context = Context(
+            call_id="c", actor="a", attempt=1, idempotency_key="k.1", tokens={"lease:bench-press": 3}, ledger="l"
+        )
+        doc = (await direct.read_many([f"exercise:{PRESS}"]))[f"exercise:{PRESS}"]
+        write = Write(
+            "upsert_exercise",
+            {f"exercise:{PRESS}": {**doc.value, "category": "core"}},
+            {f"exercise:{PRESS}": doc.version},
+        )
+        await backend.write(write, context)
+        await backend.write(write, context)  # its answer was lost: the key knows it
+        assert (await direct.read_many([f"exercise:{PRESS}"]))[f"exercise:{PRESS}"].version == "2"
+        stale = Write("upsert_exercise", {f"exercise:{PRESS}": doc.value}, {f"exercise:{PRESS}": "1"})
+        with pytest.raises(Conflict):
+            await backend.write(stale)
+        reader = HttpBackend("http://catalog", Settings(token="reader"), httpx.ASGITransport(app))
+        with pytest.raises(Forbidden):
+            await reader.write(stale)
+        for opened in (backend, reader):
+            await opened.close()
+        await direct.close()
+
+
+async def test_a_run_over_a_faulty_wire_ends_as_over_a_good_one(tmp_path: Path) -> None:
+    from test_runs import faulty
+
+    docs = faulty("bench-press", "squat", "front-raise")
+    calm = ready(tmp_path / "calm")
+    await fill(calm, docs)
+    async with working(calm) as work:
+        await run_all(work, Order(run="r1", mode="apply", scout=False))
+    store = ready(tmp_path / "server")
+    await fill(store, docs)
+    token, port = new_token(store.folder / "tokens.toml", "auto", "editor"), free_port()
+    with serving(store.folder, port):
+        proxy = await proxied(port, 0.3, seed=11)
+        loaded = ready(
+            tmp_path / "home",
+            backend=f"http://127.0.0.1:{proxy.port}",
+            token=token,
+            attempts=12,
+            backoff_s=0.01,
+            backoff_cap_s=0.1,
+            timeout_s=1.0,
+        )
+        async with working(loaded) as work:
+            run, _results = await run_all(work, Order(run="r1", mode="apply", scout=False))
+            assert set(run.counts) == {"ok"}, run
+            after = await contents(store)
+            assert after == await contents(calm)
+            done = await work.shop.runtime.undo(Which(run="r1"))
+            assert all(outcome is not None and outcome.ok for _step, outcome in done)
+        assert sum(count for kind, count in proxy.counts.items() if kind != "fine") > 20
+        await proxy.stop()
+    assert await contents(store) == docs
+
+
+# The whole schema
+
+
+def test_the_schema_is_kept(tmp_path: Path) -> None:
+    """Schemathesis: whatever fits the schema or does not, the server never fails."""
+    import schemathesis
+    from schemathesis.checks import not_a_server_error
+
+    loaded = ready(tmp_path / "home")
+    asyncio.run(fill(loaded, some_families("t-bar-row")))
+    app = make_app(loaded.url("backend"), TOKENS)
+    schema = schemathesis.openapi.from_asgi("/openapi.json", app)
+    seen: list[int] = []
+    for found in schema.get_all_operations():
+        operation = found.ok()
+
+        @given(case=operation.as_strategy())
+        @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+        def probe(case: Any) -> None:
+            answer = case.call(headers={"Authorization": "Bearer admin"})
+            seen.append(answer.status_code)
+            case.validate_response(answer, checks=(not_a_server_error,))
+
+        probe()
+    assert len(seen) > 200
+    assert {status for status in seen if status >= 500} == set()
