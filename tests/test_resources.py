@@ -117,6 +117,14 @@ async def test_documents_are_written_together_or_not_at_all(durable_url: str) ->
     with pytest.raises(Conflict, match="'b' is at version 1, not 7"):
         await shelf.write_all({"a": {"n": 2}, "b": {"n": 2}}, versions={"b": "7"})
     assert await shelf.snapshot() == {"a": {"n": 1}, "b": {"n": 1}}
+    with pytest.raises(Conflict, match="'b' is at version 1, not absent"):
+        await shelf.write_all({"a": {"n": 2}}, versions={"b": "0"})
+    await shelf.write_all({"c": {"n": 1}}, versions={"b": "1", "c": "0"})
+    await shelf.write("c", None)
+    await shelf.write_all({"c": {"n": 2}}, versions={"c": "0"})
+    await shelf.write("c", None)
+    with pytest.raises(Conflict, match="'c' is absent, not 2"):
+        await shelf.write("c", {}, version="2")
     await shelf.write_all({"a": {"n": 3}}, context(a=2, board=9))
     with pytest.raises(Conflict, match="'board' was written under token 9; 8 is too old"):
         await shelf.write_all({"b": {"n": 4}}, context(b=3, board=8))

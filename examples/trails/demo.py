@@ -80,6 +80,21 @@ def ask_ranger(folder: Path) -> int:
     return interlock(["ask", "ranger", RANGER, "--store", f"sqlite:///{folder}/ranger.db"])
 
 
+def clean_catalog(folder: Path) -> int:
+    """The other reference application: two families of a faulty catalog, looked at, mended, and put back."""
+    home = ["--home", str(folder / "catalog")]
+    families = ["--family", "good-morning", "--family", "sit-up"]
+    code = interlock(["catalog", "init", *home])
+    for command in (
+        ["run", *families, "--html", str(folder / "catalog.html")],
+        ["enable", "--all"],
+        ["run", "--apply", *families],
+    ):
+        Console(highlight=False).rule(f"[bold]interlock catalog {' '.join(command)}[/]", align="left", style="dim")
+        code = max(code, interlock(["catalog", *command, *home]))
+    return code
+
+
 def main() -> int:
     """Everything, in a folder of its own."""
     logging.getLogger("interlock").setLevel(logging.CRITICAL)  # the outcomes are printed anyway
@@ -93,7 +108,7 @@ def main() -> int:
     for command in (undo, ["audit", "show"], ["metrics"], ["audit", "anchor"], ["audit", "verify"]):
         Console(highlight=False).rule(f"[bold]interlock {' '.join(command)}[/]", align="left", style="dim")
         code = max(code, interlock([*command, *config]))
-    code = max(code, ask(), ask_ranger(folder))
+    code = max(code, ask(), ask_ranger(folder), clean_catalog(folder))
     Console(highlight=False).print(
         f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]"
     )

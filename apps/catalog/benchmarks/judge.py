@@ -62,18 +62,23 @@ def fixes(
     planted: list[Planted], before: dict[str, Doc], after: dict[str, Doc], clean: dict[str, Doc]
 ) -> tuple[Score, list[str]]:
     """A fault is mended if its document is what it should be; a document that was changed and is not, is wrong."""
-    families = _families(after)
-    mended = {fault.target for fault in planted if _mended(fault, after, clean, families)}
+    right = mended(planted, after, clean)
     touched = {key for key in {*before, *after} if before.get(key) != after.get(key) and not key.startswith("search:")}
     by_target = {fault.target: fault for fault in planted}
     wrong = []
     for key in sorted(touched):
         fault = by_target.get(key)
         if (fault is None and not _consequence(key, after.get(key), clean.get(key), planted)) or (
-            fault is not None and key not in mended
+            fault is not None and key not in right
         ):
             wrong.append(key)
-    return Score(len(mended), len(wrong), len(planted) - len(mended)), wrong
+    return Score(len(right), len(wrong), len(planted) - len(right)), wrong
+
+
+def mended(planted: list[Planted], after: dict[str, Doc], clean: dict[str, Doc]) -> set[str]:
+    """The documents whose fault is gone."""
+    families = _families(after)
+    return {fault.target for fault in planted if _mended(fault, after, clean, families)}
 
 
 def _families(docs: dict[str, Doc]) -> dict[str, Snapshot]:

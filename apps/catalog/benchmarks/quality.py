@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import logging
 import shutil
 import sys
 import tempfile
@@ -18,12 +19,12 @@ from interlock_catalog.checks import Issue
 from interlock_catalog.pipeline.family import FamilyPlan
 from interlock_catalog.runner import work as working
 from interlock_catalog.runner.record import Order, Run, Runs
-from interlock_catalog.seed import Planted, clean_catalog, plant
+from interlock_catalog.seed import clean_catalog, plant
 from interlock_catalog.settings import Loaded, load
 
 sys.path.insert(0, str(Path(__file__).parent))
 from competent import Competent
-from judge import detection, fixes, table, violations
+from judge import detection, fixes, mended, table, violations
 
 DOCS = Path(__file__).parents[3] / "docs" / "catalog-quality.md"
 
@@ -62,14 +63,9 @@ async def one_run(shop: Shop, runs: Runs, order: Order, lanes: int = 4) -> tuple
         for name in families:
             if name.startswith("~"):
                 results.append(await work.family(order, name))
-                seen.extend([] if name != working.LOST else await _lost(shop))
         return await work.end(order, results), seen
     finally:
         working.plan_family = plan_family
-
-
-async def _lost(_shop: Shop) -> list[Issue]:
-    return []
 
 
 async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict[str, Any]:
@@ -94,7 +90,7 @@ async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict
                for t in lost if after.get(t) != docs.get(t)]  # fmt: skip
     seen = detection(planted, issues)
     fixed, wrong = fixes(planted, docs, after, clean)
-    return {"planted": planted, "seen": seen, "fixed": fixed, "wrong": wrong, "never": never, "run": run, "took": took,
+    return {"planted": planted, "mended": mended(planted, after, clean), "seen": seen, "fixed": fixed, "wrong": wrong, "never": never, "run": run, "took": took,
             "after": after, "issues": issues}  # fmt: skip
 
 
@@ -115,14 +111,31 @@ def row(name: str, found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def missed(found: dict[str, Any]) -> dict[str, int]:
-    """Which kinds were not mended, and how often."""
-    after, out = found["after"], dict[str, int]()
-    del after
-    for fault in found["planted"]:
-        if isinstance(fault, Planted) and fault.kind in found.get("kinds", ()):
-            out[fault.kind] = out.get(fault.kind, 0) + 1
-    return out
+def by_kind(ways: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """How many of each kind were mended, by each way of judging."""
+    kinds = dict.fromkeys(fault.kind for found in ways.values() for fault in found["planted"])
+    rows = []
+    for kind in kinds:
+        row_of: dict[str, Any] = {"kind": kind}
+        for name, found in ways.items():
+            mine = [fault for fault in found["planted"] if fault.kind == kind]
+            row_of["needs"] = mine[0].needs
+            row_of[name] = f"{sum(fault.target in found['mended'] for fault in mine)} of {len(mine)}"
+        rows.append(row_of)
+    return rows
+
+
+HEAD = """# Catalog: planted faults, found and mended
+
+Written by `make bench-catalog` (`apps/catalog/benchmarks/quality.py`); do not edit. {planted} faults of {kinds} kinds are
+planted in the generated catalog ({exercises} exercises in {families} families); then one run applies what it decides. A document that is
+changed counts as right only if it is what it was before the fault (for texts: if it holds its contract and speaks of its
+subject; how well it is written is not judged). *never* counts broken invariants, merges across families and changes
+outside a role's fields. *competent* is a scripted model that works from the records in its requests alone: the ceiling of
+the pipeline, not a claim about any language model. *embedded* is SmolLM2-135M (4 bits, one thread), which can only choose
+between answers that the records offer.
+
+"""
 
 
 def main() -> None:
@@ -130,16 +143,29 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", choices=("checks", "embedded", "competent"))
     given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
     ways: dict[str, Any] = {"checks": lambda: None, "embedded": lambda: open_model("local"), "competent": Competent}
-    rows = []
+    measured_ways: dict[str, dict[str, Any]] = {}
     for name, make in ways.items():
         if given.only and name != given.only:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            found = asyncio.run(measured(Path(folder) / "home", make()))
-        rows.append(row(name, found))
-        print(rows[-1], found["wrong"][:10], found["never"], flush=True)
+            measured_ways[name] = asyncio.run(measured(Path(folder) / "home", make()))
+        found = measured_ways[name]
+        print(row(name, found), found["wrong"][:10], found["never"], flush=True)
+    rows = [row(name, found) for name, found in measured_ways.items()]
     print(table(rows))
+    if given.only is None:
+        docs, planted = plant(clean_catalog())
+        counts = {kind: sum(key.startswith(f"{kind}:") for key in docs) for kind in ("exercise", "family")}
+        head = HEAD.format(
+            planted=len(planted),
+            kinds=len({f.kind for f in planted}),
+            exercises=counts["exercise"],
+            families=counts["family"],
+        )
+        text = f"{head}{table(rows)}\n\nMended, kind by kind:\n\n{table(by_kind(measured_ways))}\n"
+        DOCS.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

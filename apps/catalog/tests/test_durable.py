@@ -11,7 +11,19 @@ import msgspec
 import pytest
 
 from catalog_parts import contents, fill, ready
-from chaos import Workers, chance, expected, free_port, made_once, pause, proxied, serving, token_for, until_ended
+from chaos import (
+    Workers,
+    chance,
+    database,
+    expected,
+    free_port,
+    made_once,
+    pause,
+    proxied,
+    serving,
+    token_for,
+    until_ended,
+)
 from interlock_catalog.runner.durable import bounded, enqueue, schedule, schedules, unschedule, waiting
 from interlock_catalog.runner.record import Order, Runs
 from interlock_catalog.seed import clean_catalog, plant
@@ -19,6 +31,7 @@ from interlock_catalog.settings import load
 
 TORTURE = bool(os.environ.get("TORTURE"))
 KILLS = 50 if TORTURE else 3
+ROUNDS = 12 if TORTURE else 1
 
 
 def catalog(count: int) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -39,74 +52,85 @@ def catalog(count: int) -> tuple[dict[str, Any], tuple[str, ...]]:
 async def test_a_worker_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     docs, slugs = catalog(122 if TORTURE else 30)
     calm = await expected(tmp_path / "calm", docs, slugs)
-    loaded = ready(tmp_path / "home", max_changes=10_000)
-    await fill(loaded, docs)
-    enqueue(loaded, Order(run="r1", mode="apply", families=slugs, max_changes=10_000, by="test"))
-    workers, dice = Workers(loaded.folder, ["w1"]), chance(5)
+    kills = 0
+    for number in range(ROUNDS):
+        loaded = ready(tmp_path / f"home{number}", max_changes=10_000)
+        await fill(loaded, docs)
+        enqueue(loaded, Order(run="r1", mode="apply", families=slugs, max_changes=10_000, by="test"))
+        (run,), workers = await disturbed(loaded, ["w1"], ["r1"], KILLS - kills, (1.2, 2.2), seed=5 + number)
+        kills += workers.kills
+        assert run.counts.get("unknown", 0) == 0, workers.logs()
+        assert {result.family for result in run.families if result.state in ("deferred", "failed")} == set(), run
+        assert await contents(loaded) == calm
+        assert await made_once(loaded, [run]) == run.counts["ok"]
+        if kills >= KILLS:
+            break
+    assert kills >= (KILLS if TORTURE else 1)
+
+
+async def disturbed(
+    loaded: Any, names: list[str], runs: list[str], most: int, pauses: tuple[float, float], seed: int
+) -> tuple[list[Any], Workers]:
+    """Runs that are carried to their end by workers that are killed meanwhile, so many times at most."""
+    workers, dice = Workers(loaded.folder, names), chance(seed)
 
     async def disturb() -> None:
-        await pause(dice.uniform(1.2, 2.2) if workers.kills < KILLS else 0.3)
-        if workers.kills < KILLS:
-            workers.kill("w1")
+        await pause(dice.uniform(*pauses) if workers.kills < most else 0.3)
+        if workers.kills < most:
+            workers.kill(dice.choice(workers.names()))
 
     try:
-        (run,) = await until_ended(loaded, ["r1"], disturb, 900 if TORTURE else 90)
+        return await until_ended(loaded, runs, disturb, 1500 if TORTURE else 150), workers
     finally:
         workers.stop()
-    assert workers.kills >= 1
-    assert run.counts.get("unknown", 0) == 0, workers.logs()
-    assert {result.family for result in run.families if result.state in ("deferred", "failed")} == set(), run
-    assert await contents(loaded) == calm
-    assert await made_once(loaded, [run]) == run.counts["ok"]
 
 
-async def test_three_workers_with_faults_and_kills_on_postgresql(tmp_path: Path, postgres: str) -> None:
+async def test_three_workers_with_faults_and_kills_on_postgresql(tmp_path: Path, postgres_server: str) -> None:
     """Server faults at 20 %, three workers, kills: the same catalog in the end, every change once, fencing by the server."""
     docs, slugs = catalog(122 if TORTURE else 18)
     calm = await expected(tmp_path / "calm", docs, slugs)
-    store = ready(
-        tmp_path / "server", backend=f"{postgres}&options=-c%20search_path%3Dpublic" if "?" in postgres else postgres
-    )
-    await fill(store, docs)
-    token, port = token_for(store.folder), free_port()
-    with serving(store.folder, port):
-        proxy = await proxied(port, 0.2, seed=3)
-        settings = {"backend": f"http://127.0.0.1:{proxy.port}", "token": token, "engine": postgres, "store": postgres}
-        loaded = ready(
-            tmp_path / "home",
-            **settings,
-            timeout_s=2.0,
-            attempts=10,
-            backoff_s=0.02,
-            backoff_cap_s=0.3,
-            max_changes=10_000,
-        )
-        parts = [slugs[n::3] for n in range(3)]
-        for number, some in enumerate(parts):
-            enqueue(loaded, Order(run=f"r{number}", mode="apply", families=tuple(some), max_changes=10_000, by="test"))
-        workers, dice = Workers(loaded.folder, ["w1", "w2", "w3"]), chance(7)
-
-        async def disturb() -> None:
-            await pause(dice.uniform(1.5, 3.0) if workers.kills < KILLS else 0.3)
-            if workers.kills < KILLS:
-                workers.kill(dice.choice(workers.names()))
-
-        try:
-            runs = await until_ended(loaded, ["r0", "r1", "r2"], disturb, 1500 if TORTURE else 150)
-        finally:
-            workers.stop()
-        assert sum(count for kind, count in proxy.counts.items() if kind != "fine") > 20
-        late = {
-            result.family: (result.state, result.why, result.counts)
-            for run in runs
-            for result in run.families
-            if result.state in ("deferred", "failed")
-        }
-        assert late == {}, workers.logs()
-        assert await made_once(loaded, runs) == sum(run.counts["ok"] for run in runs)
-        await proxy.stop()
-    assert await contents(store) == calm
-    await fenced_in_order(store)
+    kills = 0
+    for number in range(ROUNDS):
+        with database(postgres_server) as url:
+            store = ready(tmp_path / f"server{number}", backend=url)
+            await fill(store, docs)
+            token, port = token_for(store.folder), free_port()
+            with serving(store.folder, port):
+                proxy = await proxied(port, 0.2, seed=3 + number)
+                settings = {"backend": f"http://127.0.0.1:{proxy.port}", "token": token, "engine": url, "store": url}
+                quick = {
+                    "timeout_s": 2.0,
+                    "attempts": 10,
+                    "backoff_s": 0.02,
+                    "backoff_cap_s": 0.3,
+                    "max_changes": 10_000,
+                }
+                loaded = ready(tmp_path / f"home{number}", **settings, **quick)
+                for part in range(3):
+                    enqueue(
+                        loaded,
+                        Order(run=f"r{part}", mode="apply", families=slugs[part::3], max_changes=10_000, by="test"),
+                    )
+                names = ["w1", "w2", "w3"]
+                runs, workers = await disturbed(
+                    loaded, names, ["r0", "r1", "r2"], KILLS - kills, (1.2, 2.4), seed=7 + number
+                )
+                kills += workers.kills
+                assert sum(count for kind, count in proxy.counts.items() if kind != "fine") > 20
+                late = {
+                    result.family: (result.state, result.why, result.counts)
+                    for run in runs
+                    for result in run.families
+                    if result.state in ("deferred", "failed")
+                }
+                assert late == {}, workers.logs()
+                assert await made_once(loaded, runs) == sum(run.counts["ok"] for run in runs)
+                await proxy.stop()
+            assert await contents(store) == calm
+            await fenced_in_order(store)
+        if kills >= KILLS:
+            break
+    assert kills >= (KILLS if TORTURE else 1)
 
 
 async def fenced_in_order(store: Any) -> None:

@@ -196,8 +196,81 @@ async def test_the_other_functions_do_what_they_say(client: httpx.AsyncClient) -
     assert len(hits) == 2
     page = (await post("backupExercises", limit=200)).json()
     assert {key.split(":")[0] for key in page["documents"]} == {"exercise", "alias", "family"}
-    assert (await post("duplicateCatalog", target="copy")).json()["documents"] > 20
-    assert (await post("duplicateCatalog", target="copy")).status_code == 422
+    assert (await post("duplicateCatalog", target="copy_1")).json()["documents"] > 20
+    assert (await post("duplicateCatalog", target="copy_1")).status_code == 422
+
+
+async def test_what_was_read_has_not_moved_when_it_is_written(client: httpx.AsyncClient) -> None:
+    """Two merges of one exercise, a merge and an alias to what is merged, an approval beside an edit: one of them wins."""
+    ids = [f"bench-press-{name}-bench-press-dumbbell" for name in ("incline", "decline")]
+    source = "bench-press-bench-press-dumbbell"
+    for _ in range(5):
+        body = {"source_id": source, "family_slug": "bench-press"}
+        answers = await asyncio.gather(
+            *(client.post("/mergeExercises", json={**body, "target_id": target}) for target in ids)
+        )
+        assert sorted(answer.status_code for answer in answers) in ([200, 409], [200, 422])
+        doc, _etag = await exercise(client, source)
+        lineages = [source in (await exercise(client, target))[0]["merge_lineage"] for target in ids]
+        assert lineages.count(True) == 1
+        assert lineages[ids.index(doc["merged_into"])]
+        for target in ids:
+            other, _tag = await exercise(client, target)
+            await client.post("/upsertExercise", json={"exercise": {**other, "merge_lineage": []}})
+        await client.post("/upsertExercise", json={"exercise": {**doc, "status": "draft", "merged_into": None}})
+        merging = client.post("/mergeExercises", json={**body, "target_id": PRESS})
+        naming = client.post("/upsertAlias", json={"alias_slug": "racing", "exercise_id": source})
+        await asyncio.gather(merging, naming)
+        aliases = (await client.get("/searchAliases", params={"slugs": "racing"})).json()["documents"]
+        doc, _etag = await exercise(client, source)
+        if doc["status"] == "merged" and aliases:
+            assert aliases["alias:racing"]["state"]["exercise_id"] == PRESS
+        press, _etag = await exercise(client)
+        await client.post("/upsertExercise", json={"exercise": {**press, "merge_lineage": []}})
+        await client.post("/writeDocuments", json={"documents": {"alias:racing": None}})
+        await client.post("/upsertExercise", json={"exercise": {**doc, "status": "draft", "merged_into": None}})
+
+
+async def test_nothing_is_made_over_what_is_there_under_another_name(client: httpx.AsyncClient) -> None:
+    doc, _etag = await exercise(client)
+    await client.post(
+        "/upsertExercise", json={"exercise": {**doc, "name": "Flat Press (Barbell)", "name_slug": "flat-press-barbell"}}
+    )
+    again = await client.post(
+        "/ensureExerciseExists", json={"name": "Bench Press (Barbell)", "family_slug": "bench-press"}
+    )
+    assert again.status_code == 409
+    assert (await exercise(client))[0]["description"] == doc["description"]
+    merged = {**doc, "status": "merged", "merged_into": "x"}
+    await client.post("/upsertExercise", json={"exercise": merged})
+    assert (await client.post("/approveExercise", json={"id": PRESS})).status_code == 422
+    many = await client.post(
+        "/writeDocuments", json={"documents": {"alias:a": None, "alias:b": None}}, headers={"If-Match": '"1"'}
+    )
+    assert many.status_code == 400
+    wrong = {"family_slug": "elsewhere", "items": [{"exercise_id": PRESS, "family_name": "X", "qualified": True}]}
+    assert (await client.post("/normalizeCatalogPage", json=wrong)).status_code == 422
+
+
+async def test_a_lost_answer_is_given_again_as_it_was(client: httpx.AsyncClient) -> None:
+    key = {"Idempotency-Key": "again"}
+    body = {"alias_slug": "press-it", "exercise_id": PRESS}
+    first = await client.post("/upsertAlias", json=body, headers=key)
+    assert (
+        first.json()
+        == (await client.post("/upsertAlias", json=body, headers=key)).json()
+        == {"written": ["alias:press-it"]}
+    )
+    key = {"Idempotency-Key": "gone"}
+    body = {"alias_slug": "press-it", "replacement": {"alias_slug": "press-me", "exercise_id": PRESS}}
+    answers = [await client.post("/deleteAlias", json=body, headers=key) for _ in range(3)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
+    pages = [
+        await client.post("/normalizeCatalog", json={"limit": 1}, headers={"Idempotency-Key": "page"}) for _ in range(2)
+    ]
+    assert pages[0].json() == pages[1].json()
+    assert pages[0].json()["next"] == "family:bench-press"
 
 
 ODD: list[tuple[str, str, Any]] = [
@@ -215,6 +288,9 @@ ODD: list[tuple[str, str, Any]] = [
     ("POST", "/writeDocuments", {"documents": {"secret:x": {}}}),
     ("POST", "/writeDocuments", {"documents": {"exercise:x": {"id": "y"}}}),
     ("POST", "/writeDocuments", {"documents": {}}),
+    ("POST", "/writeDocuments", {"documents": {"exercise:x": {"id": "x", "equipment": 5}}}),
+    ("POST", "/writeDocuments", {"documents": {"exercise:x": {"id": "x", "family_slug": "y" * 300}}}),
+    ("POST", "/deleteAlias", {"alias_slug": "bench-press", "replacement": {"alias_slug": "a/b", "exercise_id": PRESS}}),
     ("POST", "/duplicateCatalog", {"target": "x; DROP TABLE y"}),
     ("POST", "/mergeExercises", {"source_id": "x", "target_id": "x", "family_slug": "x", "extra": 1}),
 ]

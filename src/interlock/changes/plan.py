@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import copy
-
 import msgspec
 
-from interlock.changes.images import Image, Sight, Unreadable, diff_of, look, risk_of, simulated
+from interlock.changes.images import Image, Sight, Unreadable, diff_of, look, own_copy, risk_of, simulated
 from interlock.changes.names import keys_of, local, plan_digest, within_of
 from interlock.errors import ToolError
 from interlock.resilience import Expired
@@ -63,7 +61,7 @@ class Planner(msgspec.Struct, frozen=True):
             sight.faults.at("change.invariants")
         before, after = (dict(zip(map(local, plan.keys), states, strict=True)) for states in (plan.before, plan.after))
         try:
-            asked = tool.invariants(*copy.deepcopy((arguments, before, after)))
+            asked = tool.invariants(*own_copy((arguments, before, after)))
             found = await sight.deadlines.within(tool.timeout_s, asked)
             return tuple(str(item) for item in ((found,) if isinstance(found, str) else found) if item)
         except Expired:

@@ -20,6 +20,8 @@ T = TypeVar("T")
 Found = dict[str, Versioned]
 """Documents by key, in the order of their keys."""
 _MOST_MARKS = 500
+ABSENT = "0"
+"""The version that is expected of a document that is not to be there."""
 _FIELD_OF = {"sqlite": "json_extract(body, '$.{field}')", "postgresql": "((body::jsonb) ->> '{field}')"}
 
 
@@ -43,6 +45,10 @@ class Documents:
         """A document with its version, None if there is none."""
         row = await self._on_thread(lambda c: c.one(self._sql(sql.READ_DOCUMENT), (key,)))
         return None if row is None else Versioned(msgspec.json.decode(row[0]), str(row[1]))
+
+    async def read_states(self, keys: Sequence[str]) -> Found:
+        """Several documents in one go, for plans."""
+        return await self.read_many(keys)
 
     async def read_many(self, keys: Iterable[str]) -> Found:
         """Those of the documents that there are."""
@@ -112,7 +118,8 @@ class Documents:
     ) -> dict[str, str]:
         """Write documents in one transaction, all or none; the versions that they have now.
 
-        Every fencing token of the context is checked, also of keys that are held and not written.
+        Every fencing token of the context is checked, and every version that is expected ("0": there is none), also of
+        keys that are not written.
         """
         bodies = {key: _body(key, state) for key, state in states.items()}
         tokens, expected = {} if context is None else context.tokens, versions or {}
@@ -123,7 +130,7 @@ class Documents:
             try:
                 self._dialect.begin(connection)
                 written: dict[str, str] = {}
-                for key in sorted({*bodies, *(held for held in tokens if held != "*")}):
+                for key in sorted({*bodies, *expected, *(held for held in tokens if held != "*")}):
                     token = tokens.get(key, tokens.get("*", 0))
                     row = self._locked(connection, key, token, ledger, expected.get(key))
                     same = row[2] == ledger
@@ -161,8 +168,9 @@ class Documents:
         assert row is not None
         if token and row[2] == ledger and row[1] > token:  # tokens of another ledger say nothing
             raise Conflict(f"{key!r} was written under token {row[1]}; {token} is too old")
-        if version is not None and str(row[0]) != version:
-            raise Conflict(f"{key!r} is at version {row[0]}, not {version}")
+        is_there = "absent" if row[3] else f"at version {row[0]}"
+        if version is not None and (not row[3] if version == ABSENT else row[3] or str(row[0]) != version):
+            raise Conflict(f"{key!r} is {is_there}, not {'absent' if version == ABSENT else version}")
         return row
 
     async def close(self) -> None:

@@ -161,13 +161,14 @@ PAGE_OF_DOCUMENTS = (
     "SELECT key, body, version FROM {table} WHERE key > ? AND key >= ? AND key < ? AND body IS NOT NULL"
     " ORDER BY key LIMIT ?"
 )
+# By the index of the field: a range of keys would be gone through one by one.
 FIND_DOCUMENTS = (
-    "SELECT key, body, version FROM {table} WHERE {field_of} IN ({marks}) AND key >= ? AND key < ? AND body IS NOT NULL"
-    " ORDER BY key"
+    "SELECT key, body, version FROM {table} WHERE {field_of} IN ({marks}) AND key || '' >= ? AND key || '' < ?"
+    " AND body IS NOT NULL ORDER BY key"
 )
 COUNT_DOCUMENTS = "SELECT COUNT(*) FROM {table} WHERE key >= ? AND key < ? AND body IS NOT NULL"
 ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
 OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
-LOCK_DOCUMENT = "SELECT version, token, ledger FROM {table} WHERE key = ? {for_update}"
+LOCK_DOCUMENT = "SELECT version, token, ledger, body IS NULL FROM {table} WHERE key = ? {for_update}"
 FENCE_DOCUMENT = "UPDATE {table} SET token = ?, ledger = ? WHERE key = ?"
 WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ?, ledger = ? WHERE key = ?"

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
-from interlock_catalog.contracts import Doc, Json, Strict, with_value
+from interlock_catalog.contracts import Doc, Json, Name, Slug, Strict, with_value
 from interlock_catalog.normalise import FamilyFacts, normalise
 
 PATCHABLE = (
@@ -38,6 +38,11 @@ PATCHABLE = (
 """What `upsert_exercise` may set; id, status and merges have operations of their own."""
 
 
+def _storable(text: str) -> str:
+    text.encode()  # a lone surrogate is no text
+    return text
+
+
 class FieldChange(Strict):
     """One field: what it was, what it should be, and why."""
 
@@ -51,19 +56,19 @@ class FieldChange(Strict):
 class Item(Strict):
     """One exercise of a page that is normalised, with what must be known about its family."""
 
-    exercise_id: Annotated[str, Field(min_length=1, max_length=128)]
-    family_name: str
+    exercise_id: Name
+    family_name: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f]*$"), AfterValidator(_storable)]
     qualified: bool
-    old_slug: str | None = None
+    old_slug: Slug | None = None
     """A slug that it loses by this, and that is to lead to it from now on."""
 
 
 class Target(Strict):
     """Where an alias should point."""
 
-    alias_slug: Annotated[str, Field(min_length=1, max_length=128)]
-    exercise_id: str | None = None
-    family_slug: str | None = None
+    alias_slug: Name
+    exercise_id: Name | None = None
+    family_slug: Slug | None = None
 
 
 def patched(state: Doc | None, changes: Sequence[Mapping[str, Json]], identity: str) -> Doc:

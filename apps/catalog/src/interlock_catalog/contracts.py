@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,6 +22,8 @@ RETIRED = ("coaching_cues", "tips", "instructions")
 _VARIANT = re.compile(r"(equipment|variant):[a-z0-9]+(-[a-z0-9]+)*")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-z]+;")
 _ADDRESS = re.compile(r"\b(https?:|www\.|javascript:)", re.IGNORECASE)
+_ODD_TEXT = re.compile(r"[<&:]|www|lorem|todo|tbd|fixme|placeholder|asdf|test", re.IGNORECASE)
+"""What every odd text has in it somewhere: most texts need no closer look."""
 TEXT_FIELDS = ("description", "execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 _PLACEHOLDER = re.compile(r"\b(lorem|todo|tbd|fixme|placeholder|asdf|test test)\b", re.IGNORECASE)
 
@@ -61,6 +64,16 @@ def _word(kind: str) -> AfterValidator:
 
 
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=128)]
+
+
+def _plain(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("only printable characters")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$"), AfterValidator(_plain)]
+Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
 Line = Annotated[str, Field(min_length=3, max_length=400)]
 Lines = Annotated[list[Line], Field(min_length=1, max_length=20)]
 Equipment = Annotated[str, _word("equipment"), enum(ordered("equipment"))]
@@ -158,6 +171,20 @@ def live(exercise: Mapping[str, Json] | None) -> bool:
 
 def faults(kind: str, doc: Json) -> tuple[Fault, ...]:
     """Every way in which a document breaks its contract, in the order of its fields."""
+    try:
+        text = msgspec.json.encode(doc)
+    except (TypeError, ValueError, msgspec.MsgspecError):
+        return _faults(kind, doc)
+    return _faults_of(kind, text)
+
+
+@lru_cache(maxsize=4096)
+def _faults_of(kind: str, text: bytes) -> tuple[Fault, ...]:
+    """A plan asks several times about the same few documents."""
+    return _faults(kind, msgspec.json.decode(text))
+
+
+def _faults(kind: str, doc: Json) -> tuple[Fault, ...]:
     found: dict[tuple[str, str], Fault] = {}
     try:
         _ADAPTERS[kind].validate_python(doc)
@@ -196,13 +223,15 @@ def _exercise_rules(doc: Doc) -> Iterator[Fault]:
 def _text_rules(doc: Doc) -> Iterator[Fault]:
     for field in TEXT_FIELDS:
         value = doc.get(field)
-        for text in value if isinstance(value, list) else [value]:
-            if isinstance(text, str) and _PLACEHOLDER.search(text):
-                yield Fault(field, "placeholder", f"{field} holds a placeholder")
-            if isinstance(text, str) and _MARKUP.search(text):
-                yield Fault(field, "markup", f"{field} has markup in it")
-            if isinstance(text, str) and _ADDRESS.search(text):
-                yield Fault(field, "address", f"{field} holds a web address, which has no place there")
+        text = "\n".join(map(str, value)) if isinstance(value, list) else value if isinstance(value, str) else ""
+        if not _ODD_TEXT.search(text):
+            continue
+        if _PLACEHOLDER.search(text):
+            yield Fault(field, "placeholder", f"{field} holds a placeholder")
+        if _MARKUP.search(text):
+            yield Fault(field, "markup", f"{field} has markup in it")
+        if _ADDRESS.search(text):
+            yield Fault(field, "address", f"{field} holds a web address, which has no place there")
 
 
 def _doubled(doc: Doc) -> Iterator[Fault]:
@@ -280,3 +309,29 @@ def _texts(value: Json) -> list[str] | None:
 
 def _number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_SHAPES: dict[str, type] = {
+    **dict.fromkeys(
+        ("id", "name", "name_slug", "family_slug", "variant_key", "category", "description", "status"), str
+    ),
+    **dict.fromkeys(("merged_into", "alias_slug", "exercise_id", "slug", "base_name", "default_equipment"), str),
+    **dict.fromkeys(("equipment", "stimulus_tags", "merge_lineage", "allowed_equipments", "known_collisions"), list),
+    **dict.fromkeys(TEXT_FIELDS[1:], list),
+    **dict.fromkeys(("muscles", "metadata", "movement"), dict),
+}
+_INDEXED = ("family_slug", "name_slug", "exercise_id", "merged_into", "alias_slug", "slug", "id")
+
+
+def misshapen(doc: Mapping[str, Json]) -> str | None:
+    """What of a document no reader could do anything with, however faulty it may be; None if nothing is."""
+    for field, kind in _SHAPES.items():
+        value = doc.get(field)
+        if value is not None and not isinstance(value, kind):
+            return f"{field} is a {kind.__name__}, or null"
+    for field in _INDEXED:
+        if len(doc.get(field) or "") > 200:
+            return f"{field} has at most 200 characters"
+    if any(not isinstance(item, str) for field in ("equipment", "merge_lineage") for item in doc.get(field) or ()):
+        return "equipment and merge_lineage are lists of text"
+    return None

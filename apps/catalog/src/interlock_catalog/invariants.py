@@ -165,14 +165,17 @@ async def _identity(backend: Backend, pairs: Mapping[str, tuple[Doc | None, Doc]
         still = other.value if now is None else now[1]
         if live(still) and still.get("name_slug") == slug and slugs.get(slug) != identity:
             found.append(f"{identity!r} has the name slug {slug!r} already")
+    found += await _aliased(backend, slugs)
     for identity, doc in moved.items():
-        found += await _shadowing(backend, {str(doc.get("name_slug"))}, identity)
-        found += await _in_its_family(backend, doc, identity)
+        found += await _in_its_family(backend, doc, pairs[identity][0], identity)
     return found
 
 
-async def _in_its_family(backend: Backend, doc: Doc, identity: str) -> list[str]:
+async def _in_its_family(backend: Backend, doc: Doc, was: Doc | None, identity: str) -> list[str]:
     family = str(doc.get("family_slug"))
+    stays = was is not None and was.get("family_slug") == family
+    if stays and split_name(str(doc.get("name", "")))[1] is not None:
+        return []
     held = (await backend.read_many([f"family:{family}"])).get(f"family:{family}")
     if held is None:
         return [f"there is no family {family!r}"]
@@ -190,9 +193,15 @@ async def _shadowing(backend: Backend, slugs: set[str], identity: str, without: 
         name = key.partition(":")[2]
         if live(other.value) and name not in (identity, without):
             found.append(f"{name!r} is called that")
+    return found + await _aliased(backend, dict.fromkeys(slugs, identity), without)
+
+
+async def _aliased(backend: Backend, slugs: Mapping[str, str], without: str = "") -> list[str]:
+    """Names that are aliases of something else."""
+    found = []
     for key, held in (await backend.read_many([f"alias:{slug}" for slug in slugs])).items():
         target = held.value.get("exercise_id")
-        if target not in (None, identity, without):
+        if target not in (None, slugs[key.partition(":")[2]], without):
             found.append(f"{key} points at {target!r}")
     return found
 

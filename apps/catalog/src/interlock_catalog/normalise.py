@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 import msgspec
 
@@ -195,6 +196,7 @@ def _texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
                 _set(doc, field, kept, ("text", "plain lines, none twice in a row"), reasons)
 
 
+@lru_cache(maxsize=65_536)
 def plain_text(text: str) -> str:
     """A text without markup, with single spaces."""
     for _layer in range(5):  # markup may hide markup

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from interlock import Context
 from interlock.errors import InDoubt
 from interlock.values import Versioned
@@ -22,6 +24,10 @@ class Catalog:
     async def read_state(self, key: str) -> Versioned | None:
         """A document with its version."""
         return (await self.backend.read_many([key])).get(key)
+
+    async def read_states(self, keys: Sequence[str]) -> Docs:
+        """Several documents in one go."""
+        return await self.backend.read_many(keys)
 
     async def restore(self, key: str, state: Json, context: Context) -> None:
         """Put a document back, or remove it."""

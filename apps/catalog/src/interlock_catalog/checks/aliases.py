@@ -14,8 +14,7 @@ _LONGEST_CHAIN = 10
 
 def alias_issues(family: Snapshot) -> Iterator[Issue]:
     """What is wrong with the aliases of a family, with the target that each should have."""
-    facts = family.facts
-    slugs = {str(normalise(doc, facts).doc.get("name_slug")): i for i, doc in sorted(family.live.items())}
+    slugs = _slugs(family)
     for alias, doc in sorted(family.aliases.items()):
         target, own = doc.get("exercise_id"), doc.get("family_slug")
         key = f"alias:{alias}"
@@ -27,6 +26,15 @@ def alias_issues(family: Snapshot) -> Iterator[Issue]:
             yield _issue(key, "orphan", f"its target {target!r} {what}", last)
         elif target and alias in slugs and slugs[alias] != target:
             yield _issue(key, "shadows", f"{slugs[alias]!r} has this very name", slugs[alias])
+
+
+def _slugs(family: Snapshot) -> dict[str, str]:
+    """Who will bear which name; looked at closely only where an alias bears one of them."""
+    named = {str(doc.get("name_slug")) for doc in family.live.values()}
+    if not named & set(family.aliases):
+        return {}
+    facts = family.facts
+    return {str(normalise(doc, facts).doc.get("name_slug")): i for i, doc in sorted(family.live.items())}
 
 
 def find(family: Snapshot, identity: str) -> Doc | None:

@@ -30,6 +30,8 @@ def twins(family: Snapshot) -> Iterator[Issue]:
         if len(words) > 1:
             groups.setdefault(tuple(sorted(words)), []).append(identity)
     for group in groups.values():
+        if len(group) < 2:
+            continue
         best = best_of(family, group)
         for identity in group:
             if identity != best:

@@ -56,5 +56,5 @@ def run_serve(given: argparse.Namespace) -> int:
     tokens = read_tokens(loaded.folder / (given.tokens or "tokens.toml"))
     app = make_app(loaded.url("backend"), tokens)
     notes().print(f"serving {shown(loaded.settings.backend)} at http://{shown(given.host)}:{given.port}")
-    uvicorn.run(app, host=given.host, port=given.port, log_level="warning")
+    uvicorn.run(app, host=given.host, port=given.port, log_level="warning", limit_concurrency=500)
     return 0

@@ -95,6 +95,9 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
         if issue.by == "normaliser":
             by_exercise.setdefault(issue.target.partition(":")[2], []).append(issue)
     facts, ids = family.facts, sorted(set(by_exercise) - gone)
+    if not ids:
+        return []
+    slugs = {identity: normalise(doc, facts).doc.get("name_slug") for identity, doc in family.live.items()}
     ops = []
     for start in range(0, len(ids), MOST_ITEMS):
         some = ids[start : start + MOST_ITEMS]
@@ -103,7 +106,7 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
                 "exercise_id": identity,
                 "family_name": facts.base_name,
                 "qualified": facts.qualified,
-                "old_slug": _lost_slug(family, identity),
+                "old_slug": _lost_slug(family, identity, slugs),
             }
             for identity in some
         ]
@@ -113,13 +116,13 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
     return ops
 
 
-def _lost_slug(family: Snapshot, identity: str) -> str | None:
+def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> str | None:
     """The slug that an exercise loses by normalisation, if people may know it by that, and nothing else has it."""
-    doc, facts = family.exercises[identity], family.facts
-    old, new = doc.get("name_slug"), normalise(doc, facts).doc.get("name_slug")
+    doc = family.exercises[identity]
+    old = doc.get("name_slug")
     meant = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
-    others = {normalise(other, facts).doc.get("name_slug") for other in family.live.values()}
-    return str(old) if meant and old and old != new and old not in others and old not in family.aliases else None
+    lost = meant and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
+    return str(old) if lost else None
 
 
 def single_items(op: Op) -> list[Op]:

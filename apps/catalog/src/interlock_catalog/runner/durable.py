@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -108,6 +109,14 @@ def _config(engine: sqlalchemy.Engine, executor: str) -> dict[str, Any]:
     }
 
 
+def _quiet() -> None:
+    """The engine's log goes where the program's goes, not to a stream that it chose when it was made."""
+    log = logging.getLogger("dbos")
+    for handler in list(log.handlers):
+        log.removeHandler(handler)
+    log.addHandler(logging.NullHandler())
+
+
 @asynccontextmanager
 async def launched(work: Work, loaded: Loaded, executor: str, *, serves: bool) -> AsyncIterator[None]:
     """The engine in this process, on this loop. One that does not serve takes no run but its own."""
@@ -116,6 +125,7 @@ async def launched(work: Work, loaded: Loaded, executor: str, *, serves: bool) -
     engine = engine_of(url)
     _HOLDER["work"] = work
     DBOS(config=_config(engine, executor))  # type: ignore[arg-type]
+    _quiet()
     if not serves:
         DBOS.listen_queues([])
     DBOS.launch()
@@ -223,6 +233,7 @@ def engine_client(loaded: Loaded) -> Iterator[DBOSClient]:
     made = DBOSClient(
         system_database_engine=engine, serializer=JsonSerializer(), application_name=APPLICATION, **schema
     )
+    _quiet()
     try:
         yield made
     finally:

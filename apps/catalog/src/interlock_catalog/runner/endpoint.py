@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import Annotated, Any
 
@@ -54,7 +55,7 @@ def make_app(loaded: Loaded, runs: Runs) -> FastAPI:
             by=f"event:{event.event}"[:80],
         )
         try:
-            enqueue(loaded, order)
+            await asyncio.to_thread(enqueue, loaded, order)
         except InterlockError as error:
             raise HTTPException(503, str(error)) from None
         return {"run": order.run}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,6 +20,8 @@ from interlock.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreE
 from interlock_catalog.server.tokens import allows, digest
 
 MOST_BYTES = 1_000_000
+_SLOWEST_S = 20.0
+_OPEN = ("/openapi.json", "/health", "/docs")
 _BEARER = HTTPBearer(auto_error=False)
 
 
@@ -69,13 +72,14 @@ def tagged(request: Request, body: Any, etag: str | None = None) -> Response:
     return Response(text, media_type="application/json", headers={"ETag": tag})
 
 
-def failed(_request: Request, error: Exception) -> JSONResponse:
+def failed(request: Request, error: Exception) -> JSONResponse:
     """The status of an error of ours."""
     headers: dict[str, str] = {}
     if isinstance(error, Refusal):
         status = error.status
     elif isinstance(error, Conflict):
-        status = 412 if "is at version" in str(error) else 409
+        asked = request.headers.get("if-match") is not None and "token" not in str(error)
+        status = 412 if asked else 409
     elif isinstance(error, NotFound):
         status = 404
     elif isinstance(error, InvalidInput):
@@ -101,11 +105,12 @@ def unreadable(_request: Request, error: Exception) -> JSONResponse:
 HANDLED = (Refusal, ToolError, StoreError)
 
 
-class SizeLimit:
-    """Refuses bodies that are too large, whatever their header says."""
+class Door:
+    """Refuses whoever has no token before the body is read, bodies that are too large, and those that trickle."""
 
-    def __init__(self, app: ASGIApp, most: int = MOST_BYTES) -> None:
+    def __init__(self, app: ASGIApp, tokens: Mapping[str, tuple[str, str]], most: int = MOST_BYTES) -> None:
         self._app = app
+        self._tokens = tokens
         self._most = most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,7 +118,11 @@ class SizeLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if scope["path"] not in _OPEN and not self._known(headers.get(b"authorization", b"")):
+            await self._refuse(send, 401, "a token is needed: Authorization: Bearer …")
+            return
+        declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._most:
             await self._refuse(send)
             return
@@ -121,7 +130,8 @@ class SizeLimit:
 
         async def counted() -> Message:
             nonlocal seen, refused
-            message = await receive()
+            async with asyncio.timeout(_SLOWEST_S):
+                message = await receive()
             seen += len(message.get("body", b""))
             if seen > self._most:
                 refused = True
@@ -140,8 +150,14 @@ class SizeLimit:
         if refused:
             await self._refuse(send)
 
-    async def _refuse(self, send: Send) -> None:
-        answer = JSONResponse({"detail": f"a request has at most {self._most} bytes"}, 413)
+    def _known(self, header: bytes) -> bool:
+        kind, _, token = header.decode("latin-1").partition(" ")
+        return kind.lower() == "bearer" and digest(token.strip()) in self._tokens
+
+    async def _refuse(self, send: Send, status: int = 413, why: str = "") -> None:
+        answer = JSONResponse({"detail": why or f"a request has at most {self._most} bytes"}, status)
+        if status == 401:
+            answer.headers["WWW-Authenticate"] = "Bearer"
         await answer({"type": "http"}, _nothing, send)
 
 

@@ -9,10 +9,9 @@ from fastapi.responses import Response
 
 from interlock.errors import NotFound
 from interlock.values import Versioned
-from interlock_catalog.contracts import Doc, live
+from interlock_catalog.contracts import Doc, Name, Slug, Text, live
 from interlock_catalog.naming import split_name, variant_of
 from interlock_catalog.server.gate import needs, tagged
-from interlock_catalog.server.requests import Name, Slug, Text
 from interlock_catalog.server.store import ServerStore
 from interlock_catalog.vocabulary import equipment_name
 from interlock_catalog.vocabulary import slug as slug_of
@@ -158,7 +157,9 @@ def _suggestions(router: APIRouter, store: ServerStore) -> None:
         for guess in guesses:
             if f"family:{guess}" in there:
                 family = there[f"family:{guess}"].value
-                return tagged(request, {"family_slug": guess, "variant": variant_of(base, str(family["base_name"]))})
+                return tagged(
+                    request, {"family_slug": guess, "variant": variant_of(base, str(family.get("base_name", guess)))}
+                )
         raise NotFound(f"no family fits {name!r}")
 
 

@@ -7,13 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field
 
 from interlock_catalog.changes import Item, Target
-from interlock_catalog.contracts import Strict
-
-
-def _plain(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("only printable characters")
-    return text
+from interlock_catalog.contracts import Name, Slug, Strict, Text, misshapen
 
 
 def _storable(value: Any) -> Any:
@@ -33,14 +27,13 @@ def _storable(value: Any) -> Any:
             stack += [(part, depth + 1) for part in item]
         elif isinstance(item, int) and not isinstance(item, bool) and abs(item) > 2**53:
             raise ValueError("a number is too large")
+    if isinstance(value, dict) and (wrong := misshapen(value)) is not None:
+        raise ValueError(wrong)
     return value
 
 
-Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$"), AfterValidator(_plain)]
-Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
-Key = Annotated[str, Field(max_length=160, pattern=r"^(exercise|alias|family):[^\s/]+$"), AfterValidator(_plain)]
+Key = Annotated[str, Field(max_length=160, pattern=r"^(exercise|alias|family):[^\s/\x00-\x1f]+$")]
 Document = Annotated[dict[str, Any], AfterValidator(_storable)]
-Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
 
 
 class UpsertExercise(Strict):
@@ -87,7 +80,7 @@ class ByFamily(Strict):
 class Page(Strict):
     """The next page."""
 
-    after: Annotated[str, Field(max_length=160), AfterValidator(_plain)] = ""
+    after: Annotated[str, Field(max_length=160, pattern=r"^[^\x00-\x1f]*$")] = ""
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
@@ -122,4 +115,4 @@ class WriteDocuments(Strict):
 class Duplicate(Strict):
     """A copy of the whole catalog."""
 
-    target: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+    target: Annotated[str, Field(pattern=r"^copy[a-z0-9_]{0,40}$")]

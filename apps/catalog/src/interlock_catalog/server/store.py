@@ -1,21 +1,22 @@
-"""The server's side of a write: once for each idempotency key, at the version that was asked for, under its token."""
+"""The server's side of a write: once for each idempotency key, on the versions it was decided on, under its tokens."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from interlock import Context
-from interlock.errors import Conflict, NotFound
+from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.contracts import Doc
 from interlock_catalog.server.gate import Refusal
 
 KEPT = "idem:"
+ABSENT = "0"
 
 
 class ServerStore:
@@ -27,11 +28,11 @@ class ServerStore:
     async def get(self, key: str) -> tuple[Doc, str]:
         """A document and its version."""
         found = (await self.backend.read_many([key])).get(key)
-        if found is None:
+        if found is None or not isinstance(found.value, dict):
             raise NotFound(f"there is no {key}")
         return found.value, found.version
 
-    async def answered(self, context: Context, function: str, body: Any) -> Any | None:
+    async def answered(self, context: Context, request: str) -> dict[str, Any] | None:
         """What was answered to this very request before; a key that is used for another one is refused."""
         if context.idempotency_key is None:
             return None
@@ -39,36 +40,24 @@ class ServerStore:
         held = (await self.backend.read_many([key])).get(key)
         if held is None:
             return None
-        if held.value["request"] != _request(function, body):
+        if held.value["request"] != request:
             raise Refusal(422, "this Idempotency-Key was used for another request")
-        return held.value["answer"]
+        return dict(held.value["answer"])
 
     async def write(
-        self,
-        context: Context,
-        function: str,
-        body: Any,
-        states: Mapping[str, Doc | None],
-        versions: Mapping[str, str] | None = None,
+        self, context: Context, request: str, states: Mapping[str, Doc | None], versions: Mapping[str, str], more: Any
     ) -> dict[str, Any]:
-        """Write documents with the answer to their request, in one transaction; the answer: their versions."""
-        expected = dict(versions or {})
-        now = await self.backend.read_many(states)
-        answer = {key: str(int(now[key].version) + 1) if key in now else "" for key in states}
-        pinned = {key: now[key].version for key in states if key in now and key not in expected}
+        """Write documents with the answer to their request, in one transaction, if nothing that was read has moved."""
+        answer = {"written": sorted(states), **more}
         kept: dict[str, Doc | None] = {}
+        expected = dict(versions)
         if context.idempotency_key is not None:
             key = f"{KEPT}{context.idempotency_key}"
-            kept[key] = {"request": _request(function, body), "answer": {"versions": answer}}
-            expected[key] = "0"
-        try:
-            made = await self.backend.documents.write_all({**states, **kept}, context, versions={**pinned, **expected})
-        except Conflict:
-            again = await self.answered(context, function, body)
-            if again is not None:
-                return dict(again)
-            raise
-        return {"versions": {key: made[key] for key in states}}
+            kept[key] = {"request": request, "answer": answer}
+            expected[key] = ABSENT
+        if states or kept:
+            await self.backend.documents.write_all({**states, **kept}, context, versions=expected)
+        return answer
 
     async def copied(self, name: str) -> int | None:
         """A copy of the catalog in a table of its own; None if there is one of that name."""
@@ -87,6 +76,29 @@ class ServerStore:
         await self.backend.close()
 
 
-def _request(function: str, body: Any) -> str:
+class Reading:
+    """What one request has read, and at which versions: it is only written if that still holds."""
+
+    def __init__(self, store: ServerStore) -> None:
+        self._store = store
+        self.versions: dict[str, str] = {}
+
+    async def many(self, keys: Iterable[str]) -> dict[str, Doc]:
+        """Those of the documents that there are; that the others are not is noted, too."""
+        wanted = list(keys)
+        found = await self._store.backend.read_many(wanted)
+        self.versions |= {key: found[key].version if key in found else ABSENT for key in wanted}
+        return {key: doc.value for key, doc in found.items() if isinstance(doc.value, dict)}
+
+    async def one(self, key: str) -> Doc:
+        """A document that must be there."""
+        found = (await self.many([key])).get(key)
+        if found is None:
+            raise NotFound(f"there is no {key}")
+        return found
+
+
+def known_as(function: str, body: Any) -> str:
+    """What a request is known by: its function and its body."""
     text = msgspec.json.encode([function, body], order="deterministic")
     return hashlib.sha256(text).hexdigest()

@@ -1,0 +1,318 @@
+"""`make bench-catalog`: how fast checks, changes and the engine are, how much memory a run takes, how much the server holds."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from interlock_catalog.app import opened
+from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.checks import inspect
+from interlock_catalog.pipeline.carry import Terms, carry_out
+from interlock_catalog.pipeline.family import plan_family
+from interlock_catalog.reading import read_family
+from interlock_catalog.resource import lease_of
+from interlock_catalog.runner.durable import launched, run_here
+from interlock_catalog.runner.record import Order, Runs
+from interlock_catalog.runner.work import Work
+from interlock_catalog.seed import clean_catalog, plant
+from interlock_catalog.server.tokens import new_token
+from interlock_catalog.snapshot import Snapshot
+
+sys.path.insert(0, str(Path(__file__).parent))
+from judge import table
+from quality import home_of
+
+DOCS = Path(__file__).parents[3] / "docs" / "catalog-speed.md"
+SECONDS, RATE = 60, 200
+
+
+def many(copies: int, *, faulty: bool) -> dict[str, Any]:
+    """The generated catalog so many times, each copy with names of its own."""
+    docs = plant(clean_catalog())[0] if faulty else clean_catalog()
+    made: dict[str, Any] = {}
+    for number in range(copies):
+        text = json.dumps({k: v for k, v in docs.items() if not k.startswith("search:")})
+        tag = "" if number == 0 else f"c{number}"
+        for key, doc in json.loads(text).items():
+            kind, _, name = key.partition(":")
+            if tag:
+                for field in ("id", "family_slug", "slug", "exercise_id", "merged_into", "alias_slug"):
+                    if doc.get(field):
+                        doc[field] = f"{doc[field]}-{tag}"
+                if kind == "exercise":  # so that names differ, in a way that no check minds
+                    base, _, rest = doc["name"].rpartition(" (")
+                    doc["name"] = f"{base} {tag.upper()} ({rest}" if base else f"{doc['name']} {tag.upper()}"
+                    doc["name_slug"] = f"{doc['name_slug']}-{tag}"
+                if kind == "family":
+                    doc["base_name"] = f"{doc['base_name']} {tag.upper()}"
+                name = f"{name}-{tag}"
+            made[f"{kind}:{name}"] = doc
+    return made
+
+
+def snapshots(docs: dict[str, Any]) -> list[Snapshot]:
+    """Families as they would be read."""
+    found = {doc["slug"]: Snapshot(doc["slug"], doc, {}, {}) for key, doc in docs.items() if key.startswith("family:")}
+    family_of = {}
+    for key, doc in docs.items():
+        if key.startswith("exercise:"):
+            found[doc["family_slug"]].exercises[doc["id"]] = doc
+            family_of[doc["id"]] = doc["family_slug"]
+    for key, doc in docs.items():
+        if key.startswith("alias:") and doc.get("exercise_id") in family_of:
+            found[family_of[doc["exercise_id"]]].aliases[key[6:]] = doc
+    return list(found.values())
+
+
+def checks() -> dict[str, Any]:
+    """Deterministic checks over at least 10,000 exercises."""
+    families = snapshots(many(12, faulty=True))
+    count = sum(len(family.exercises) for family in families)
+    best = 0.0
+    for _ in range(3):
+        began = time.perf_counter()
+        for family in families:
+            inspect(family)
+        best = max(best, count / (time.perf_counter() - began))
+    return {"exercises": count, "per_s": best}
+
+
+async def applying(folder: Path) -> dict[str, Any]:
+    """Changes that are planned, made under their leases, verified and recorded, by the second."""
+    loaded = home_of(folder)
+    backend = DatabaseBackend(loaded.url("backend"))
+    await backend.fill(many(1, faulty=True))
+    await backend.close()
+    async with opened(loaded) as shop:
+        slugs = [key.partition(":")[2] for key in await shop.parts.backend.families(limit=5000)]
+        work = []
+        for slug in slugs:
+            plan = await plan_family(shop.asked(f"r/{slug}", "r"), await read_family(shop.parts.backend, slug))
+            if plan.ops:
+                work.append((slug, plan.ops))
+        lanes, count = asyncio.Semaphore(16), sum(len(ops) for _slug, ops in work)
+
+        async def one(slug: str, ops: Any) -> None:
+            async with lanes, shop.runtime.hold(lease_of(slug), wait_s=5) as holds:
+                await carry_out(shop.asked(f"r/{slug}", "r"), ops, Terms("apply", 100_000), holds)
+
+        began = time.perf_counter()
+        await asyncio.gather(*(one(slug, ops) for slug, ops in work))
+        took = time.perf_counter() - began
+    return {"changes": count, "per_s": count / took}
+
+
+async def overhead(folder: Path) -> dict[str, Any]:
+    """A run over clean families with the engine and without it: the difference, for each family."""
+    loaded = home_of(folder)
+    backend = DatabaseBackend(loaded.url("backend"))
+    await backend.fill(clean_catalog())
+    await backend.close()
+    runs = Runs(loaded.url("engine"))
+    async with opened(loaded) as shop:
+        work = Work(shop, runs)
+        slugs = tuple(key.partition(":")[2] for key in await shop.parts.backend.families(limit=5000))
+        bare, durable = [], []
+        for number in range(3):
+            order = Order(run=f"bare{number}", families=slugs)
+            began = time.perf_counter()
+            results = [await work.family(order, name) for name in await work.begin(order)]
+            await work.end(order, results)
+            bare.append(time.perf_counter() - began)
+        async with launched(work, loaded, "bench", serves=False):
+            for number in range(3):
+                began = time.perf_counter()
+                await run_here(Order(run=f"durable{number}", families=slugs))
+                durable.append(time.perf_counter() - began)
+    await runs.close()
+    return {
+        "families": len(slugs),
+        "ms": (min(durable) - min(bare)) / len(slugs) * 1000,
+        "bare_ms": min(bare) / len(slugs) * 1000,
+    }
+
+
+def memory(copies: int) -> float:
+    """The most memory that a dry run over so many copies takes, in megabytes; in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, __file__, "--memory", str(copies), "--folder", folder]
+        return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+
+async def dry_run(folder: Path) -> None:
+    """A dry run over what is in a folder."""
+    loaded = home_of(folder)
+    runs = Runs(loaded.url("engine"))
+    async with opened(loaded) as shop:
+        work, order = Work(shop, runs), Order(run="r", scout=False)
+        results = [await work.family(order, name) for name in await work.begin(order)]
+        await work.end(order, results)
+    await runs.close()
+
+
+async def load(folder: Path) -> dict[str, Any]:
+    """A mix of requests at a steady rate on loopback."""
+    loaded = home_of(folder)
+    backend = DatabaseBackend(loaded.url("backend"))
+    await backend.fill(clean_catalog())
+    await backend.close()
+    token = new_token(loaded.folder / "tokens.toml", "bench", "editor")
+    port = 8_190
+    server = subprocess.Popen(
+        [sys.executable, "-m", "interlock", "catalog", "serve", "--home", str(folder), "--port", str(port)]
+    )
+    chance, statuses, waits = random.Random(1), Counter[int](), list[float]()
+    try:
+        async with httpx.AsyncClient(
+            base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=30
+        ) as client:
+            for _ in range(100):
+                try:
+                    await client.get("/health")
+                    break
+                except httpx.TransportError:
+                    await asyncio.sleep(0.1)
+            page = (await client.get("/getExercises", params={"limit": 500})).json()["documents"]
+            ids = [key.partition(":")[2] for key in page]
+
+            async def one(number: int) -> None:
+                identity = chance.choice(ids)
+                began = time.perf_counter()
+                match number % 10:
+                    case 0:
+                        body = {"exercise": page[f"exercise:{identity}"]["state"]}
+                        answer = await client.post(
+                            "/upsertExercise", json=body, headers={"Idempotency-Key": f"k{number}"}
+                        )
+                    case 1:
+                        answer = await client.post(
+                            "/upsertAlias", json={"alias_slug": f"alias-{number % 500}", "exercise_id": identity}
+                        )
+                    case 2:
+                        answer = await client.get(
+                            "/getExercises", params={"family": page[f"exercise:{identity}"]["state"]["family_slug"]}
+                        )
+                    case 3:
+                        answer = await client.get("/searchAliases", params={"exercise_ids": identity})
+                    case 4:
+                        answer = await client.get(
+                            "/resolveExercise", params={"name": page[f"exercise:{identity}"]["state"]["name"]}
+                        )
+                    case _:
+                        answer = await client.get("/getExercise", params={"id": identity})
+                statuses[answer.status_code] += 1
+                waits.append(time.perf_counter() - began)
+
+            tasks, began = [], time.perf_counter()
+            for number in range(SECONDS * RATE):
+                await asyncio.sleep(max(0.0, began + number / RATE - time.perf_counter()))
+                tasks.append(asyncio.ensure_future(one(number)))
+            await asyncio.gather(*tasks)
+            took = time.perf_counter() - began
+    finally:
+        server.terminate()
+        server.wait(15)
+    waits.sort()
+    return {"requests": len(waits), "per_s": len(waits) / took, "failed": sum(n for code, n in statuses.items() if code >= 500),
+            "other": sum(n for code, n in statuses.items() if 400 <= code < 500), "p50": waits[len(waits) // 2] * 1000, "p99": waits[len(waits) * 99 // 100] * 1000}  # fmt: skip
+
+
+def main() -> None:
+    """Measure, and write the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--memory", type=int)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--quick", action="store_true", help="no load test, and no page")
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL)
+    if given.memory is not None:
+        loaded = home_of(given.folder)
+        backend = DatabaseBackend(loaded.url("backend"))
+        for number in range(given.memory):
+            docs = (
+                many(1, faulty=True)
+                if number == 0
+                else {k: v for k, v in many(number + 1, faulty=True).items() if k.endswith(f"-c{number}")}
+            )
+            asyncio.run(backend.fill(docs))
+        asyncio.run(backend.close())
+        del docs
+        code = f"import asyncio,resource,sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from pathlib import Path; from speed import dry_run; asyncio.run(dry_run(Path({str(given.folder)!r}))); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+        print(
+            subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+            .stdout.strip()
+            .splitlines()[-1]
+        )
+        return
+    rows = []
+    found = checks()
+    rows.append(
+        {
+            "what": f"deterministic checks, {found['exercises']:,} exercises",
+            "asked": "≥ 2,000/s",
+            "measured": f"{found['per_s']:,.0f}/s",
+        }
+    )
+    print(rows[-1], flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        tries = [asyncio.run(applying(Path(folder) / str(number))) for number in range(5)]
+        found = sorted(tries, key=lambda item: float(item["per_s"]))[2]
+    rows.append(
+        {
+            "what": f"changes applied on SQLite, {found['changes']:,} of them (median of five)",
+            "asked": "≥ 150/s",
+            "measured": f"{found['per_s']:,.0f}/s",
+        }
+    )
+    print(rows[-1], flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(overhead(Path(folder) / "home"))
+    rows.append(
+        {
+            "what": f"the engine's share of a run, {found['families']} clean families",
+            "asked": "≤ 15 ms a family",
+            "measured": f"{found['ms']:.1f} ms a family (a family without it: {found['bare_ms']:.1f} ms)",
+        }
+    )
+    print(rows[-1], flush=True)
+    small, large = memory(3), memory(12)
+    rows.append(
+        {
+            "what": "most memory of a dry run, 2,679 and 10,716 exercises",
+            "asked": "flat",
+            "measured": f"{small:.0f} MB and {large:.0f} MB ({large / small:.2f} times)",
+        }
+    )
+    print(rows[-1], flush=True)
+    if not given.quick:
+        with tempfile.TemporaryDirectory() as folder:
+            found = asyncio.run(load(Path(folder) / "home"))
+        rows.append(
+            {
+                "what": f"the server, {RATE} mixed requests a second for {SECONDS} s, a fifth of them writes",
+                "asked": "no 5xx",
+                "measured": f"{found['requests']:,} requests at {found['per_s']:.0f}/s, {found['failed']} × 5xx, {found['other']} × 4xx; median {found['p50']:.1f} ms, p99 {found['p99']:.0f} ms",
+            }
+        )
+        print(rows[-1], flush=True)
+        head = "# Catalog: speed\n\nWritten by `make bench-catalog` (`apps/catalog/benchmarks/speed.py`); do not edit. One run on two cores; rates move with the machine.\n\n"
+        DOCS.write_text(head + table(rows) + "\n", encoding="utf-8")
+    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB here")
+
+
+if __name__ == "__main__":
+    main()

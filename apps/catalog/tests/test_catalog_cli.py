@@ -1,0 +1,232 @@
+"""`interlock catalog` as a user types it: a folder, a run, a report, back again; and what is wrong said in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.cli.main import main
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "160")
+    assert main(["catalog", "init"]) == 0
+    return folder
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
+    """What a command prints as JSON."""
+    main(["catalog", *arguments, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+def test_from_a_fresh_folder_to_a_run_and_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "872" not in capsys.readouterr().err
+    assert {file.name for file in home.iterdir()} >= {
+        "catalog.toml",
+        "interlock.toml",
+        "policy.toml",
+        "enabled.txt",
+        "planted.json",
+    }
+    assert main(["catalog", "backup", "before.jsonl"]) == 0
+    capsys.readouterr()
+    assert (
+        main(["catalog", "run", "--html", "report.html", "--family", "squat", "--family", "bench-press", "--all"]) == 0
+    )
+    shown = capsys.readouterr().out
+    assert "dry_run" in shown
+    assert "why:" in shown
+    assert "evidence:" in shown
+    assert "risk" in shown
+    assert "<h2>squat" in (home / "report.html").read_text()
+    assert main(["catalog", "run", "--apply", "--family", "squat"]) == 1  # observed only
+    assert "enable" in capsys.readouterr().out
+    assert main(["catalog", "enable", "squat"]) == 0
+    capsys.readouterr()
+    run = said(capsys, "run", "--apply", "--family", "squat")["run"]
+    assert run["status"] == "succeeded"
+    assert run["counts"]["ok"] >= 1
+    listed = said(capsys, "runs")
+    assert [item["id"] for item in listed][0] == run["id"]
+    assert main(["catalog", "show", run["id"]]) == 0
+    assert "squat" in capsys.readouterr().out
+    main(["catalog", "show", run["id"], "--journal"])
+    journal = json.loads(capsys.readouterr().out)
+    assert {
+        "op_type",
+        "idempotency_key",
+        "target_ids",
+        "before",
+        "after",
+        "evidence",
+        "mode",
+        "lock_tokens",
+        "actor",
+        "timestamp_us",
+    } <= set(journal[0])
+    assert main(["catalog", "drift"]) == 0
+    assert main(["undo", "--run", run["id"], "--yes"]) == 0
+    assert main(["catalog", "backup", "after.jsonl"]) == 0
+    assert (home / "before.jsonl").read_bytes() == (home / "after.jsonl").read_bytes()
+
+
+def test_looking_goes_through_the_gate(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    rows = said(capsys, "list", "--limit", "5")
+    assert len(rows) == 5
+    assert len(said(capsys, "list", "--families", "--limit", "500")) == 122
+    assert said(capsys, "list", "--aliases", "--limit", "3")[0]["alias_slug"]
+    assert said(capsys, "list", "--searches")[0]["hits"] == 0
+    assert main(["catalog", "list", "--family", "squat"]) == 0
+    assert "squat" in capsys.readouterr().out
+    assert {"id", "name"} <= set(said(capsys, "search", "goblet squat")[0])
+    assert main(["catalog", "search", "goblet"]) == 0
+    assert main(["catalog", "search", "nothing like that"]) == 1
+    capsys.readouterr()
+    got = said(capsys, "get", "Goblet Squat (Kettlebell)")
+    assert got["exercise"]["name"] == "Goblet Squat (Kettlebell)"
+    assert main(["catalog", "get", "nobody"]) == 1
+    capsys.readouterr()
+    assert main(["catalog", "validate", f"exercise:{got['exercise']['id']}"]) == 0
+    assert main(["catalog", "validate", "exercise:nobody"]) == 1
+    capsys.readouterr()
+    everything = said(capsys, "validate")
+    assert everything["documents"] > 1900
+    assert everything["invalid"]
+    assert main(["audit", "show", "--tool", "get_exercise"]) == 0
+    assert "get_exercise" in capsys.readouterr().out
+
+
+def test_health_and_schedules(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["catalog", "health"]) == 1
+    assert "no run has ended yet" in capsys.readouterr().out
+    assert main(["catalog", "run", "--family", "squat"]) == 0
+    capsys.readouterr()
+    found = said(capsys, "health")
+    assert (found["ok"], found["queue_depth"], found["failure_rate"], found["lock_age_s"]) == (True, 0, 0.0, None)
+    assert said(capsys, "schedule", "0 3 * * *", "--apply", "--zone", "Europe/Vienna")["order"]["mode"] == "apply"
+    assert said(capsys, "schedule")[0]["cron"] == "0 3 * * *"
+    assert main(["catalog", "schedule"]) == 0
+    assert "nightly" in capsys.readouterr().out
+    queued = said(capsys, "run", "--queue", "--family", "squat")["run"]
+    assert queued
+    assert said(capsys, "health")["queue_depth"] == 1
+    assert main(["catalog", "schedule", "--remove"]) == 0
+    capsys.readouterr()
+    assert said(capsys, "schedule") == []
+
+
+def test_shadow_repairs_and_restore(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    run = said(capsys, "run", "--shadow", "--family", "squat")["run"]
+    assert run["counts"] == {"planned": run["counts"]["planned"]}
+    found = said(capsys, "agreement", "--run", run["id"])
+    assert sum(found["families"]["squat"].values()) >= 1
+    assert main(["catalog", "agreement"]) == 0
+    assert main(["catalog", "repairs", "list.jsonl"]) == 0
+    assert (home / "list.jsonl").read_text() == ""
+    main(["catalog", "backup", "b.jsonl"])
+    main(["catalog", "enable", "--all"])
+    main(["catalog", "run", "--apply", "--family", "squat"])
+    capsys.readouterr()
+    planned = said(capsys, "restore", "b.jsonl")
+    assert set(planned["documents"].values()) == {"planned"}
+    assert main(["catalog", "restore", "b.jsonl", "--yes"]) == 0
+    capsys.readouterr()
+    assert said(capsys, "restore", "b.jsonl")["documents"] == {}
+    assert main(["catalog", "enable", "squat", "--off"]) == 0
+
+
+def test_a_recorded_model_is_replayed(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    capsys.readouterr()
+    options = ("--family", "pull-up", "--model", "python:competent:Competent")
+    first = said(capsys, "run", *options, "--record", "answers.jsonl")
+    assert first["run"]["asked"]["analyst"] == 2
+    again = said(capsys, "run", *options, "--replay", "answers.jsonl")
+
+    def made(report: Any) -> Any:
+        return [
+            [(change["op"], change["differences"]) for change in family["changes"]] for family in report["families"]
+        ]
+
+    assert made(again) == made(first)
+    assert made(first)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["init"], "there is a catalog here already"),
+        (["enable"], "enable what?"),
+        (["enable", "no-such-family"], "there is no family no-such-family"),
+        (["run", "--max-changes", "-1"], "zero or more"),
+        (["run", "--resume", "nothing"], "there is no run 'nothing'"),
+        (["show", "nothing"], "there is no run 'nothing'"),
+        (["schedule", "every night"], "cron has five"),
+        (["schedule", "0 0 31 2 *"], "no time that ever comes"),
+        (["schedule", "0 3 * * *", "--zone", "Mars"], "no time zone 'Mars'"),
+        (["restore", "nothing.jsonl"], "there is no such file"),
+        (["repairs", "nothing.jsonl", "--submit"], "there is no such file"),
+        (["serve"], "there are no tokens"),
+        (["run", "--replay", "nothing.jsonl"], "no recorded answers"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(
+    home: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    capsys.readouterr()
+    assert main(["catalog", *arguments]) in (1, 2)
+    assert message in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_a_folder_without_a_catalog_says_how_to_make_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["catalog", "run"]) == 2
+    assert "interlock catalog init" in capsys.readouterr().err
+    (tmp_path / "catalog.toml").write_text("lanes = 4\ncolour = 1\n")
+    assert main(["catalog", "runs"]) == 2
+    assert "'colour' is no setting" in capsys.readouterr().err
+    (tmp_path / "catalog.toml").write_text("lanes = 0\n")
+    assert main(["catalog", "runs"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+
+
+def test_other_beginnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "data.json"
+    file.write_text(
+        json.dumps(
+            [
+                {
+                    "name": "Barbell Curl",
+                    "equipment": "barbell",
+                    "primaryMuscles": ["biceps"],
+                    "secondaryMuscles": [],
+                    "instructions": ["Curl."],
+                    "force": "pull",
+                    "level": "beginner",
+                    "mechanic": "isolation",
+                    "category": "strength",
+                    "id": "Barbell_Curl",
+                }
+            ]
+        )
+    )
+    for options in (["--clean"], ["--empty"], ["--seed", "4"], ["--from", str(file)]):
+        folder = tmp_path / "".join(filter(str.isalnum, options[0]))
+        assert main(["catalog", "init", "--home", str(folder), *options]) == 0
+    file.write_text("[1]")
+    assert main(["catalog", "init", "--home", str(tmp_path / "x"), "--from", str(file)]) == 2
+    assert "no free-exercise-db" in capsys.readouterr().err
