@@ -141,32 +141,34 @@ def _merges(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
 
+async def _normalize(work: Writing, items: Items, family: str | None = None, **more: Any) -> dict[str, Any]:
+    old = {f"alias:{item['old_slug']}": key for key, item in items.items() if item.get("old_slug")}
+    held = await work.reading.many([*items, *old])
+    foreign = [key for key in items if family is not None and (held.get(key) or {}).get("family_slug") != family]
+    if foreign:
+        raise InvalidInput(f"{foreign[0]} is not of the family {family!r}")
+    states = {key: normalised(held[key], items[key]) for key in items if key in held}
+    differ: dict[str, Doc | None] = {key: state for key, state in states.items() if state != held[key]}
+    for alias, key in old.items():
+        if alias not in held:
+            differ[alias] = alias_to(alias.partition(":")[2], exercise_id=key.partition(":")[2])
+    return await work.made(differ, **more)
+
+
+async def _of_family(work: Writing, family: str) -> Items:
+    doc = await work.reading.one(f"family:{family}")
+    members = await work.store.backend.exercises(family=family)
+    facts = facts_of(doc, (member.value for member in members.values() if isinstance(member.value, dict)))
+    return {key: {"family_name": facts.base_name, "qualified": facts.qualified} for key in members}
+
+
 def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
-    async def normalize(work: Writing, items: Items, family: str | None = None, **more: Any) -> dict[str, Any]:
-        old = {f"alias:{item['old_slug']}": key for key, item in items.items() if item.get("old_slug")}
-        held = await work.reading.many([*items, *old])
-        foreign = [key for key in items if family is not None and (held.get(key) or {}).get("family_slug") != family]
-        if foreign:
-            raise InvalidInput(f"{foreign[0]} is not of the family {family!r}")
-        states = {key: normalised(held[key], items[key]) for key in items if key in held}
-        differ: dict[str, Doc | None] = {key: state for key, state in states.items() if state != held[key]}
-        for alias, key in old.items():
-            if alias not in held:
-                differ[alias] = alias_to(alias.partition(":")[2], exercise_id=key.partition(":")[2])
-        return await work.made(differ, **more)
-
-    async def of_family(work: Writing, family: str) -> Items:
-        doc = await work.reading.one(f"family:{family}")
-        members = await store.backend.exercises(family=family)
-        facts = facts_of(doc, (member.value for member in members.values() if isinstance(member.value, dict)))
-        return {key: {"family_name": facts.base_name, "qualified": facts.qualified} for key in members}
-
     @router.post("/normalizeCatalogPage")
     async def normalize_catalog_page(request: Request, body: ask.NormalizePage, who: str = editor) -> dict[str, Any]:
         """Bring exercises of a family into the one spelling."""
         work = Writing(store, request, who, body)
         items = {f"exercise:{item.exercise_id}": item.model_dump() for item in body.items}
-        return await work.once(lambda: normalize(work, items, body.family_slug))
+        return await work.once(lambda: _normalize(work, items, body.family_slug))
 
     @router.post("/backfillNormalizeFamily")
     async def backfill_normalize_family(request: Request, body: ask.ByFamily, who: str = editor) -> dict[str, Any]:
@@ -174,7 +176,7 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
         work = Writing(store, request, who, body)
 
         async def make() -> dict[str, Any]:
-            return await normalize(work, await of_family(work, body.family_slug))
+            return await _normalize(work, await _of_family(work, body.family_slug))
 
         return await work.once(make)
 
@@ -187,8 +189,8 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
             page = await store.backend.families(after=body.after, limit=limit)
             items: Items = {}
             for key in page:
-                items |= await of_family(work, key.partition(":")[2])
-            return await normalize(work, items, next=next(reversed(page)) if len(page) == limit else "")
+                items |= await _of_family(work, key.partition(":")[2])
+            return await _normalize(work, items, next=next(reversed(page)) if len(page) == limit else "")
 
         return await work.once(make)
 
@@ -199,8 +201,8 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
 
         async def make() -> dict[str, Any]:
             doc = await work.reading.one(key)
-            family = await of_family(work, str(doc.get("family_slug")))
-            return await normalize(work, {key: family[key]})
+            family = await _of_family(work, str(doc.get("family_slug")))
+            return await _normalize(work, {key: family[key]})
 
         return await work.once(make)
 
