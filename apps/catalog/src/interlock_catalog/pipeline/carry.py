@@ -11,7 +11,7 @@ import msgspec
 
 from interlock import Outcome, Status
 from interlock.values import Budget, Hold
-from interlock_catalog.planning.ops import Op, single_items
+from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.desk import Asked
 
 SERVICE = "service:catalog"
@@ -43,16 +43,14 @@ async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[
         target = str(op.arguments.get("exercise_id"))
         if op.tool == "approve_exercise" and target in spoiled:
             continue  # it was to be mended first, and was not
-        first = await _made(asked, op, terms, holds)
-        parts = single_items(op) if first.status is Status.DENIED else []
-        for outcome in [await _made(asked, part, terms, holds) for part in parts] or [first]:
-            why = _left(outcome)
-            if why == RESTS:
-                rests = "deferred"
-            elif why:
-                return why
-            if outcome.status not in (Status.OK, Status.PLANNED, Status.NO_DATA):
-                spoiled.add(target)
+        outcome = await _made(asked, op, terms, holds)
+        why = _left(outcome)
+        if why == RESTS:
+            rests = "deferred"
+        elif why:
+            return why
+        if outcome.status not in (Status.OK, Status.PLANNED, Status.NO_DATA):
+            spoiled.add(target)
     return rests
 
 

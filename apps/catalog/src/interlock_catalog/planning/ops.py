@@ -12,7 +12,6 @@ from interlock_catalog.checks.twins import copies
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.tools import MOST_ITEMS
 from interlock_catalog.vocabulary import slug
 
 SURE = 0.97
@@ -99,20 +98,15 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
         return []
     slugs = {identity: normalise(doc, facts).doc.get("name_slug") for identity, doc in family.live.items()}
     ops = []
-    for start in range(0, len(ids), MOST_ITEMS):
-        some = ids[start : start + MOST_ITEMS]
-        items = [
-            {
-                "exercise_id": identity,
-                "family_name": facts.base_name,
-                "qualified": facts.qualified,
-                "old_slug": _lost_slug(family, identity, slugs),
-            }
-            for identity in some
-        ]
-        arguments = {"family_slug": family.slug, "items": items}
-        reasons = [issue for identity in some for issue in by_exercise[identity]]
-        ops.append(_op("normalize_catalog_page", "normalizer", arguments, reasons))
+    for identity in ids:  # a change of its own for each, so that each can be refused, and taken back, alone
+        item = {
+            "exercise_id": identity,
+            "family_name": facts.base_name,
+            "qualified": facts.qualified,
+            "old_slug": _lost_slug(family, identity, slugs),
+        }
+        arguments = {"family_slug": family.slug, "items": [item]}
+        ops.append(_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity]))
     return ops
 
 
@@ -123,13 +117,6 @@ def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> st
     meant = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
     lost = meant and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
     return str(old) if lost else None
-
-
-def single_items(op: Op) -> list[Op]:
-    """A page as one operation for each of its items, for when something is wrong with one of them."""
-    if op.tool != "normalize_catalog_page" or len(op.arguments["items"]) < 2:
-        return []
-    return [msgspec.structs.replace(op, arguments={**op.arguments, "items": [item]}) for item in op.arguments["items"]]
 
 
 def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue]) -> Op:

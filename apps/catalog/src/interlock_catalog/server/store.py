@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock import Context
-from interlock.errors import NotFound
+from interlock.errors import Conflict, NotFound
 from interlock.resources import Documents
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.contracts import Doc
@@ -87,7 +87,10 @@ class Reading:
         """Those of the documents that there are; that the others are not is noted, too."""
         wanted = list(keys)
         found = await self._store.backend.read_many(wanted)
-        self.versions |= {key: found[key].version if key in found else ABSENT for key in wanted}
+        for key in wanted:
+            version = found[key].version if key in found else ABSENT
+            if self.versions.setdefault(key, version) != version:
+                raise Conflict(f"{key} moved while this was being decided; try again")
         return {key: doc.value for key, doc in found.items() if isinstance(doc.value, dict)}
 
     async def one(self, key: str) -> Doc:
