@@ -11,11 +11,13 @@ import msgspec
 import pytest
 
 from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
-from interlock.models import ModelFailed, Recording, Replayed
+from interlock.models import ModelFailed, Proposal, Recording, Replayed, Reply
 from interlock_catalog.checks import inspect
 from interlock_catalog.checks.twins import near_twins
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
 from interlock_catalog.reading import read_family
+from interlock_catalog.roles.repair import repaired
+from interlock_catalog.roles.reports import ProposedChange, ReportedIssue
 from interlock_catalog.runner.record import Order
 from interlock_catalog.runner.work import Work
 from interlock_catalog.seed import clean_catalog, plant
@@ -307,3 +309,93 @@ async def test_every_document_shape_can_be_looked_at(tmp_path: Path) -> None:
     assert results["bench-press"].why == ""
     assert results["bench-press"].counts.get("failed", 0) == 0
     assert run.counts.get("unknown", 0) == 0
+
+
+# A model that can only choose
+
+
+class Chooses:
+    """Takes the first of its words that is among the answers; or says nothing at all."""
+
+    name, follows = "chooses", False
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.asked: list[Any] = []
+
+    async def reply(self, request: Any) -> Reply:
+        self.asked.append(request)
+        if not self.words:
+            raise ModelFailed("asleep")
+        picked = {name: next(w for w in self.words if w in options) for name, options in request.slots.items()}
+        return Reply(proposals=(Proposal("choose", picked),))
+
+    async def close(self) -> None: ...
+
+
+async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_offer(tmp_path: Path) -> None:
+    docs = messy()
+    docs["exercise:bench-press-incline-bench-press-barbell"]["execution_notes"] = []
+    docs["exercise:bench-press-wide-grip-bench-press-barbell"]["muscles"] = {
+        "primary": ["calves"], "secondary": [], "category": ["legs"], "contribution": {"calves": 1.0},
+    }  # fmt: skip
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    for words, mended in ((("mistake", "use"), True), (("fine", "leave"), False), ((), False)):
+        async with working(loaded, Chooses(*words)) as work:
+            plan = await planned(work)
+        edits = {
+            change["field"]: change["after"]
+            for op in plan.ops
+            if op.tool == "upsert_exercise"
+            for change in op.arguments["changes"]
+        }
+        assert bool(edits) is mended
+        if mended:
+            assert edits["description"].startswith("The Bench Press is a bench press variation")
+            assert edits["movement.type"] == "push"
+            assert edits["muscles.primary"] == ["pectorals"]
+            assert len(edits["execution_notes"]) >= 3
+            assert all(op.confidence <= 0.95 for op in plan.ops if op.tool == "upsert_exercise")
+    async with working(loaded, Chooses("mistake", "use")) as work:
+        run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+    assert run.counts.get("ok", 0) >= 5
+    assert set(run.counts) <= {"ok", "parked"}
+    assert (await contents(loaded))["exercise:bench-press-bench-press-dumbbell"]["description"]
+
+
+def test_a_report_is_mended_where_there_is_one_way_to() -> None:
+    entry = {
+        "exercise_id": "x",
+        "field": "Tags",
+        "issue_type": "Missing",
+        "severity": "HIGH",
+        "evidence": "none",
+        "confidence": 90,
+        "mood": "good",
+    }
+    mended = repaired([entry, {"exercise_id": "y"}, "text"], ReportedIssue)
+    (kept,) = mended.entries
+    assert (kept["field"], kept["severity"], kept["issue_type"], kept["confidence"]) == (
+        "stimulus_tags",
+        "high",
+        "missing",
+        0.9,
+    )
+    assert len(mended.reasons) >= 4
+    assert len(mended.refused) == 2
+    assert repaired("no list", ReportedIssue).entries == ()
+    change = {
+        "exercise_id": "x",
+        "field": "notes",
+        "after": ["a"],
+        "justification": "because",
+        "evidence": "the record itself",
+        "confidence": 1,
+    }
+    (fixed,) = repaired([change], ProposedChange).entries
+    assert (fixed["field"], fixed["evidence"], fixed["confidence"]) == (
+        "execution_notes",
+        "model:the-record-itself",
+        1.0,
+    )
