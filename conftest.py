@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
+import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -28,13 +30,23 @@ def postgres_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def postgres(postgres_server: str) -> Iterator[str]:
-    """A database of its own for one test."""
-    import psycopg
+def new_database(postgres_server: str) -> Callable[[], AbstractContextManager[str]]:
+    """Makes a database of its own, and drops it afterwards."""
 
-    name = f"t{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    yield postgres_server.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(postgres_server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+    @contextmanager
+    def make() -> Iterator[str]:
+        name = f"t{uuid.uuid4().hex[:12]}"
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        yield postgres_server.replace("/postgres?", f"/{name}?")
+        with psycopg.connect(postgres_server, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
+
+    return make
+
+
+@pytest.fixture
+def postgres(new_database: Callable[[], AbstractContextManager[str]]) -> Iterator[str]:
+    """A database of its own for one test."""
+    with new_database() as url:
+        yield url

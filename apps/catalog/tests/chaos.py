@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import time
-import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,19 +105,6 @@ def serving(home: Path, port: int) -> Iterator[None]:
         process.terminate()
         process.wait(15)
         log.close()
-
-
-@contextmanager
-def database(server: str) -> Iterator[str]:
-    """A database of its own for one round."""
-    import psycopg
-
-    name = f"c{uuid.uuid4().hex[:12]}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}".encode())
-    yield server.replace("/postgres?", f"/{name}?")
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
 
 async def expected(folder: Path, docs: dict[str, Any], families: tuple[str, ...]) -> dict[str, Any]:

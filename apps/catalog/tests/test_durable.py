@@ -14,7 +14,6 @@ from catalog_parts import contents, fill, ready
 from chaos import (
     Workers,
     chance,
-    database,
     expected,
     free_port,
     made_once,
@@ -85,13 +84,13 @@ async def disturbed(
         workers.stop()
 
 
-async def test_three_workers_with_faults_and_kills_on_postgresql(tmp_path: Path, postgres_server: str) -> None:
+async def test_three_workers_with_faults_and_kills_on_postgresql(tmp_path: Path, new_database: Any) -> None:
     """Server faults at 20 %, three workers, kills: the same catalog in the end, every change once, fencing by the server."""
     docs, slugs = catalog(122 if TORTURE else 18)
     calm = await expected(tmp_path / "calm", docs, slugs)
     kills = 0
     for number in range(ROUNDS):
-        with database(postgres_server) as url:
+        with new_database() as url:
             store = ready(tmp_path / f"server{number}", backend=url)
             await fill(store, docs)
             token, port = token_for(store.folder), free_port()

@@ -9,7 +9,6 @@ import msgspec
 from interlock_catalog.checks import Issue, grave, inspect
 from interlock_catalog.checks.issues import SPECIALISTS
 from interlock_catalog.checks.twins import near_twins
-from interlock_catalog.contracts import faults
 from interlock_catalog.planning.ops import Op, after, certain_ops
 from interlock_catalog.roles.analyst import analyse
 from interlock_catalog.roles.approver import approvals
@@ -76,8 +75,3 @@ async def _verified(asked: Asked, final: Snapshot, issues: tuple[Issue, ...], *,
     still = {(issue.target, issue.field) for issue in left}
     odd = [i for i in again if not i.certain and (i.target, i.field) in confirmed and (i.target, i.field) not in still]
     return [*left, *(msgspec.structs.replace(issue, certain=True) for issue in odd)]
-
-
-def sound(family: Snapshot, identity: str) -> bool:
-    """Whether an exercise has no fault at all."""
-    return not faults("exercise", family.exercises[identity])

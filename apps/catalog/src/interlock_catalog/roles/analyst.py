@@ -36,7 +36,7 @@ async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tu
     content = {
         "family": family.family,
         "exercises": [shown(doc) for _identity, doc in sorted(family.live.items())],
-        "suspicions": [_suspicion(issue) for issue in odd],
+        "suspicions": [shown_issue(issue) for issue in odd],
     }
     report, why = await told(asked.model, asked.tool("report_issues"), INSTRUCTIONS, content)
     asked.count("analyst")
@@ -105,11 +105,13 @@ def shown(doc: Doc) -> Doc:
     return {key: value for key, value in doc.items() if key not in ("name_slug", "merge_lineage", "merged_into")}
 
 
-def _suspicion(issue: Issue) -> Json:
+def shown_issue(issue: Issue) -> Json:
+    """What a model sees of an issue."""
     return {
         "exercise_id": issue.target.partition(":")[2],
         "field": issue.field,
         "code": issue.code,
+        "severity": issue.severity,
         "evidence": issue.evidence,
         "suggestion": issue.suggestion,
     }

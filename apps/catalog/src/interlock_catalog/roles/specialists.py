@@ -9,7 +9,7 @@ from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.contracts import Json, value_at
 from interlock_catalog.planning.candidates import candidate, confidence
 from interlock_catalog.planning.ops import TOLD, Op
-from interlock_catalog.roles.analyst import shown
+from interlock_catalog.roles.analyst import shown, shown_issue
 from interlock_catalog.roles.asking import Question, chosen, told
 from interlock_catalog.roles.desk import Asked, Refused, refused
 from interlock_catalog.roles.repair import repaired
@@ -56,7 +56,7 @@ async def _written(
     content = {
         "role": role,
         "family": family.family,
-        "issues": [_shown_issue(issue) for issue in issues],
+        "issues": [shown_issue(issue) for issue in issues],
         "exercises": [shown(family.live[i]) for i in ids if i in family.live],
         "siblings": others,
     }
@@ -157,16 +157,6 @@ def _sure(family: Snapshot, identity: str, change: Json) -> float:
         share = sum(value == change["after"] for value in values) / len(values) if values else 0.5
         return round(min(0.95, said, 0.5 + share / 2), 2)
     return confidence(family, identity, field, change["after"], said)
-
-
-def _shown_issue(issue: Issue) -> Json:
-    return {
-        "exercise_id": issue.target.partition(":")[2],
-        "field": issue.field,
-        "severity": issue.severity,
-        "evidence": issue.evidence,
-        "suggestion": issue.suggestion,
-    }
 
 
 def _first(found: dict[str, Json]) -> str:

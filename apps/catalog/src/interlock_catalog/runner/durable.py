@@ -263,14 +263,6 @@ def waiting(loaded: Loaded) -> tuple[int, list[str]]:
     return len(queued), sorted({str(item.executor_id) for item in busy})
 
 
-def progress(loaded: Loaded, run: str) -> list[str]:
-    """The families that a run has done with."""
-    with engine_client(loaded) as client:
-        steps = client.list_workflow_steps(run, load_output=False)
-    names = [str(step["function_name"]) for step in steps]
-    return [name.partition(":")[2] for name in names if name.startswith("family:")]
-
-
 def schedule(loaded: Loaded, name: str, cron: str, order: Order, zone: str | None) -> None:
     """Have a run started by the clock."""
     with engine_client(loaded) as client:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -163,6 +163,3 @@ class Door:
 
 async def _nothing() -> Message:
     return {"type": "http.request", "body": b"", "more_body": False}
-
-
-Handler = Callable[..., Awaitable[Response]]
