@@ -7,7 +7,6 @@ import asyncio
 import json
 import logging
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -231,6 +230,54 @@ async def load(folder: Path) -> dict[str, Any]:
             "other": sum(n for code, n in statuses.items() if 400 <= code < 500), "p50": waits[len(waits) // 2] * 1000, "p99": waits[len(waits) * 99 // 100] * 1000}  # fmt: skip
 
 
+def measure_memory(copies: int, folder: Path) -> None:
+    """In a process of its own: fill a folder, and print what a dry run over it takes at most."""
+    loaded = home_of(folder)
+    backend = DatabaseBackend(loaded.url("backend"))
+    for number in range(copies):
+        every = many(number + 1, faulty=True)
+        tag = f"-c{number}"
+        asyncio.run(backend.fill(every if number == 0 else {k: v for k, v in every.items() if k.endswith(tag)}))
+    asyncio.run(backend.close())
+    code = f"""import asyncio, resource, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from pathlib import Path
+from speed import dry_run
+asyncio.run(dry_run(Path({str(folder)!r})))
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"""
+    print(subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()[-1])
+
+
+def in_folder(measure: Any) -> dict[str, Any]:
+    """One measurement in a folder that goes away."""
+    with tempfile.TemporaryDirectory() as folder:
+        found: dict[str, Any] = asyncio.run(measure(Path(folder) / "home"))
+        return found
+
+
+def row(what: str, asked: str, measured: str) -> dict[str, str]:
+    """A line of the table, told as soon as it is known."""
+    made = {"what": what, "asked": asked, "measured": measured}
+    print(made, flush=True)
+    return made
+
+
+def measured_rows() -> list[dict[str, str]]:
+    """Everything but the load."""
+    found = checks()
+    rows = [row(f"deterministic checks, {found['exercises']:,} exercises", "≥ 2,000/s", f"{found['per_s']:,.0f}/s")]
+    found = sorted((in_folder(applying) for _ in range(5)), key=lambda item: float(item["per_s"]))[2]
+    what = f"changes applied on SQLite, {found['changes']:,} of them (median of five)"
+    rows.append(row(what, "≥ 150/s", f"{found['per_s']:,.0f}/s"))
+    found = in_folder(overhead)
+    share = f"{found['ms']:.1f} ms a family (a family without it: {found['bare_ms']:.1f} ms)"
+    rows.append(row(f"the engine's share of a run, {found['families']} clean families", "≤ 15 ms a family", share))
+    small, large = memory(3), memory(12)
+    text = f"{small:.0f} MB and {large:.0f} MB ({large / small:.2f} times)"
+    rows.append(row("most memory of a dry run, 2,679 and 10,716 exercises", "flat", text))
+    return rows
+
+
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser()
@@ -240,78 +287,19 @@ def main() -> None:
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     if given.memory is not None:
-        loaded = home_of(given.folder)
-        backend = DatabaseBackend(loaded.url("backend"))
-        for number in range(given.memory):
-            docs = (
-                many(1, faulty=True)
-                if number == 0
-                else {k: v for k, v in many(number + 1, faulty=True).items() if k.endswith(f"-c{number}")}
-            )
-            asyncio.run(backend.fill(docs))
-        asyncio.run(backend.close())
-        del docs
-        code = f"import asyncio,resource,sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from pathlib import Path; from speed import dry_run; asyncio.run(dry_run(Path({str(given.folder)!r}))); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
-        print(
-            subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
-            .stdout.strip()
-            .splitlines()[-1]
-        )
+        measure_memory(given.memory, given.folder)
         return
-    rows = []
-    found = checks()
-    rows.append(
-        {
-            "what": f"deterministic checks, {found['exercises']:,} exercises",
-            "asked": "≥ 2,000/s",
-            "measured": f"{found['per_s']:,.0f}/s",
-        }
+    rows = measured_rows()
+    if given.quick:
+        return
+    found = in_folder(load)
+    what = f"the server, {RATE} mixed requests a second for {SECONDS} s, a fifth of them writes"
+    counts = (
+        f"{found['requests']:,} requests at {found['per_s']:.0f}/s, {found['failed']} × 5xx, {found['other']} × 4xx"
     )
-    print(rows[-1], flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        tries = [asyncio.run(applying(Path(folder) / str(number))) for number in range(5)]
-        found = sorted(tries, key=lambda item: float(item["per_s"]))[2]
-    rows.append(
-        {
-            "what": f"changes applied on SQLite, {found['changes']:,} of them (median of five)",
-            "asked": "≥ 150/s",
-            "measured": f"{found['per_s']:,.0f}/s",
-        }
-    )
-    print(rows[-1], flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(overhead(Path(folder) / "home"))
-    rows.append(
-        {
-            "what": f"the engine's share of a run, {found['families']} clean families",
-            "asked": "≤ 15 ms a family",
-            "measured": f"{found['ms']:.1f} ms a family (a family without it: {found['bare_ms']:.1f} ms)",
-        }
-    )
-    print(rows[-1], flush=True)
-    small, large = memory(3), memory(12)
-    rows.append(
-        {
-            "what": "most memory of a dry run, 2,679 and 10,716 exercises",
-            "asked": "flat",
-            "measured": f"{small:.0f} MB and {large:.0f} MB ({large / small:.2f} times)",
-        }
-    )
-    print(rows[-1], flush=True)
-    if not given.quick:
-        with tempfile.TemporaryDirectory() as folder:
-            found = asyncio.run(load(Path(folder) / "home"))
-        rows.append(
-            {
-                "what": f"the server, {RATE} mixed requests a second for {SECONDS} s, a fifth of them writes",
-                "asked": "no 5xx",
-                "measured": f"{found['requests']:,} requests at {found['per_s']:.0f}/s, {found['failed']} × 5xx, {found['other']} × 4xx; median {found['p50']:.1f} ms, p99 {found['p99']:.0f} ms",
-            }
-        )
-        print(rows[-1], flush=True)
-        head = "# Catalog: speed\n\nWritten by `make bench-catalog` (`apps/catalog/benchmarks/speed.py`); do not edit. One run on two cores; rates move with the machine.\n\n"
-        DOCS.write_text(head + table(rows) + "\n", encoding="utf-8")
-    print(f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB here")
+    rows.append(row(what, "no 5xx", f"{counts}; median {found['p50']:.1f} ms, p99 {found['p99']:.0f} ms"))
+    head = "# Catalog: speed\n\nWritten by `make bench-catalog` (`apps/catalog/benchmarks/speed.py`); do not edit. One run on two cores; rates move with the machine.\n\n"
+    DOCS.write_text(head + table(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
