@@ -358,6 +358,19 @@ async def test_drafts_wait_for_a_person_unless_a_judge_has_looked(tmp_path: Path
         assert run.counts == {"ok": 1}
 
 
+async def test_a_dry_run_does_not_release_what_it_has_only_planned_to_mend(tmp_path: Path) -> None:
+    docs = some_families("bench-press")
+    draft = next(key for key in docs if key.startswith("exercise:"))
+    docs[draft] |= {"status": "draft", "variant_key": "v2/old"}
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    async with working(loaded) as work:
+        run, _results = await run_all(work, order("r1", "dry_run", families=("bench-press",)))
+        assert (run.status, run.counts) == ("succeeded", {"planned": 1})
+        run, _results = await run_all(work, order("r2", families=("bench-press",)))
+        assert run.counts == {"ok": 1, "parked": 1}
+
+
 @pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")
 async def test_real_data_is_imported_mended_and_put_back(tmp_path: Path) -> None:
     docs = imported(json.loads(DATA.read_text()))

@@ -42,16 +42,22 @@ async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[
     for op in ops:
         target = str(op.arguments.get("exercise_id"))
         if op.tool == "approve_exercise" and target in spoiled:
-            continue  # it was to be mended first, and was not
+            continue  # it was to be mended first, and was not, or was only planned: then nobody can release it yet
         outcome = await _made(asked, op, terms, holds)
         why = _left(outcome)
         if why == RESTS:
             rests = "deferred"
         elif why:
             return why
-        if outcome.status not in (Status.OK, Status.PLANNED, Status.NO_DATA):
-            spoiled.add(target)
+        if outcome.status not in (Status.OK, Status.NO_DATA):
+            spoiled.update(_exercises(op))
     return rests
+
+
+def _exercises(op: Op) -> set[str]:
+    """The exercises that an operation was to change."""
+    items = [str(item["exercise_id"]) for item in op.arguments.get("items", ())]
+    return {str(op.arguments.get("exercise_id")), *items}
 
 
 async def _made(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
