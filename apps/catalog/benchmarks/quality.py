@@ -21,6 +21,8 @@ from interlock_catalog.runner import work as working
 from interlock_catalog.runner.record import Order, Run, Runs
 from interlock_catalog.seed import clean_catalog, plant
 from interlock_catalog.settings import Loaded, load
+from interlock_catalog.trust import Trust, read
+from interlock_catalog.trust import measured as on_planted
 
 sys.path.insert(0, str(Path(__file__).parent))
 from competent import Competent
@@ -68,6 +70,14 @@ async def one_run(shop: Shop, runs: Runs, order: Order, lanes: int = 4) -> tuple
         working.plan_family = plan_family
 
 
+COMPETENT = Path(__file__).with_name("competent.toml")
+
+
+def record_of(model: Model | None) -> Trust:
+    """The record of the rules, and of the model on faults that were planted elsewhere."""
+    return on_planted().adding(read(COMPETENT).rules) if isinstance(model, Competent) else on_planted()
+
+
 async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict[str, Any]:
     """Everything about one way of judging."""
     clean = clean_catalog()
@@ -78,7 +88,7 @@ async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict
     await backend.close()
     runs = Runs(loaded.url("engine"))
     async with opened(loaded) as found:
-        shop = Shop(found.loaded, found.parts, found.runtime, model, embed)
+        shop = Shop(found.loaded, found.parts, found.runtime, model, embed, measured=record_of(model))
         began = time.perf_counter()
         run, issues = await one_run(shop, runs, Order(run="r1", mode="apply", max_changes=5000))
         took = time.perf_counter() - began

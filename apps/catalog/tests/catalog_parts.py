@@ -18,6 +18,7 @@ from interlock_catalog.runner.record import FamilyResult, Order, Run, Runs
 from interlock_catalog.runner.work import Work
 from interlock_catalog.seed import clean_catalog
 from interlock_catalog.settings import Loaded, load
+from interlock_catalog.trust import Trust, measured
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 
@@ -68,12 +69,13 @@ async def contents(loaded: Loaded) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def working(loaded: Loaded, model: Any = None) -> AsyncIterator[Work]:
+async def working(loaded: Loaded, model: Any = None, record: Trust | None = None) -> AsyncIterator[Work]:
     """The steps of runs, without the durable engine."""
     runs = Runs(loaded.url("engine"))
     try:
         async with opened(loaded) as found:
-            yield Work(Shop(loaded, found.parts, found.runtime, model, None, 0.1), runs)
+            shop = Shop(loaded, found.parts, found.runtime, model, None, 0.1, record or measured())
+            yield Work(shop, runs)
     finally:
         await runs.close()
 

@@ -20,6 +20,7 @@ from interlock_catalog.report.page import page
 from interlock_catalog.resource import lease_of
 from interlock_catalog.runner.record import FamilyResult, Order, status_of
 from interlock_catalog.seed import clean_catalog, plant
+from interlock_catalog.trust import Seen, measured
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 FAMILIES = ("bench-press", "sit-up", "snatch", "squat", "front-raise", "good-morning", "seated-row")
@@ -336,7 +337,7 @@ async def test_a_backup_is_written_whole_and_brought_back_through_the_gate(tmp_p
         assert all(outcome is not None and outcome.ok for _step, outcome in undone)
 
 
-async def test_drafts_wait_for_a_person_unless_a_judge_has_looked(tmp_path: Path) -> None:
+async def test_drafts_wait_for_a_person_unless_a_judge_with_a_good_record_has_looked(tmp_path: Path) -> None:
     docs = some_families("bench-press")
     draft = next(key for key in docs if key.startswith("exercise:"))
     docs[draft]["status"] = "draft"
@@ -353,7 +354,8 @@ async def test_drafts_wait_for_a_person_unless_a_judge_has_looked(tmp_path: Path
         assert (await work.shop.runtime.resume(entry.ticket)).ok
     assert (await contents(loaded))[draft]["status"] == "approved"
     await fill(loaded, {draft: docs[draft]})
-    async with working(loaded, Says()) as work:
+    proven = measured().adding({"verified:judged@says": Seen(19, 0)})
+    async with working(loaded, Says(), proven) as work:
         run, _results = await run_all(work, order("r2", families=("bench-press",)))
         assert run.counts == {"ok": 1}
 

@@ -15,10 +15,12 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class _Line(Value, frozen=True):
-    """One answer, and the digest of the question that it answers."""
+    """One answer, the digest of the question that it answers, and who gave it."""
 
     asked: str
     reply: Reply
+    by: str = ""
+    follows: bool = True
 
 
 def digest_of(request: Request) -> str:
@@ -40,7 +42,7 @@ class Recording:
     async def reply(self, request: Request) -> Reply:
         """The model's own reply, once it is written down."""
         reply = await self._inner.reply(request)
-        line = _encode(_Line(digest_of(request), reply)) + b"\n"
+        line = _encode(_Line(digest_of(request), reply, self.name, self.follows)) + b"\n"
         with self._file.open("ab") as out:
             out.write(line)
         return reply
@@ -51,11 +53,12 @@ class Recording:
 
 
 class Replayed:
-    """The answers of a file; a question that it does not hold is one that the model did not answer."""
+    """The answers of a file; a question that it does not hold is one that the model did not answer.
 
-    def __init__(self, file: Path, *, follows: bool = True) -> None:
-        self.name = f"replay:{file.name}"
-        self.follows = follows
+    It goes by the name of the model that gave them, for they are that one's answers.
+    """
+
+    def __init__(self, file: Path) -> None:
         try:
             *whole, _cut = file.read_bytes().split(b"\n")  # a last line without its end was cut off
             lines = [msgspec.json.decode(line, type=_Line) for line in whole if line]
@@ -63,6 +66,9 @@ class Replayed:
             raise ConfigError(f"{file}: there are no recorded answers; record some with a model first") from None
         except msgspec.DecodeError as error:
             raise ConfigError(f"{file}: is no file of recorded answers: {error}") from None
+        self.name = next((line.by for line in lines if line.by), f"replay:{file.name}")
+        self.follows = all(line.follows for line in lines)
+        self._file = file
         self._held: dict[str, list[Reply]] = {}
         for line in lines:
             self._held.setdefault(line.asked, []).append(line.reply)
@@ -71,7 +77,7 @@ class Replayed:
         """The recorded reply; asked the same thing several times, the replies in their order, then the last one."""
         held = self._held.get(digest_of(request))
         if not held:
-            raise ModelFailed(f"{self.name} holds no answer to this question; record it again")
+            raise ModelFailed(f"{self._file.name} holds no answer to this question; record it again")
         return held.pop(0) if len(held) > 1 else held[0]
 
     async def close(self) -> None:

@@ -21,6 +21,7 @@ from interlock_catalog.roles.desk import Asked
 from interlock_catalog.roles.reports import report_tools
 from interlock_catalog.settings import Loaded, load
 from interlock_catalog.tools import changing_tools
+from interlock_catalog.trust import Trust, measured
 
 HERE = Path(__file__).parent
 POLICY = HERE / "policy.toml"
@@ -44,11 +45,15 @@ class Shop(msgspec.Struct, frozen=True):
     embed: Embed | None
     patience_s: float = 6.0
     """How long a family that somebody else holds is waited for: as long as a dead one keeps it."""
+    measured: Trust = measured()
+    """How far each rule is trusted before anybody has decided anything."""
 
-    def asked(self, turn: str, run: str) -> Asked:
+    def asked(self, turn: str, run: str, trust: Trust | None = None) -> Asked:
         """One piece of work."""
         tools = {tool.name: tool for tool in self.parts.tools}
-        return Asked(self.runtime, tools, self.model, self.embed, turn, run)
+        made = Asked(self.runtime, tools, (self.model, self.embed), (turn, run))
+        made.trust = trust or self.measured
+        return made
 
 
 def backend_of(loaded: Loaded) -> Backend:
@@ -97,7 +102,7 @@ def model_of(loaded: Loaded) -> Model | None:
     """The model that the settings name, recorded or replayed where they say so."""
     replay, record, name = loaded.file("replay"), loaded.file("record"), loaded.settings.model
     if replay is not None:
-        return Replayed(replay, follows=name not in ("none", "local"))
+        return Replayed(replay)
     if name == "none":
         return None
     model = open_model(name)

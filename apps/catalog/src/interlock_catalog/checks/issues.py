@@ -27,6 +27,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Which specialist may touch which fields. The policy holds the same table; a test compares them."""
 SPECIALISTS = tuple(FIELDS)
+ROLES = frozenset({"analyst", *SPECIALISTS, "normalizer", "librarian", "scout", "approver"})
+"""The actors of the autopilot; everybody else is people."""
 
 
 class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
@@ -45,6 +47,8 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
     confidence: float = 1.0
     suggestion: Json = None
     """What the value should be, where that can be told."""
+    judge: str = ""
+    """The model that says so, if it is one."""
 
     @property
     def specialist(self) -> str | None:
@@ -54,7 +58,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
     @property
     def tag(self) -> str:
         """The evidence tag that a change made for it carries."""
-        return f"{self.by}:{self.code}"
+        return f"{self.by}:{self.code}@{self.judge}" if self.judge else f"{self.by}:{self.code}"
 
 
 def specialist_of(field: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 from interlock import Outcome
@@ -183,12 +184,22 @@ def run_agreement(given: argparse.Namespace) -> int:
     if given.json:
         print_json(found)
         return 0
-    made = table("agreement by check", ("check", "agrees", "differs", "pending", "unknown"))
+    verdicts = ("agrees", "differs", "own", "pending", "unknown")
+    made = table("shadow plans against what then happened", ("check", *verdicts))
     for name, counts in found["rules"].items():
-        made.add_row(
-            shown(name), *(str(counts.get(verdict, 0)) for verdict in ("agrees", "differs", "pending", "unknown"))
-        )
-    console().print(made)
+        made.add_row(shown(name), *(str(counts.get(verdict, 0)) for verdict in verdicts))
+    if found["rules"]:
+        console().print(made)
+    console().print(_confidence_table(found["confidence"]))
     ready = ", ".join(found["ready"])
     console().print(f"people did the same throughout in: {shown(ready or 'no family yet')}")
     return 0
+
+
+def _confidence_table(rules: Mapping[str, Any]) -> Any:
+    """What each rule's confidence rests on."""
+    made = table("how sure each check makes the autopilot", ("check", "planted faults", "people", "confidence"))
+    for name, found in rules.items():
+        counts = [f"{found[of]['right']} of {sum(found[of].values())}" for of in ("planted", "people")]
+        made.add_row(shown(name), *counts, f"{found['confidence']:.2f}")
+    return made

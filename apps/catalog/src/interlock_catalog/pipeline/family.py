@@ -36,7 +36,7 @@ async def plan_family(asked: Asked, family: Snapshot) -> FamilyPlan:
     """The same snapshot and the same answers of the model give the same plan."""
     seen = inspect(family) + (near_twins(family, asked.embed) if asked.embed is not None else ())
     issues, refused = await analyse(asked, family, seen)
-    ops = certain_ops(family, issues)
+    ops = certain_ops(family, issues, asked.trust)
     mended = after(family, ops)
     wanted = _for_specialists(mended, issues)
     for role in SPECIALISTS:

@@ -8,13 +8,14 @@ from interlock_catalog.backends import Backend
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json, live
 from interlock_catalog.naming import same_words
-from interlock_catalog.planning.ops import SURE, Op
+from interlock_catalog.planning.ops import Op
+from interlock_catalog.trust import Trust
 from interlock_catalog.vocabulary import equipment_name, known, slug
 
 _PAGE = 500
 
 
-async def lost_aliases(backend: Backend) -> AsyncIterator[tuple[Issue, str | None, Op | None]]:
+async def lost_aliases(backend: Backend, trust: Trust) -> AsyncIterator[tuple[Issue, str | None, Op | None]]:
     """Each lost alias, with the family and the operation that mend it, where that can be told."""
     after = ""
     while True:
@@ -25,7 +26,7 @@ async def lost_aliases(backend: Backend) -> AsyncIterator[tuple[Issue, str | Non
             if key not in targets:
                 yield _issue(key, "it has no target"), None, None
             elif targets[key] not in there:
-                yield await _one(backend, key.partition(":")[2], targets[key])
+                yield await _one(backend, key.partition(":")[2], targets[key], trust)
         if len(page) < _PAGE:
             return
         after = next(reversed(page))
@@ -74,7 +75,7 @@ async def strays(backend: Backend) -> AsyncIterator[Issue]:
         after = next(reversed(page))
 
 
-async def _one(backend: Backend, alias: str, target: str) -> tuple[Issue, str | None, Op | None]:
+async def _one(backend: Backend, alias: str, target: str, trust: Trust) -> tuple[Issue, str | None, Op | None]:
     meant = await meant_by(backend, alias)
     why = f"its target {target} is not there"
     issue = _issue(f"alias:{alias}", why, None if meant is None else str(meant["id"]))
@@ -87,7 +88,8 @@ async def _one(backend: Backend, alias: str, target: str) -> tuple[Issue, str | 
         "replacement": {"alias_slug": alias, "exercise_id": meant["id"], "family_slug": None},
         "justification": f"{why}; {meant['name']!r} is the one exercise with these words",
     }
-    op = Op(tool="delete_alias", actor="librarian", arguments=arguments, evidence=(issue.tag,), confidence=SURE)
+    sure = trust.of(issue.tag)
+    op = Op(tool="delete_alias", actor="librarian", arguments=arguments, evidence=(issue.tag,), confidence=sure)
     return issue, family, op
 
 

@@ -10,6 +10,7 @@ from interlock_catalog.checks.odd import odd_ones
 from interlock_catalog.contracts import Doc, Json, faults, value_at, with_value
 from interlock_catalog.naming import split_name
 from interlock_catalog.snapshot import Snapshot
+from interlock_catalog.trust import Seen
 from interlock_catalog.vocabulary import equipment_name
 
 MUSCLE_FIELDS = ("muscles.primary", "muscles.secondary", "muscles.category", "muscles.contribution")
@@ -71,9 +72,9 @@ def described(doc: Doc, family: Snapshot) -> str | None:
 
 
 def confidence(family: Snapshot, identity: str, field: str, after: Json, said: float) -> float:
-    """How sure one may be, whatever a model says: a text by whether it holds, a value by how many siblings have it.
+    """How sure one may be, whatever a model says: a value as sure as siblings bear it out, a text as sure as is said.
 
-    What a model says of itself can only lower it.
+    0 for what cannot be: a value that breaks the contract, a text that speaks of something else.
     """
     doc = family.live.get(identity)
     if doc is None:
@@ -86,7 +87,13 @@ def confidence(family: Snapshot, identity: str, field: str, after: Json, said: f
             i for i in odd_ones(family.becoming({f"exercise:{identity}": made})) if i.target == f"exercise:{identity}"
         ]
         wrong = field == "description" and any(issue.field == field for issue in odd)
-        return 0.3 if wrong else min(0.95, said)
-    values = [value_at(d, field) for i, d in family.live.items() if i != identity and value_at(d, field) is not None]
-    share = sum(value == after for value in values) / len(values) if values else 0.5
-    return round(min(0.95, said, 0.5 + share / 2), 2)
+        return 0.0 if wrong else said
+    return min(said, support(family, identity, field, after))
+
+
+def support(family: Snapshot, identity: str, field: str, after: Json) -> float:
+    """How far the siblings bear a value out: from a coin's toss, half the way for each share of them that has it."""
+    others = [value_at(doc, field) for i, doc in family.live.items() if i != identity]
+    held = [value for value in others if value is not None]
+    same = sum(value == after for value in held)
+    return round(0.5 + Seen(same, len(held) - same).sure / 2, 2)

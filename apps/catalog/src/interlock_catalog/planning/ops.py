@@ -12,14 +12,8 @@ from interlock_catalog.checks.twins import copies
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
+from interlock_catalog.trust import Trust, rules_of
 from interlock_catalog.vocabulary import slug
-
-SURE = 0.97
-"""The confidence of what a deterministic check found and one rule mends."""
-
-
-TOLD = 0.75
-"""The most that a model's word alone is worth, where no check bears it out: a person looks at what comes of it."""
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,21 +26,21 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-def certain_ops(family: Snapshot, issues: Iterable[Issue]) -> list[Op]:
+def certain_ops(family: Snapshot, issues: Iterable[Issue], trust: Trust) -> list[Op]:
     """What needs no specialist: merges of duplicates, aliases, and the one spelling; in this order."""
     found = list(issues)
-    merges = _merges(family, [issue for issue in found if issue.field == "merged_into" and issue.certain])
+    merges = _merges(family, [issue for issue in found if issue.field == "merged_into" and issue.certain], trust)
     gone = {str(op.arguments["source_id"]): str(op.arguments["target_id"]) for op in merges}
     held = {alias for op in merges for alias in op.arguments["aliases"]}
     aliases = [
-        _alias(family, issue, gone)
+        _alias(family, issue, gone, trust)
         for issue in found
         if issue.target.startswith("alias:") and issue.suggestion and issue.target[6:] not in held
     ]
-    return [*merges, *aliases, *_spelling(family, found, set(gone))]
+    return [*merges, *aliases, *_spelling(family, found, set(gone), trust)]
 
 
-def _merges(family: Snapshot, issues: Sequence[Issue]) -> list[Op]:
+def _merges(family: Snapshot, issues: Sequence[Issue], trust: Trust) -> list[Op]:
     """One merge for each duplicate, into the one that stays in the end."""
     into = {issue.target.partition(":")[2]: str(issue.suggestion) for issue in issues if issue.suggestion}
     ops = []
@@ -70,25 +64,31 @@ def _merges(family: Snapshot, issues: Sequence[Issue]) -> list[Op]:
             "aliases": sorted({*pointing, *named}),
             "seen": {identity: known_by(family.exercises[identity]) for identity in (source, target)},
         }
-        op = _op("merge_exercises", "librarian", arguments, [issue])
-        told = issue.by != "checks" and not copies(family.exercises[source], family.exercises[target])
-        ops.append(msgspec.structs.replace(op, confidence=min(op.confidence, TOLD)) if told else op)
+        ops.append(_op("merge_exercises", "librarian", arguments, [_borne_out(family, issue, target)], trust))
     return ops
+
+
+def _borne_out(family: Snapshot, issue: Issue, target: str) -> Issue:
+    """A duplicate that a model names, and whose record is a copy of the other but for the name, rests on that."""
+    source = issue.target.partition(":")[2]
+    if not issue.judge or not copies(family.exercises[source], family.exercises[target]):
+        return issue
+    return msgspec.structs.replace(issue, by="records", code="copy")
 
 
 def _same_equipment(family: Snapshot, source: str, target: str) -> bool:
     return bool(family.exercises[source].get("equipment") == family.exercises[target].get("equipment"))
 
 
-def _alias(family: Snapshot, issue: Issue, gone: Mapping[str, str]) -> Op:
+def _alias(family: Snapshot, issue: Issue, gone: Mapping[str, str], trust: Trust) -> Op:
     slug = issue.target.partition(":")[2]
     target = str(issue.suggestion)
     replacement = {"alias_slug": slug, "exercise_id": gone.get(target, target), "family_slug": None}
     arguments = {"alias_slug": slug, "of_family": family.slug, "replacement": replacement}
-    return _op("delete_alias", "librarian", arguments, [issue])
+    return _op("delete_alias", "librarian", arguments, [issue], trust)
 
 
-def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list[Op]:
+def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str], trust: Trust) -> list[Op]:
     by_exercise: dict[str, list[Issue]] = {}
     for issue in issues:
         if issue.by == "normaliser":
@@ -106,7 +106,7 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str]) -> list
             "old_slug": _lost_slug(family, identity, slugs),
         }
         arguments = {"family_slug": family.slug, "items": [item]}
-        ops.append(_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity]))
+        ops.append(_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], trust))
     return ops
 
 
@@ -119,13 +119,14 @@ def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> st
     return str(old) if lost else None
 
 
-def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue]) -> Op:
+def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue], trust: Trust) -> Op:
+    evidence = tuple(dict.fromkeys(issue.tag for issue in issues))
     return Op(
         tool=tool,
         actor=actor,
         arguments={**arguments, "justification": "; ".join(dict.fromkeys(i.evidence for i in issues))[:2000]},
-        evidence=tuple(dict.fromkeys(issue.tag for issue in issues)),
-        confidence=min([SURE, *(issue.confidence for issue in issues)]),
+        evidence=evidence,
+        confidence=min([trust.of(*rules_of(evidence)), *(issue.confidence for issue in issues)]),
     )
 
 

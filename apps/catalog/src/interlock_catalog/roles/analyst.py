@@ -50,11 +50,14 @@ async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tu
     if not outcome.ok:
         return tuple(sure), [*odd_ones, refused("report_issues", arguments, outcome.summary)]
     asked.judged = True
-    return tuple(sure + _taken(family, outcome.value["issues"], sure, odd)), odd_ones
+    return tuple(sure + _taken(family, outcome.value["issues"], (sure, odd), asked.judge)), odd_ones
 
 
-def _taken(family: Snapshot, reported: Sequence[Json], sure: Sequence[Issue], odd: Sequence[Issue]) -> list[Issue]:
+def _taken(
+    family: Snapshot, reported: Sequence[Json], seen: tuple[Sequence[Issue], Sequence[Issue]], judge: str
+) -> list[Issue]:
     """Reported issues as ours; what the checks suggest for a suspicion that is confirmed is kept."""
+    sure, odd = seen
     known = {(issue.target, issue.field) for issue in sure}
     suspected = {(issue.target, issue.field): issue for issue in odd}
     found = list[Issue]()
@@ -72,6 +75,7 @@ def _taken(family: Snapshot, reported: Sequence[Json], sure: Sequence[Issue], od
             severity=item["severity"],
             evidence=item["evidence"],
             by="analyst",
+            judge=judge,
             confidence=float(item["confidence"]),
             suggestion=_suggested(family, item, before),
         )
@@ -97,7 +101,7 @@ async def _confirmed(asked: Asked, family: Snapshot, odd: Sequence[Issue]) -> li
     answers = await chosen(asked.model, _TASK, questions)
     asked.count("analyst")
     found = [i for i, answer in zip(odd, answers, strict=True) if answer == "mistake"]
-    return [msgspec.structs.replace(issue, certain=True, by="analyst") for issue in found]
+    return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=asked.judge) for issue in found]
 
 
 def shown(doc: Doc) -> Doc:

@@ -11,15 +11,12 @@ from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.desk import Asked
 from interlock_catalog.snapshot import Snapshot
 
-JUDGED, UNJUDGED = 0.9, 0.8
-"""How sure one may be of a draft in which a second look finds nothing grave: of a judge, or of checks alone."""
-
 
 async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:
     """One decision for each draft. A sure yes passes the policy; an unsure one waits for a person; a draft with faults
     is written down as not approved."""
     decisions, ops = [], list[Op]()
-    sure = JUDGED if asked.judged else UNJUDGED
+    looked = f"verified:judged@{asked.judge}" if asked.judged else "verified:checks"
     for identity, doc in sorted(family.live.items()):
         if doc.get("status") != "draft":
             continue
@@ -27,7 +24,7 @@ async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> li
         broken = [fault.field for fault in faults("exercise", doc)]
         approve = not wrong and not broken
         why = "looked at again: nothing high or critical" if approve else _why_not(wrong, broken)
-        evidence = ["verified:checks"] if approve else [f"left:{issue.code}" for issue in wrong] or ["left:contract"]
+        evidence = [looked] if approve else [f"left:{issue.code}" for issue in wrong] or ["left:contract"]
         evidence = list(dict.fromkeys(evidence))
         decisions.append({"exercise_id": identity, "approve": approve, "justification": why, "evidence": evidence})
         if not broken:
@@ -43,7 +40,7 @@ async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> li
                     actor="approver",
                     arguments=arguments,
                     evidence=tuple(evidence),
-                    confidence=sure if approve else 0.0,
+                    confidence=asked.trust.of(looked) if approve else 0.0,
                 )
             )
     if decisions:

@@ -13,6 +13,7 @@ from interlock import Outcome, Runtime, Tool
 from interlock.models import Model
 from interlock_catalog.checks.twins import Embed
 from interlock_catalog.contracts import Json
+from interlock_catalog.trust import Trust
 
 _MOST_KEPT = 4000
 _DEEPEST = 40
@@ -30,18 +31,27 @@ class Asked:
     """One piece of work for roles: a family of a run, or its searches."""
 
     def __init__(
-        self, runtime: Runtime, tools: Mapping[str, Tool], model: Model | None, embed: Embed | None, turn: str, run: str
+        self,
+        runtime: Runtime,
+        tools: Mapping[str, Tool],
+        judges: tuple[Model | None, Embed | None],
+        work: tuple[str, str],
     ) -> None:
         self.runtime = runtime
-        self.model = model
-        self.embed = embed
-        self.turn = turn
-        self.run = run
+        self.model, self.embed = judges
+        self.trust = Trust()
+        """How far each rule is trusted."""
+        self.turn, self.run = work
         self.calls: Counter[str] = Counter()
         """How often a model was asked, by role."""
         self.judged = False
         """Whether one who can judge has looked, and its report was accepted."""
         self._tools = tools
+
+    @property
+    def judge(self) -> str:
+        """The name that a model's record is kept under."""
+        return "" if self.model is None else "-".join(self.model.name.split())
 
     def tool(self, name: str) -> Tool:
         """A tool's contract, for the model to see."""

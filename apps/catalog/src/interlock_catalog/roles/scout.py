@@ -27,8 +27,9 @@ INSTRUCTIONS = (
 )
 _PAGE, _BATCH, _NEAREST = 500, 20, 3
 _SAME, _LIKELY, _MARGIN = 0.999, 0.4, 0.05
-SURE, LEAST = 0.95, 0.8
-"""How sure the same words make one; and from where on a model's own word is enough to act."""
+LEAST = 0.8
+"""From where on a model's own word is enough to act."""
+SAME_WORDS = "searches:same_words"
 
 Found = tuple[str | None, Op | None, Refused | None]
 
@@ -54,11 +55,8 @@ async def scouted(asked: Asked, backend: Backend) -> AsyncIterator[Found]:
             best = near[search.query]
             if best and best[0].score >= _SAME and (len(best) == 1 or best[1].score < best[0].score - _MARGIN):
                 why = f"the search {search.query!r} ({search.count} times) has the words of {best[0].name!r}"
-                yield (
-                    best[0].family,
-                    _alias(search.query, best[0].id, best[0].family, why, "searches:same_words", SURE),
-                    None,
-                )
+                sure = asked.trust.of(SAME_WORDS)
+                yield best[0].family, _alias(search.query, best[0].id, best[0].family, why, (SAME_WORDS,), sure), None
             else:
                 open_ones.append(search)
         async for found in _judged(asked, open_ones, near):
@@ -134,11 +132,12 @@ async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, l
             if str(action["query"]) not in asked_for:
                 yield None, None, refused("propose_actions", action, "nobody searched for that")
             else:
-                yield _acted(action, near[str(action["query"])])
+                yield _acted(asked, action, near[str(action["query"])])
 
 
-def _acted(action: Json, near: Sequence[Near]) -> Found:
-    sure = float(action["confidence"])
+def _acted(asked: Asked, action: Json, near: Sequence[Near]) -> Found:
+    evidence = (str(action["evidence"]), f"scout:proposal@{asked.judge}")
+    sure = min(float(action["confidence"]), asked.trust.limit(evidence))
     if not action["apply"] or action["proposed_action"] == "nothing" or sure < LEAST:
         return None, None, None
     if action["proposed_action"] == "add_alias":
@@ -146,19 +145,19 @@ def _acted(action: Json, near: Sequence[Near]) -> Found:
         if family is None:
             return None, None, refused("propose_actions", action, "the exercise is not among the nearest ones")
         why = f"{action['hypothesis']}; {action['rationale']}"
-        return family, _alias(action["query"], action["exercise_id"], family, why, action["evidence"], sure), None
+        return family, _alias(action["query"], action["exercise_id"], family, why, evidence, sure), None
     draft, family = action["draft"], action["family_slug"]
     if not isinstance(draft, dict) or family is None:
         return None, None, refused("propose_actions", action, "it has no draft, or no family")
-    return family, _draft(draft, family, action, sure), None
+    return family, _draft(draft, family, action, evidence, sure), None
 
 
-def _alias(query: str, exercise: str, family: str, why: str, evidence: str, sure: float) -> Op:
+def _alias(query: str, exercise: str, family: str, why: str, evidence: tuple[str, ...], sure: float) -> Op:
     arguments = {"alias_slug": slug(query), "of_family": family, "exercise_id": exercise, "justification": why[:2000]}
-    return Op(tool="upsert_alias", actor="scout", arguments=arguments, evidence=(evidence,), confidence=sure)
+    return Op(tool="upsert_alias", actor="scout", arguments=arguments, evidence=evidence, confidence=sure)
 
 
-def _draft(draft: Doc, family: str, action: Json, sure: float) -> Op:
+def _draft(draft: Doc, family: str, action: Json, evidence: tuple[str, ...], sure: float) -> Op:
     made = {**draft, "family_slug": family, "name_slug": slug(str(draft.get("name", "")))}
     changes = [
         {
@@ -177,7 +176,6 @@ def _draft(draft: Doc, family: str, action: Json, sure: float) -> Op:
         "changes": changes,
         "justification": str(action["hypothesis"]),
     }
-    evidence = (str(action["evidence"]),)
     return Op(tool="upsert_exercise", actor="scout", arguments=arguments, evidence=evidence, confidence=sure)
 
 

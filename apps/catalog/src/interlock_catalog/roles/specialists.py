@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.contracts import Json, value_at
-from interlock_catalog.planning.candidates import candidate, confidence
-from interlock_catalog.planning.ops import TOLD, Op
+from interlock_catalog.planning.candidates import candidate, confidence, support
+from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.analyst import shown, shown_issue
 from interlock_catalog.roles.asking import Question, chosen, told
 from interlock_catalog.roles.desk import Asked, Refused, refused
 from interlock_catalog.roles.repair import repaired
 from interlock_catalog.roles.reports import ProposedChange
 from interlock_catalog.snapshot import Snapshot
+from interlock_catalog.trust import rules_of
 
 INSTRUCTIONS = (
     "You are the specialist for {role} of an exercise catalog. You are given exercises with issues, and siblings "
@@ -27,6 +28,7 @@ INSTRUCTIONS = (
 _TASK = "Say for each proposed value whether to use it."
 _SIBLINGS = 4
 _USE, _LEAVE = "use", "leave"
+_UNFIT = "with this value the exercise would break its contract, or its text would speak of something else"
 
 
 async def proposals(
@@ -41,9 +43,9 @@ async def proposals(
     else:
         changes = await _chosen(asked, family, issues)
         asked.count(role)
-    ops = _ops(family, role, changes, issues)
+    ops = _ops(asked, family, role, changes, issues)
     unfit = [op for op in ops if op.confidence == 0.0]
-    odd += [Refused(op.tool, op.arguments, "with this value the exercise would break its contract") for op in unfit]
+    odd += [Refused(op.tool, op.arguments, _UNFIT) for op in unfit]
     return [op for op in ops if op.confidence > 0.0], odd
 
 
@@ -97,13 +99,12 @@ def _change(issue: Issue, field: str, value: Json) -> Json:
         "after": value,
         "justification": f"{issue.evidence}; the records offer this",
         "evidence": "siblings:majority" if field != "description" else "record:fields",
-        "confidence": 0.9,
+        "confidence": 1.0,  # it has said yes; how much that is worth, its record says
     }
 
 
-def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[Issue]) -> list[Op]:
+def _ops(asked: Asked, family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[Issue]) -> list[Op]:
     """One operation for each exercise, with what each field was; values that change nothing are left out."""
-    tags = {(issue.target.partition(":")[2], issue.specialist): issue.tag for issue in issues}
     by_exercise: dict[str, dict[str, Json]] = {}
     for change in changes:
         identity, field = str(change["exercise_id"]), str(change["field"])
@@ -113,8 +114,10 @@ def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[
     ops = []
     for identity, found in sorted(by_exercise.items()):
         sure = [_sure(family, identity, change) for change in found.values()]
-        if not _borne_out(identity, role, issues):
-            sure.append(TOLD)
+        tags = _tags(asked, identity, role, issues)
+        sure.append(asked.trust.limit(tags))
+        if not _says_how_sure(asked) or not _borne_out(identity, role, issues):
+            sure.append(asked.trust.of(*rules_of(tags)))
         made = [
             {
                 "field": field,
@@ -125,7 +128,7 @@ def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[
             }
             for field, change in sorted(found.items())
         ]
-        evidence = [tags.get((identity, role), f"{role}:proposal"), *(str(c["evidence"]) for c in found.values())]
+        evidence = [*tags, *(str(c["evidence"]) for c in found.values())]
         why = "; ".join(str(change["justification"]) for change in found.values())[:2000]
         arguments = {"exercise_id": identity, "family_slug": family.slug, "changes": made, "justification": why}
         ops.append(
@@ -140,6 +143,17 @@ def _ops(family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[
     return ops
 
 
+def _tags(asked: Asked, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
+    """What the work of a specialist rests on: the issues it mends, and its own record."""
+    mine = [i.tag for i in issues if i.target == f"exercise:{identity}" and i.specialist == role]
+    return list(dict.fromkeys([*mine, f"{role}:proposal@{asked.judge}"]))
+
+
+def _says_how_sure(asked: Asked) -> bool:
+    """Whether the model gives a figure of its own; one that only chooses does not."""
+    return asked.model is not None and asked.model.follows
+
+
 def _borne_out(identity: str, role: str, issues: Sequence[Issue]) -> bool:
     """Whether a check has found, or at least suspected, what is to be mended; not only a model."""
     mine = [i for i in issues if i.target == f"exercise:{identity}" and i.specialist == role]
@@ -151,11 +165,9 @@ def _sure(family: Snapshot, identity: str, change: Json) -> float:
     field = str(change["field"])
     said = float(change["confidence"])
     if field.startswith("muscles.") and field != "muscles.primary":
-        return min(0.95, said)
+        return said
     if field == "muscles.primary":
-        values = [value_at(d, field) for i, d in family.live.items() if i != identity]
-        share = sum(value == change["after"] for value in values) / len(values) if values else 0.5
-        return round(min(0.95, said, 0.5 + share / 2), 2)
+        return min(said, support(family, identity, field, change["after"]))
     return confidence(family, identity, field, change["after"], said)
 
 

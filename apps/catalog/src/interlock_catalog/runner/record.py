@@ -12,6 +12,7 @@ from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.checks import Issue
 from interlock_catalog.roles.desk import Refused
+from interlock_catalog.trust import Trust
 
 ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
 
@@ -67,6 +68,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[FamilyResult, ...] = ()
     left_over: tuple[str, ...] = ()
     """Families for the next run: locked, or over the cap."""
+    trust: Trust = Trust()
+    """How often each rule had been right when the run began: its confidences stand on this."""
 
     @property
     def turns(self) -> Iterable[str]:

@@ -21,6 +21,7 @@ from interlock_catalog.resource import lease_of
 from interlock_catalog.roles.desk import Asked
 from interlock_catalog.runner.record import FamilyResult, Order, Run, Runs, now_text, status_of, turn_of
 from interlock_catalog.snapshot import Snapshot
+from interlock_catalog.trust import Trust, decided
 
 LOST = "~lost-aliases"
 SEARCHES = "~searches"
@@ -41,6 +42,7 @@ class Work:
         self._tell = tell
         self._total = 0
         self._done = 0
+        self._trusted: tuple[str, Trust] = ("", Trust())
 
     async def begin(self, order: Order) -> list[str]:
         """Write the run down, and say which families it works on, in order."""
@@ -54,6 +56,7 @@ class Work:
                 worker=self.worker,
                 asked_for=order.families,
                 max_changes=order.max_changes,
+                trust=self.shop.measured.adding(await decided(self.shop.runtime)),
             )
         )
         found = await self._chosen(order)
@@ -91,7 +94,7 @@ class Work:
         return result
 
     async def _worked(self, order: Order, name: str) -> FamilyResult:
-        asked = self.shop.asked(turn_of(order.run, name), order.run)
+        asked = self.shop.asked(turn_of(order.run, name), order.run, await self._trust(order))
         terms = Terms(order.mode, order.max_changes, self.shop.patience_s)
         try:
             if name == SEARCHES:
@@ -110,6 +113,12 @@ class Work:
             return FamilyResult(family=name, state="deferred", why=str(error))
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
             return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
+
+    async def _trust(self, order: Order) -> Trust:
+        """How far each rule was trusted when the run began, whichever process began it."""
+        if self._trusted[0] != order.run:
+            self._trusted = (order.run, (await self.runs.get(order.run)).trust)
+        return self._trusted[1]
 
     async def _settled(self, asked: Asked) -> None:
         """What a dead process has begun in this very piece of work is settled before it is looked at again."""
@@ -141,7 +150,7 @@ class Work:
         whys, issues = set[str](), list[Issue]()
         async for issue in strays(self.shop.parts.backend):
             issues.append(issue)
-        async for issue, family, op in lost_aliases(self.shop.parts.backend):
+        async for issue, family, op in lost_aliases(self.shop.parts.backend, asked.trust):
             issues.append(issue)
             if family is None or op is None or (order.families and family not in order.families):
                 continue

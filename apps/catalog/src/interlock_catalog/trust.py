@@ -1,0 +1,122 @@
+"""How sure a rule makes one: by how often it was right, where that was measured and where people have decided.
+
+A rule is known by its evidence tag. What a model had a hand in has the model's name behind it (`analyst:outlier@NAME`):
+its record is its own, and one that nobody has measured or confirmed yet is worth a coin's toss, so a person is asked.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from interlock import Runtime
+from interlock.standing import TicketState, Which
+from interlock_catalog.checks.issues import ROLES
+
+CALIBRATION = Path(__file__).with_name("calibration.toml")
+"""Written by `make bench-catalog`: what each rule did to planted faults, other ones than it is judged by."""
+
+
+class Seen(msgspec.Struct, frozen=True, array_like=True):
+    """How often a rule was right, and how often not."""
+
+    right: int = 0
+    wrong: int = 0
+
+    @property
+    def sure(self) -> float:
+        """The expected share of right ones (Jeffreys' prior: 0.5 for none seen, 0.95 for nine of nine)."""
+        return round((self.right + 0.5) / (self.right + self.wrong + 1), 3)
+
+    def __add__(self, other: Seen) -> Seen:
+        return Seen(self.right + other.right, self.wrong + other.wrong)
+
+
+class Trust(msgspec.Struct, frozen=True):
+    """The record of every rule."""
+
+    rules: dict[str, Seen] = {}
+    unseen: Seen = Seen()
+    """The record of a rule that has none."""
+
+    def of(self, *rules: str) -> float:
+        """How sure these rules together make one: as sure as the weakest."""
+        return min((self.rules.get(rule, self.unseen).sure for rule in rules), default=self.unseen.sure)
+
+    def limit(self, rules: Iterable[str]) -> float:
+        """What the known ones of these rules allow at most; 1 if none has a record."""
+        return min((self.rules[rule].sure for rule in rules if rule in self.rules), default=1.0)
+
+    def adding(self, more: Mapping[str, Seen]) -> Trust:
+        """With what was seen besides."""
+        names = sorted({*self.rules, *more})
+        rules = {name: self.rules.get(name, Seen()) + more.get(name, Seen()) for name in names}
+        return Trust(rules, self.unseen)
+
+
+def rules_of(evidence: Iterable[str]) -> list[str]:
+    """The tags that answer for a change: those of the model, if it had a hand in it, for then it was its choice."""
+    tags = list(evidence)
+    return [tag for tag in tags if "@" in tag] or tags
+
+
+@cache
+def measured() -> Trust:
+    """What was measured on planted faults."""
+    return read(CALIBRATION)
+
+
+def read(file: Path) -> Trust:
+    """A table of rules with how often each was right and wrong."""
+    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Trust)
+
+
+def written(trust: Trust, head: str) -> str:
+    """The text of such a table."""
+    lines = [f"{json.dumps(name)} = [{seen.right}, {seen.wrong}]" for name, seen in trust.rules.items()]
+    return "\n".join([*(f"# {line}" for line in head.splitlines()), "[rules]", *lines, ""])
+
+
+_DECIDED = {TicketState.APPROVED: Seen(1, 0), TicketState.SPENT: Seen(1, 0), TicketState.DENIED: Seen(0, 1)}
+_SHADOW = {"agrees": Seen(1, 0), "differs": Seen(0, 1)}
+
+
+async def decided(runtime: Runtime) -> dict[str, Seen]:
+    """What people have made of each rule's proposals: tickets they decided, and shadow plans they went along with.
+
+    What the autopilot later did itself says nothing, and neither does a run that was taken back.
+    """
+    found: dict[str, Seen] = {}
+    for evidence, seen in [*await _tickets(runtime), *await _shadows(runtime)]:
+        for rule in rules_of(evidence):
+            found[rule] = found.get(rule, Seen()) + seen
+    return found
+
+
+async def _tickets(runtime: Runtime) -> list[tuple[tuple[str, ...], Seen]]:
+    every = await runtime.store.tickets()
+    asked = {t.id: t for t in every if t.kind == "change" and t.state in _DECIDED and t.decided_by}
+    found = []
+    for turn in dict.fromkeys(ticket.turn for ticket in asked.values()):
+        async for entry in runtime.journal(Which(turn=turn)):
+            if entry.ticket in asked:
+                found.append((entry.evidence, _DECIDED[asked.pop(entry.ticket).state]))
+    return found
+
+
+async def _shadows(runtime: Runtime) -> list[tuple[tuple[str, ...], Seen]]:
+    return [
+        (item.evidence, _SHADOW[item.verdict])
+        for item in await runtime.shadow()
+        if item.verdict in _SHADOW and not by_itself(item.with_whom)
+    ]
+
+
+def by_itself(whom: str) -> bool:
+    """Whether a shadow plan was held against a change of the autopilot's own."""
+    return whom.partition(" (")[0] in ROLES

@@ -1,0 +1,158 @@
+"""Confidence is earned: by what was measured, by what people decide, and never by what the autopilot did itself."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
+from interlock.standing import TicketState, Which
+from interlock_catalog.agreement import agreement
+from interlock_catalog.runner.record import Order
+from interlock_catalog.runner.work import Work
+from interlock_catalog.trust import CALIBRATION, Seen, Trust, decided, measured, read, rules_of, written
+
+counts = st.integers(min_value=0, max_value=10_000)
+PRESS = "bench-press-bench-press-barbell"
+
+
+@given(counts, counts)
+def test_each_one_that_was_right_makes_surer_and_each_wrong_one_less_sure(right: int, wrong: int) -> None:
+    seen = Seen(right, wrong)
+    assert 0 < seen.sure <= 1
+    assert (seen + Seen(1, 0)).sure >= seen.sure >= (seen + Seen(0, 1)).sure
+    assert (Seen(right, 0).sure - 0.5) * (Seen(0, right).sure - 0.5) <= 0
+
+
+def test_what_nobody_has_seen_is_worth_a_coins_toss() -> None:
+    trust = Trust({"checks:good": Seen(99, 0), "checks:bad": Seen(1, 9)})
+    assert trust.of("checks:new") == 0.5
+    assert trust.of("checks:good", "checks:bad") == trust.of("checks:bad") < 0.2
+    assert trust.limit(["checks:new"]) == 1.0
+    assert trust.limit(["checks:new", "checks:bad"]) == trust.of("checks:bad")
+
+
+def test_where_a_model_had_a_hand_in_it_its_record_answers() -> None:
+    assert rules_of(["checks:missing", "content:proposal@m", "record:fields"]) == ["content:proposal@m"]
+    assert rules_of(["checks:duplicate", "checks:orphan"]) == ["checks:duplicate", "checks:orphan"]
+
+
+def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
+    trust = Trust({'odd:"name"@a b': Seen(1, 2), "checks:x": Seen(3, 4)})
+    (tmp_path / "t.toml").write_text(written(trust, "two lines\nof words"))
+    assert read(tmp_path / "t.toml") == trust
+
+
+async def test_the_shipped_record_is_what_planted_faults_say(tmp_path: Path) -> None:
+    """One of its plantings is measured again: nothing in it may be missing from the file, or better there."""
+    from calibrate import SEEDS, counted
+
+    logging.disable(logging.CRITICAL)
+    try:
+        again = await counted(None, SEEDS[0])
+    finally:
+        logging.disable(logging.NOTSET)
+    shipped = {rule: seen for rule, seen in read(CALIBRATION).rules.items() if "@" not in rule}
+    assert set(again) == set(shipped)
+    for rule, seen in again.items():
+        assert seen.right <= shipped[rule].right, rule
+        assert seen.wrong <= shipped[rule].wrong, rule
+        assert shipped[rule].right + shipped[rule].wrong <= 4 * (seen.right + seen.wrong), rule
+    assert again[
+        "verified:checks"
+    ].wrong  # checks alone release drafts that a judge would not: the policy asks a person
+
+
+def doubtful() -> dict[str, Any]:
+    """Two drafts with nothing wrong."""
+    docs = some_families("bench-press")
+    for key in [key for key in docs if key.startswith("exercise:")][:2]:
+        docs[key]["status"] = "draft"
+    return docs
+
+
+async def approvals(work: Work, run: str) -> list[Any]:
+    entries = work.shop.runtime.journal(Which(turn=f"{run}/bench-press"))
+    return [entry async for entry in entries if entry.op_type == "approve_exercise"]
+
+
+@pytest.mark.parametrize("yes", [True, False])
+async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, doubtful())
+    rule = "verified:judged@says"
+    async with working(loaded, Says(), Trust({rule: Seen(7, 0)})) as work:
+        _run, results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+        assert results["bench-press"].counts == {"parked": 2}
+        asked = await approvals(work, "r1")
+        assert {entry.confidence for entry in asked} == {Seen(7, 0).sure}
+        for ticket in await work.shop.runtime.store.tickets(TicketState.OPEN):
+            await work.shop.runtime.decide(ticket.id, approve=yes, by="os:reviewer", reason="looked at it")
+        learned = await decided(work.shop.runtime)
+        assert learned == {rule: Seen(2, 0) if yes else Seen(0, 2)}
+        run, _results = await run_all(work, Order(run="r2", mode="apply", families=("bench-press",)))
+        assert run.trust.rules[rule] == Seen(7, 0) + learned[rule]
+        again = await approvals(work, "r2")
+    assert {entry.confidence for entry in again} == {run.trust.of(rule)}
+    assert {entry.status for entry in again} == ({"done"} if yes else {"parked"})
+
+
+async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> None:
+    docs = some_families("bench-press")
+    docs[f"exercise:{PRESS}"]["name"] = "bench press (Barbell)"
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    async with working(loaded) as work:
+        await run_all(work, Order(run="s1", mode="shadow", families=("bench-press",)))
+        run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+        assert run.counts == {"ok": 1}
+        assert await decided(work.shop.runtime) == {}
+    found = await agreement(loaded, "s1")
+    assert set(found["families"]["bench-press"]) == {"own"}
+    assert found["ready"] == []
+
+
+async def test_going_along_with_a_shadow_plan_is_agreement_and_doing_otherwise_is_not(tmp_path: Path) -> None:
+    docs = some_families("bench-press")
+    docs[f"exercise:{PRESS}"]["name"] = "bench press (Barbell)"
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    async with working(loaded) as work:
+        await run_all(work, Order(run="s1", mode="shadow", families=("bench-press",)))
+        (planned,) = [entry async for entry in work.shop.runtime.journal(Which(turn="s1/bench-press"))]
+        (rule,) = planned.evidence
+        ((key, after),) = planned.after.items()
+        assert await decided(work.shop.runtime) == {}
+        await fill(loaded, {key: after})
+        assert await decided(work.shop.runtime) == {rule: Seen(1, 0)}
+        await fill(loaded, {key: {**after, "name": "Another Press (Barbell)"}})
+        assert await decided(work.shop.runtime) == {rule: Seen(0, 1)}
+    before = measured().rules[rule]
+    found = (await agreement(loaded, None))["confidence"][rule]
+    assert found["planted"] == {"right": before.right, "wrong": before.wrong}
+    assert found["people"] == {"right": 0, "wrong": 1}
+    assert found["confidence"] == (before + Seen(0, 1)).sure
+
+
+async def test_a_run_keeps_to_the_record_that_it_began_with(tmp_path: Path) -> None:
+    """Another process that goes on with a run is as sure as the one that began it."""
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, doubtful())
+    order = Order(run="r1", mode="apply", families=("bench-press",))
+    async with working(loaded, None, Trust({"verified:checks": Seen(30, 0)})) as work:
+        await work.begin(order)
+    async with working(loaded) as work:
+        result = await work.family(order, "bench-press")
+    assert result.counts == {"ok": 2}
+    assert not [doc for doc in (await contents(loaded)).values() if doc.get("status") == "draft"]
+
+
+def test_no_table_of_trust_names_a_rule_that_nothing_can_have() -> None:
+    sources = {"checks", "normaliser", "searches", "verified", "analyst", "records", "scout"}
+    roles = {"content", "biomechanics", "anatomy", "programming"}
+    assert {rule.partition(":")[0] for rule in measured().rules} <= sources | roles
