@@ -65,6 +65,23 @@ async def test_a_write_under_an_old_token_is_refused(durable_url: str) -> None:
     await shelf.close()
 
 
+async def test_each_ledger_has_tokens_of_its_own(durable_url: str) -> None:
+    """Another ledger's writes neither bind us nor make our own stale writers welcome again."""
+    shelf = Documents(durable_url, "shelf")
+
+    def under(ledger: str, token: int) -> Context:
+        return Context(call_id="c", actor="ann", attempt=1, idempotency_key=None, tokens={"a": token}, ledger=ledger)
+
+    await shelf.write("a", {"by": "ours"}, under("ours", 5))
+    await shelf.write("a", {"by": "theirs"}, under("theirs", 2))
+    with pytest.raises(Conflict, match="written under token 5; 4 is too old"):
+        await shelf.write("a", {"by": "stale"}, under("ours", 4))
+    with pytest.raises(Conflict, match="written under token 2; 1 is too old"):
+        await shelf.write("a", {"by": "stale"}, under("theirs", 1))
+    assert await shelf.get("a") == {"by": "theirs"}
+    await shelf.close()
+
+
 async def test_many_writers_lose_no_update(durable_url: str) -> None:
     shelf, other = Documents(durable_url, "shelf"), Documents(durable_url, "shelf")
     await shelf.write("a", {"n": 0})

@@ -171,6 +171,27 @@ async def test_answers_are_recorded_and_replayed_to_the_same_plan(tmp_path: Path
     assert "holds no answer" in strange.refused[0].reason
 
 
+class Hangs:
+    """A model that never answers."""
+
+    name, follows = "hangs", True
+
+    async def reply(self, request: Any) -> Reply:
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+    async def close(self) -> None: ...
+
+
+async def test_a_model_that_hangs_is_given_up(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home", reply_s=0.1)
+    await fill(loaded, messy())
+    async with working(loaded, Hangs()) as work:
+        plan = await planned(work)
+    assert {item.reason for item in plan.refused} == {"no reply within 0.1 s"}
+    assert [op.tool for op in plan.ops][:2] == ["merge_exercises", "normalize_catalog_page"]  # checks need no model
+
+
 async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
     from interlock.intents import Embedder
 
@@ -361,9 +382,9 @@ async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_o
             assert edits["muscles.primary"] == ["pectorals"]
             assert len(edits["execution_notes"]) >= 3
             assert {op.confidence for op in plan.ops if op.tool == "upsert_exercise"} == {0.5}  # it has no record yet
-    proven = {f"{role}:proposal@chooses": Seen(20, 1) for role in ("content", "biomechanics", "anatomy")}
-    outliers = {"analyst:outlier@chooses": Seen(8, 1)}
-    async with working(loaded, Chooses("mistake", "use"), measured().adding({**proven, **outliers})) as work:
+    roles = ("content:missing", "biomechanics:outlier", "anatomy:outlier", "analyst:outlier")
+    proven = measured().adding({f"{rule}@chooses": Seen(20, 1) for rule in roles})
+    async with working(loaded, Chooses("mistake", "use"), proven) as work:
         run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
     assert run.counts.get("ok", 0) >= 5
     assert set(run.counts) <= {"ok", "parked"}

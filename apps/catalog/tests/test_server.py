@@ -338,6 +338,32 @@ async def test_bodies_that_are_too_large_or_no_json_are_refused(client: httpx.As
         )
 
 
+async def test_a_request_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, some_families("t-bar-row"))
+    app = make_app(loaded.url("backend"), TOKENS, longest_s=0.3)
+
+    @app.get("/stuck")
+    async def stuck() -> None:
+        await asyncio.sleep(60)
+
+    async def dripping() -> AsyncIterator[bytes]:
+        while True:
+            yield b" "
+            await asyncio.sleep(0.05)
+
+    headers = {"Authorization": "Bearer admin"}
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://catalog", headers=headers
+    ) as client:
+        answer = await client.get("/stuck")
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        answer = await client.post("/upsertExercise", content=dripping())
+        assert answer.status_code == 408
+        assert "send it again" in answer.json()["detail"]
+        assert (await client.get("/listFamilies")).status_code == 200
+
+
 def test_tokens_are_kept_as_digests(tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
     token = new_token(file, "ann", "editor")
@@ -448,6 +474,7 @@ def test_the_schema_is_kept(tmp_path: Path) -> None:
     app = make_app(loaded.url("backend"), TOKENS)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     seen: list[int] = []
+    sent: set[str] = set()
     for found in schema.get_all_operations():
         operation = found.ok()
 
@@ -456,8 +483,10 @@ def test_the_schema_is_kept(tmp_path: Path) -> None:
         def probe(case: Any) -> None:
             answer = case.call(headers={"Authorization": "Bearer admin"})
             seen.append(answer.status_code)
+            sent.update(name.lower() for name in case.headers or ())
             case.validate_response(answer, checks=(not_a_server_error,))
 
         probe()
     assert len(seen) > 200
+    assert sent >= {"idempotency-key", "if-match", "x-fencing-tokens", "x-fencing-ledger"}
     assert {status for status in seen if status >= 500} == set()

@@ -38,7 +38,7 @@ def test_what_nobody_has_seen_is_worth_a_coins_toss() -> None:
 
 
 def test_where_a_model_had_a_hand_in_it_its_record_answers() -> None:
-    assert rules_of(["checks:missing", "content:proposal@m", "record:fields"]) == ["content:proposal@m"]
+    assert rules_of(["checks:missing", "content:missing@m", "record:fields"]) == ["content:missing@m"]
     assert rules_of(["checks:duplicate", "checks:orphan"]) == ["checks:duplicate", "checks:orphan"]
 
 

@@ -131,16 +131,11 @@ class Documents:
                 self._dialect.begin(connection)
                 written: dict[str, str] = {}
                 for key in sorted({*bodies, *expected, *(held for held in tokens if held != "*")}):
-                    token = tokens.get(key, tokens.get("*", 0))
-                    row = self._locked(connection, key, token, ledger, expected.get(key))
-                    same = row[2] == ledger
-                    newest, whose = (max(token, row[1]), row[2]) if same or not token else (token, ledger)
-                    held = (newest, whose if row[2] else ledger, key)
+                    version = self._locked(connection, key, expected.get(key))
+                    self._fenced(connection, key, ledger, tokens.get(key, tokens.get("*", 0)))
                     if key in bodies:
-                        connection.run(self._sql(sql.WRITE_DOCUMENT), (bodies[key], *held))
-                        written[key] = str(row[0] + 1)
-                    elif newest != row[1]:
-                        connection.run(self._sql(sql.FENCE_DOCUMENT), held)
+                        connection.run(self._sql(sql.WRITE_DOCUMENT), (bodies[key], key))
+                        written[key] = str(version + 1)
                 committing = True
                 connection.run("COMMIT")
                 return written
@@ -159,19 +154,27 @@ class Documents:
         except self._dialect.errors:
             self._connection = None  # it is gone, and takes the transaction with it; the next one opens another
 
-    def _locked(
-        self, connection: Connection, key: str, token: int, ledger: str, version: str | None
-    ) -> tuple[Any, ...]:
-        """The row of a key, locked, if nothing speaks against writing it."""
+    def _locked(self, connection: Connection, key: str, expected: str | None) -> int:
+        """The version of a key, locked, if it is the one that is expected."""
         connection.run(self._sql(sql.OPEN_DOCUMENT), (key,))
         row = connection.one(self._sql(sql.LOCK_DOCUMENT), (key,))
         assert row is not None
-        if token and row[2] == ledger and row[1] > token:  # tokens of another ledger say nothing
-            raise Conflict(f"{key!r} was written under token {row[1]}; {token} is too old")
-        is_there = "absent" if row[3] else f"at version {row[0]}"
-        if version is not None and (not row[3] if version == ABSENT else row[3] or str(row[0]) != version):
-            raise Conflict(f"{key!r} is {is_there}, not {'absent' if version == ABSENT else version}")
-        return row
+        version, absent = row
+        if expected is not None and (not absent if expected == ABSENT else absent or str(version) != expected):
+            is_there = "absent" if absent else f"at version {version}"
+            raise Conflict(f"{key!r} is {is_there}, not {'absent' if expected == ABSENT else expected}")
+        return int(version)
+
+    def _fenced(self, connection: Connection, key: str, ledger: str, token: int) -> None:
+        """Refuse a token that is older than the newest of its ledger; tokens of other ledgers say nothing about it."""
+        if not token:
+            return
+        row = connection.one(self._sql(sql.READ_FENCE), (key, ledger))
+        newest = 0 if row is None else int(row[0])
+        if newest > token:
+            raise Conflict(f"{key!r} was written under token {newest}; {token} is too old")
+        if newest < token:
+            connection.run(self._sql(sql.WRITE_FENCE), (key, ledger, token))
 
     async def close(self) -> None:
         """Let go."""
@@ -181,9 +184,9 @@ class Documents:
     def _opened(self) -> Connection:
         """A connection, and the table, made by one at a time."""
         connection = self._dialect.connect()
-        made = [sql.DOCUMENTS_TABLE, *(self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed)]
+        indexes = [self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed]
         self._dialect.begin(connection, migrating=True)
-        for statement in made:
+        for statement in (sql.DOCUMENTS_TABLE, sql.FENCES_TABLE, *indexes):
             connection.run(self._sql(statement))
         connection.run("COMMIT")
         return connection

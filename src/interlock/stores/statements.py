@@ -151,8 +151,17 @@ WRITE_HALT = (
 DROP_HALT = "DELETE FROM halts WHERE scope = ?"
 
 DOCUMENTS_TABLE = (
-    "CREATE TABLE IF NOT EXISTS {table} (key TEXT {c_order} PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0,"
-    " token BIGINT NOT NULL DEFAULT 0, ledger TEXT NOT NULL DEFAULT '')"
+    "CREATE TABLE IF NOT EXISTS {table} (key TEXT {c_order} PRIMARY KEY, body TEXT, version BIGINT NOT NULL DEFAULT 0)"
+)
+# The newest fencing token of each key, for each ledger: their tokens cannot be compared.
+FENCES_TABLE = (
+    "CREATE TABLE IF NOT EXISTS {table}_fences (key TEXT NOT NULL, ledger TEXT NOT NULL, token BIGINT NOT NULL,"
+    " PRIMARY KEY (key, ledger))"
+)
+READ_FENCE = "SELECT token FROM {table}_fences WHERE key = ? AND ledger = ?"
+WRITE_FENCE = (
+    "INSERT INTO {table}_fences (key, ledger, token) VALUES (?, ?, ?) ON CONFLICT (key, ledger)"
+    " DO UPDATE SET token = excluded.token"
 )
 READ_DOCUMENT = "SELECT body, version FROM {table} WHERE key = ? AND body IS NOT NULL"
 DOCUMENTS_INDEX = "CREATE INDEX IF NOT EXISTS {table}_{field} ON {table} ({field_of})"
@@ -169,6 +178,5 @@ FIND_DOCUMENTS = (
 COUNT_DOCUMENTS = "SELECT COUNT(*) FROM {table} WHERE key >= ? AND key < ? AND body IS NOT NULL"
 ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
 OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
-LOCK_DOCUMENT = "SELECT version, token, ledger, body IS NULL FROM {table} WHERE key = ? {for_update}"
-FENCE_DOCUMENT = "UPDATE {table} SET token = ?, ledger = ? WHERE key = ?"
-WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1, token = ?, ledger = ? WHERE key = ?"
+LOCK_DOCUMENT = "SELECT version, body IS NULL FROM {table} WHERE key = ? {for_update}"
+WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1 WHERE key = ?"

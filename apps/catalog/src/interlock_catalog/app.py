@@ -53,6 +53,7 @@ class Shop(msgspec.Struct, frozen=True):
         tools = {tool.name: tool for tool in self.parts.tools}
         made = Asked(self.runtime, tools, (self.model, self.embed), (turn, run))
         made.trust = trust or self.measured
+        made.reply_s = self.loaded.settings.reply_s
         return made
 
 

@@ -178,7 +178,7 @@ def faults(kind: str, doc: Json) -> tuple[Fault, ...]:
     return _faults_of(kind, text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=256)
 def _faults_of(kind: str, text: bytes) -> tuple[Fault, ...]:
     """A plan asks several times about the same few documents."""
     return _faults(kind, msgspec.json.decode(text))

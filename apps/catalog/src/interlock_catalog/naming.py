@@ -15,7 +15,7 @@ _ONE_SIDE = re.compile(r"\b(single|one)[- ](arm|leg|hand|side)\b|\bunilateral\b"
 _LONGEST_ID = 128
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def split_name(name: str) -> tuple[str, str | None]:
     """A name without its qualifier, and the qualifier as it is written; None if there is none."""
     plain = _SPACES.sub(" ", name).strip().rstrip(" .")
@@ -28,7 +28,7 @@ def joined_name(base: str, equipment: str | None) -> str:
     return base if equipment is None else f"{base} ({equipment_name(equipment)})"
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def titled(name: str) -> str:
     """A base name in capitals as titles have them, single spaces, no dot at the end."""
     parts = _SPACES.sub(" ", name).strip(" .").split(" ")
@@ -69,7 +69,7 @@ def variant_key(base: str, family_name: str, equipment: str | None) -> str:
     return f"variant:{special}" if special else f"equipment:{equipment or 'other'}"
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def same_words(name: str, *, exactly: bool = False) -> tuple[str, ...]:
     """The words of a name in their order, roughly singular, with equipment as its slug.
 
@@ -88,7 +88,7 @@ def other_equipment(base: str, its_own: Iterable[str]) -> bool:
     return bool(found - set(its_own))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def without(base: str, equipment: str) -> str:
     """A base name without the equipment's own name in it."""
     return _SPACES.sub(" ", re.sub(rf"\b{re.escape(equipment_name(equipment))}\b", " ", base, flags=re.I)).strip()

@@ -196,7 +196,7 @@ def _texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
                 _set(doc, field, kept, ("text", "plain lines, none twice in a row"), reasons)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def plain_text(text: str) -> str:
     """A text without markup, with single spaces."""
     for _layer in range(5):  # markup may hide markup

@@ -38,6 +38,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Changes that one run makes at most; what is left over goes to the next run."""
     model: str = "none"
     """Who judges: none, local, provider:name or python:module:NAME."""
+    reply_s: float = 180.0
+    """After how long a model's reply is given up: for a batch, and for a small model on one core, this is long."""
     embeddings: bool = False
     """Whether names are compared by meaning, too."""
     record: str = ""
@@ -109,8 +111,13 @@ def load(
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"catalog settings: {error}") from None
-    if settings.lanes < 1 or settings.max_changes < 0 or settings.attempts < 1 or settings.timeout_s <= 0:
-        raise ConfigError("lanes and attempts are at least 1, max_changes at least 0, timeout_s above 0")
+    if (
+        settings.lanes < 1
+        or settings.max_changes < 0
+        or settings.attempts < 1
+        or min(settings.timeout_s, settings.reply_s) <= 0
+    ):
+        raise ConfigError("lanes and attempts are at least 1, max_changes at least 0, timeout_s and reply_s above 0")
     if settings.record and settings.replay:
         raise ConfigError("answers are recorded or replayed, not both")
     return Loaded(settings, folder)

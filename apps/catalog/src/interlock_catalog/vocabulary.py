@@ -16,7 +16,7 @@ KINDS = ("equipment", "muscle", "category", "level", "plane_of_motion", "movemen
 MUSCLE_GROUPS = ("chest", "back", "shoulders", "arms", "legs", "core", "full_body")
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def slug(text: str) -> str:
     """A text as small letters and digits with single hyphens; accents go, and so does what has no such letter."""
     return _NOT_SLUG.sub("-", _folded(text).lower().replace("'", "").replace("\u2019", "")).strip("-")
@@ -26,7 +26,7 @@ def _folded(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2048)
 def whole(text: str) -> bool:
     """Whether a slug tells everything that a text does: no letter, digit or sign of it is lost."""
     return _ONLY_PLAIN.fullmatch(_folded(text)) is not None
@@ -71,7 +71,7 @@ def known(kind: str, text: object) -> str | None:
     return text if text in words(kind) else _known(kind, text)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2048)
 def _known(kind: str, text: str) -> str | None:
     return _spellings(kind).get(_plain(text))
 
@@ -87,7 +87,7 @@ def equipment_name(equipment: str) -> str:
     return str(special) if special else " ".join(part.capitalize() for part in equipment.split("-"))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2048)
 def equipment_named(name: str) -> str | None:
     """The equipment that a qualifier in a name stands for."""
     for equipment in ordered("equipment"):

@@ -38,7 +38,7 @@ async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tu
         "exercises": [shown(doc) for _identity, doc in sorted(family.live.items())],
         "suspicions": [shown_issue(issue) for issue in odd],
     }
-    report, why = await told(asked.model, asked.tool("report_issues"), INSTRUCTIONS, content)
+    report, why = await told(asked, "report_issues", INSTRUCTIONS, content)
     asked.count("analyst")
     asked.judged = False
     if report is None:
@@ -98,7 +98,7 @@ async def _confirmed(asked: Asked, family: Snapshot, odd: Sequence[Issue]) -> li
     assert asked.model is not None
     name = {f"exercise:{i}": str(doc.get("name")) for i, doc in family.live.items()}
     questions = [Question(f"{name.get(i.target, i.target)}: {i.evidence}", ("mistake", "fine")) for i in odd]
-    answers = await chosen(asked.model, _TASK, questions)
+    answers = await chosen(asked, _TASK, questions)
     asked.count("analyst")
     found = [i for i, answer in zip(odd, answers, strict=True) if answer == "mistake"]
     return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=asked.judge) for issue in found]

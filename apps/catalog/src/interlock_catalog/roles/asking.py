@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from interlock import Tool
-from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
+from interlock.models import Message, ModelFailed, Reply, Request, ToolCard
 from interlock_catalog.contracts import Json
+from interlock_catalog.roles.desk import Asked
 
 _MOST_QUESTIONS = 6
-LONGEST_S = 180.0
-"""After which a reply is given up: for a batch, and for a small model on one core, this is long."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -24,15 +22,16 @@ class Question(msgspec.Struct, frozen=True):
     options: tuple[str, ...]
 
 
-async def told(model: Model, tool: Tool, instructions: str, content: Json) -> tuple[Json | None, str]:
+async def told(asked: Asked, report: str, instructions: str, content: Json) -> tuple[Json | None, str]:
     """The arguments of the report that a model writes, or None and why there are none."""
+    tool = asked.tool(report)
     card = ToolCard(tool.name, tool.description, tool.input.schema)
     text = json.dumps(content, ensure_ascii=False, sort_keys=True)
     request = Request(
         instructions, (Message("user", text),), tools=(card,), force=tool.name, max_tokens=4096, temperature=0.0
     )
     try:
-        reply = await _replied(model, request)
+        reply = await _replied(asked, request)
     except ModelFailed as error:
         return None, str(error)
     found = next((item for item in reply.proposals if item.tool == tool.name), None)
@@ -41,11 +40,12 @@ async def told(model: Model, tool: Tool, instructions: str, content: Json) -> tu
     return (found.arguments, "") if isinstance(found.arguments, dict) else (None, "the report is no object")
 
 
-async def _replied(model: Model, request: Request) -> Reply:
+async def _replied(asked: Asked, request: Request) -> Reply:
     """A reply in time; whatever a model raises is that it gave none."""
+    assert asked.model is not None
     try:
-        async with asyncio.timeout(LONGEST_S):
-            return await model.reply(request)
+        async with asyncio.timeout(asked.reply_s):
+            return await asked.model.reply(request)
     except (KeyboardInterrupt, ModelFailed):
         raise
     except asyncio.CancelledError:
@@ -54,20 +54,20 @@ async def _replied(model: Model, request: Request) -> Reply:
             raise
         raise ModelFailed("the model cancelled itself") from None
     except TimeoutError:
-        raise ModelFailed(f"no reply within {LONGEST_S:g} s") from None
+        raise ModelFailed(f"no reply within {asked.reply_s:g} s") from None
     except BaseException as error:  # noqa: BLE001 - a model is somebody else's, and may even raise SystemExit
         raise ModelFailed(f"{type(error).__name__}: {error}") from None
 
 
-async def chosen(model: Model, task: str, questions: Sequence[Question]) -> list[str | None]:
+async def chosen(asked: Asked, task: str, questions: Sequence[Question]) -> list[str | None]:
     """What a model that can only be constrained chooses for each question, a few at a time; None for no answer."""
     answers: list[str | None] = []
     for start in range(0, len(questions), _MOST_QUESTIONS):
-        answers += await _batch(model, task, questions[start : start + _MOST_QUESTIONS])
+        answers += await _batch(asked, task, questions[start : start + _MOST_QUESTIONS])
     return answers
 
 
-async def _batch(model: Model, task: str, questions: Sequence[Question]) -> list[str | None]:
+async def _batch(asked: Asked, task: str, questions: Sequence[Question]) -> list[str | None]:
     names = [f"answer_{number}" for number in range(1, len(questions) + 1)]
     properties = {name: {"type": "string", "enum": list(q.options)} for name, q in zip(names, questions, strict=True)}
     card = ToolCard("choose", task, {"type": "object", "properties": properties, "required": names})
@@ -81,7 +81,7 @@ async def _batch(model: Model, task: str, questions: Sequence[Question]) -> list
         temperature=0.0,
     )
     try:
-        reply = await _replied(model, request)
+        reply = await _replied(asked, request)
     except ModelFailed:
         return [None] * len(questions)
     given: Mapping[str, Json] = {}

@@ -41,6 +41,8 @@ class Asked:
         self.model, self.embed = judges
         self.trust = Trust()
         """How far each rule is trusted."""
+        self.reply_s = 180.0
+        """After how long a reply of the model is given up."""
         self.turn, self.run = work
         self.calls: Counter[str] = Counter()
         """How often a model was asked, by role."""

@@ -118,7 +118,7 @@ async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, l
         return
     for batch in split(searches, _BATCH):
         content = {"searches": [_shown(search, near[search.query]) for search in batch]}
-        report, why = await told(asked.model, asked.tool("propose_actions"), INSTRUCTIONS, content)
+        report, why = await told(asked, "propose_actions", INSTRUCTIONS, content)
         asked.count("scout")
         if report is None:
             yield None, None, refused("propose_actions", None, why)

@@ -63,7 +63,7 @@ async def _written(
         "siblings": others,
     }
     instructions = INSTRUCTIONS.format(role=role, fields=", ".join(FIELDS[role]))
-    report, why = await told(asked.model, asked.tool("propose_changes"), instructions, content)
+    report, why = await told(asked, "propose_changes", instructions, content)
     asked.count(role)
     if report is None:
         return [], [refused("propose_changes", None, why)]
@@ -84,7 +84,7 @@ async def _chosen(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> li
         Question(f"{family.live[i.target.partition(':')[2]].get('name')}, {i.field}: {_first(found)}", (_USE, _LEAVE))
         for i, found in offers
     ]
-    answers = await chosen(asked.model, _TASK, questions) if questions else []
+    answers = await chosen(asked, _TASK, questions) if questions else []
     changes = []
     for (issue, found), answer in zip(offers, answers, strict=True):
         if answer == _USE:
@@ -144,9 +144,10 @@ def _ops(asked: Asked, family: Snapshot, role: str, changes: Sequence[Json], iss
 
 
 def _tags(asked: Asked, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
-    """What the work of a specialist rests on: the issues it mends, and its own record."""
-    mine = [i.tag for i in issues if i.target == f"exercise:{identity}" and i.specialist == role]
-    return list(dict.fromkeys([*mine, f"{role}:proposal@{asked.judge}"]))
+    """What the work of a specialist rests on: the issues that it mends, and how well it mends such issues."""
+    mine = [issue for issue in issues if issue.target == f"exercise:{identity}" and issue.specialist == role]
+    own = [f"{role}:{issue.code}@{asked.judge}" for issue in mine] or [f"{role}:unasked@{asked.judge}"]
+    return list(dict.fromkeys([*(issue.tag for issue in mine), *own]))
 
 
 def _says_how_sure(asked: Asked) -> bool:

@@ -8,13 +8,13 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
-from interlock_catalog.server.gate import HANDLED, Door, failed, unreadable
+from interlock_catalog.server.gate import HANDLED, LONGEST_S, Door, failed, unreadable
 from interlock_catalog.server.reads import reading
 from interlock_catalog.server.store import ServerStore
 from interlock_catalog.server.writes import writing
 
 
-def make_app(url: str, tokens: dict[str, tuple[str, str]]) -> FastAPI:
+def make_app(url: str, tokens: dict[str, tuple[str, str]], *, longest_s: float = LONGEST_S) -> FastAPI:
     """The catalog of a database behind HTTP."""
     store = ServerStore(url)
 
@@ -33,7 +33,7 @@ def make_app(url: str, tokens: dict[str, tuple[str, str]]) -> FastAPI:
     for kind in HANDLED:
         app.add_exception_handler(kind, failed)
     app.add_exception_handler(RequestValidationError, unreadable)
-    app.add_middleware(Door, tokens=tokens)
+    app.add_middleware(Door, tokens=tokens, longest_s=longest_s)
     app.include_router(reading(store, tokens))
     app.include_router(writing(store, tokens))
 

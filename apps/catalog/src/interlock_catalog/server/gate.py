@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, Header, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
@@ -20,7 +20,8 @@ from interlock.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreE
 from interlock_catalog.server.tokens import allows, digest
 
 MOST_BYTES = 1_000_000
-_SLOWEST_S = 20.0
+_SLOWEST_S, LONGEST_S = 20.0, 60.0
+"""How long a piece of a body may be on its way, and how long a request may take in all."""
 _OPEN = ("/openapi.json", "/health", "/docs")
 _BEARER = HTTPBearer(auto_error=False)
 
@@ -47,20 +48,58 @@ def needs(tokens: Mapping[str, tuple[str, str]], role: str) -> Callable[..., str
     return check
 
 
-def context_of(request: Request, who: str) -> Context:
-    """What a write is made under: its idempotency key, and the fencing tokens of whoever holds the leases."""
-    key = request.headers.get("idempotency-key")
-    if key is not None and (not key.isprintable() or not 1 <= len(key) <= 200):
-        raise HTTPException(400, "Idempotency-Key is printable text of at most 200 characters")
+class Under(msgspec.Struct, frozen=True):
+    """What a write is made under: who asks for which function, its key and tokens, and the version it must find."""
+
+    function: str
+    context: Context
+    if_match: str | None
+
+
+def writes_under(tokens: Mapping[str, tuple[str, str]]) -> Callable[..., Under]:
+    """A dependency of every write: an editor's token, and the headers that make it safe to repeat."""
+
+    editor = Depends(needs(tokens, "editor"))
+
+    def check(
+        request: Request,
+        idempotency_key: Annotated[str | None, Header(description=_KEY)] = None,
+        if_match: Annotated[str | None, Header(description=_MATCH)] = None,
+        x_fencing_tokens: Annotated[str | None, Header(description=_TOKENS)] = None,
+        x_fencing_ledger: Annotated[str | None, Header(description=_LEDGER)] = None,
+        who: str = editor,
+    ) -> Under:
+        if idempotency_key is not None and not (idempotency_key.isprintable() and 1 <= len(idempotency_key) <= 200):
+            raise HTTPException(400, "Idempotency-Key is printable text of at most 200 characters")
+        held, ledger = _fences(x_fencing_tokens or ""), (x_fencing_ledger or "")[:100]
+        context = Context(
+            call_id=idempotency_key or "",
+            actor=who,
+            attempt=1,
+            idempotency_key=idempotency_key,
+            tokens=held,
+            ledger=ledger,
+        )
+        return Under(request.url.path, context, if_match)
+
+    return check
+
+
+_KEY = "What the request is known by: sent again with the same key, it is answered again and not done again."
+_MATCH = 'The ETag that the document must still have, or "*".'
+_TOKENS = "The fencing token of each lease that is held, KEY=NUMBER,KEY=NUMBER: an older one is refused."
+_LEDGER = "Whose tokens these are."
+
+
+def _fences(header: str) -> dict[str, int]:
     tokens: dict[str, int] = {}
-    for part in request.headers.get("x-fencing-tokens", "").split(","):
+    for part in header.split(","):
         name, _, number = part.strip().rpartition("=")
         if part.strip():
             if not name or not name.isprintable() or not number.isdecimal() or len(number) > 18:
                 raise HTTPException(400, "X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER")
             tokens[name[:200]] = int(number)
-    ledger = request.headers.get("x-fencing-ledger", "")[:100]
-    return Context(call_id=key or "", actor=who, attempt=1, idempotency_key=key, tokens=tokens, ledger=ledger)
+    return tokens
 
 
 def tagged(request: Request, body: Any, etag: str | None = None) -> Response:
@@ -108,10 +147,17 @@ HANDLED = (Refusal, ToolError, StoreError)
 class Door:
     """Refuses whoever has no token before the body is read, bodies that are too large, and those that trickle."""
 
-    def __init__(self, app: ASGIApp, tokens: Mapping[str, tuple[str, str]], most: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        tokens: Mapping[str, tuple[str, str]],
+        most: int = MOST_BYTES,
+        longest_s: float = LONGEST_S,
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._most = most
+        self._longest_s = longest_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, counting what comes in."""
@@ -126,29 +172,37 @@ class Door:
         if not declared.isdigit() or int(declared) > self._most:
             await self._refuse(send)
             return
-        seen, refused = 0, False
+        seen, refused, begun, whole = 0, False, False, scope["method"] in ("GET", "HEAD")
 
         async def counted() -> Message:
-            nonlocal seen, refused
+            nonlocal seen, refused, whole
             async with asyncio.timeout(_SLOWEST_S):
                 message = await receive()
             seen += len(message.get("body", b""))
+            whole = not message.get("more_body", False)
             if seen > self._most:
                 refused = True
                 return {"type": "http.disconnect"}
             return message
 
         async def guarded(message: Message) -> None:
+            nonlocal begun
             if not refused:
+                begun = True
                 await send(message)
 
+        limit = asyncio.timeout(self._longest_s)
         try:
-            await self._app(scope, counted, guarded)
+            async with limit:
+                await self._app(scope, counted, guarded)
         except Exception:
-            if not refused:
+            if not refused and not (limit.expired() and not begun):
                 raise
         if refused:
             await self._refuse(send)
+        elif limit.expired() and not begun:  # what it was to write may have landed: its key tells when it is sent again
+            why = f"it took more than {self._longest_s:g} s; send it again with its key"
+            await self._refuse(send, 503 if whole else 408, why)
 
     def _known(self, header: bytes) -> bool:
         kind, _, token = header.decode("latin-1").partition(" ")
@@ -158,6 +212,8 @@ class Door:
         answer = JSONResponse({"detail": why or f"a request has at most {self._most} bytes"}, status)
         if status == 401:
             answer.headers["WWW-Authenticate"] = "Bearer"
+        if status == 503:
+            answer.headers["Retry-After"] = "1"
         await answer({"type": "http"}, _nothing, send)
 
 

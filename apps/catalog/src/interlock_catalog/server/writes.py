@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends
 
 from interlock.errors import Conflict, InvalidInput, NotFound
 from interlock_catalog.changes import alias_to, approved, merged, normalised
@@ -13,7 +13,7 @@ from interlock_catalog.contracts import Doc, kind_of, live
 from interlock_catalog.naming import doc_id
 from interlock_catalog.normalise import facts_of
 from interlock_catalog.server import requests as ask
-from interlock_catalog.server.gate import Refusal, context_of, needs
+from interlock_catalog.server.gate import Refusal, Under, needs, writes_under
 from interlock_catalog.server.reads import ERRORS
 from interlock_catalog.server.store import Reading, ServerStore, known_as
 from interlock_catalog.vocabulary import slug as slug_of
@@ -26,12 +26,12 @@ Items = dict[str, dict[str, Any]]
 class Writing:
     """One write: who asks, under which key, at which version, and what was read for it."""
 
-    def __init__(self, store: ServerStore, request: Request, who: str, body: Any) -> None:
+    def __init__(self, store: ServerStore, under: Under, body: Any) -> None:
         self.store = store
         self.reading = Reading(store)
-        self._context = context_of(request, who)
-        self._request = known_as(request.url.path, body.model_dump())
-        self._if_match = request.headers.get("if-match")
+        self._context = under.context
+        self._request = known_as(under.function, body.model_dump())
+        self._if_match = under.if_match
 
     async def once(self, make: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
         """The answer that was given to this very request, or what is made now; also if another delivery was faster."""
@@ -63,7 +63,7 @@ class Writing:
 def writing(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter:
     """The functions that an editor may call."""
     router = APIRouter(responses=_CHANGES)
-    editor = Depends(needs(tokens, "editor"))
+    editor = Depends(writes_under(tokens))
     _exercises(router, store, editor)
     _merges(router, store, editor)
     _pages(router, store, editor)
@@ -75,16 +75,16 @@ def writing(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter
 
 def _exercises(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/upsertExercise")
-    async def upsert_exercise(request: Request, body: ask.UpsertExercise, who: str = editor) -> dict[str, Any]:
+    async def upsert_exercise(body: ask.UpsertExercise, under: Under = editor) -> dict[str, Any]:
         """Write an exercise whole."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
         key = f"exercise:{_identity(body.exercise)}"
         return await work.once(lambda: work.made({key: body.exercise}, key))
 
     @router.post("/ensureExerciseExists")
-    async def ensure_exercise_exists(request: Request, body: ask.Ensure, who: str = editor) -> dict[str, Any]:
+    async def ensure_exercise_exists(body: ask.Ensure, under: Under = editor) -> dict[str, Any]:
         """An empty draft, unless something is called that already."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
 
         async def make() -> dict[str, Any]:
             await work.reading.one(f"family:{body.family_slug}")
@@ -108,9 +108,9 @@ def _exercises(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
     @router.post("/approveExercise")
-    async def approve_exercise(request: Request, body: ask.ById, who: str = editor) -> dict[str, Any]:
+    async def approve_exercise(body: ask.ById, under: Under = editor) -> dict[str, Any]:
         """Release a draft."""
-        work, key = Writing(store, request, who, body), f"exercise:{body.id}"
+        work, key = Writing(store, under, body), f"exercise:{body.id}"
 
         async def make() -> dict[str, Any]:
             doc = await work.reading.one(key)
@@ -123,9 +123,9 @@ def _exercises(router: APIRouter, store: ServerStore, editor: Any) -> None:
 
 def _merges(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/mergeExercises")
-    async def merge_exercises(request: Request, body: ask.Merge, who: str = editor) -> dict[str, Any]:
+    async def merge_exercises(body: ask.Merge, under: Under = editor) -> dict[str, Any]:
         """Merge an exercise into another one of its family, with its aliases."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
 
         async def make() -> dict[str, Any]:
             exercises = (f"exercise:{body.source_id}", f"exercise:{body.target_id}")
@@ -164,16 +164,16 @@ async def _of_family(work: Writing, family: str) -> Items:
 
 def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/normalizeCatalogPage")
-    async def normalize_catalog_page(request: Request, body: ask.NormalizePage, who: str = editor) -> dict[str, Any]:
+    async def normalize_catalog_page(body: ask.NormalizePage, under: Under = editor) -> dict[str, Any]:
         """Bring exercises of a family into the one spelling."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
         items = {f"exercise:{item.exercise_id}": item.model_dump() for item in body.items}
         return await work.once(lambda: _normalize(work, items, body.family_slug))
 
     @router.post("/backfillNormalizeFamily")
-    async def backfill_normalize_family(request: Request, body: ask.ByFamily, who: str = editor) -> dict[str, Any]:
+    async def backfill_normalize_family(body: ask.ByFamily, under: Under = editor) -> dict[str, Any]:
         """Bring a whole family into the one spelling."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
 
         async def make() -> dict[str, Any]:
             return await _normalize(work, await _of_family(work, body.family_slug))
@@ -181,9 +181,9 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
     @router.post("/normalizeCatalog")
-    async def normalize_catalog(request: Request, body: ask.Page, who: str = editor) -> dict[str, Any]:
+    async def normalize_catalog(body: ask.Page, under: Under = editor) -> dict[str, Any]:
         """Bring a page of families into the one spelling; `next` is where to go on, '' at the end."""
-        work, limit = Writing(store, request, who, body), min(body.limit, 20)
+        work, limit = Writing(store, under, body), min(body.limit, 20)
 
         async def make() -> dict[str, Any]:
             page = await store.backend.families(after=body.after, limit=limit)
@@ -195,9 +195,9 @@ def _pages(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
     @router.post("/refineExercise")
-    async def refine_exercise(request: Request, body: ask.ById, who: str = editor) -> dict[str, Any]:
+    async def refine_exercise(body: ask.ById, under: Under = editor) -> dict[str, Any]:
         """Bring one exercise into the one spelling."""
-        work, key = Writing(store, request, who, body), f"exercise:{body.id}"
+        work, key = Writing(store, under, body), f"exercise:{body.id}"
 
         async def make() -> dict[str, Any]:
             doc = await work.reading.one(key)
@@ -221,9 +221,9 @@ async def _live_target(work: Writing, exercise: str | None, family: str | None) 
 
 def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/upsertAlias")
-    async def upsert_alias(request: Request, body: ask.UpsertAlias, who: str = editor) -> dict[str, Any]:
+    async def upsert_alias(body: ask.UpsertAlias, under: Under = editor) -> dict[str, Any]:
         """Give an exercise or a family another name."""
-        work, key = Writing(store, request, who, body), f"alias:{body.alias_slug}"
+        work, key = Writing(store, under, body), f"alias:{body.alias_slug}"
 
         async def make() -> dict[str, Any]:
             await _live_target(work, body.exercise_id, body.family_slug)
@@ -233,9 +233,9 @@ def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
     @router.post("/deleteAlias")
-    async def delete_alias(request: Request, body: ask.DeleteAlias, who: str = editor) -> dict[str, Any]:
+    async def delete_alias(body: ask.DeleteAlias, under: Under = editor) -> dict[str, Any]:
         """Take an alias away, for another one."""
-        work, new = Writing(store, request, who, body), body.replacement
+        work, new = Writing(store, under, body), body.replacement
 
         async def make() -> dict[str, Any]:
             await work.reading.one(f"alias:{body.alias_slug}")
@@ -249,9 +249,9 @@ def _aliases(router: APIRouter, store: ServerStore, editor: Any) -> None:
 
 def _repointing(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/repointAlias")
-    async def repoint_alias(request: Request, body: ask.Repoint, who: str = editor) -> dict[str, Any]:
+    async def repoint_alias(body: ask.Repoint, under: Under = editor) -> dict[str, Any]:
         """Have an alias point at another exercise."""
-        work, key = Writing(store, request, who, body), f"alias:{body.alias_slug}"
+        work, key = Writing(store, under, body), f"alias:{body.alias_slug}"
 
         async def make() -> dict[str, Any]:
             await work.reading.one(key)
@@ -261,9 +261,9 @@ def _repointing(router: APIRouter, store: ServerStore, editor: Any) -> None:
         return await work.once(make)
 
     @router.post("/repointShorthandAliases")
-    async def repoint_shorthand_aliases(request: Request, body: ask.ByFamily, who: str = editor) -> dict[str, Any]:
+    async def repoint_shorthand_aliases(body: ask.ByFamily, under: Under = editor) -> dict[str, Any]:
         """Have the bare name of a family stand for the family."""
-        work, key = Writing(store, request, who, body), f"alias:{body.family_slug}"
+        work, key = Writing(store, under, body), f"alias:{body.family_slug}"
 
         async def make() -> dict[str, Any]:
             await work.reading.one(f"family:{body.family_slug}")
@@ -274,9 +274,9 @@ def _repointing(router: APIRouter, store: ServerStore, editor: Any) -> None:
 
 def _whole(router: APIRouter, store: ServerStore, editor: Any, admin: Any) -> None:
     @router.post("/writeDocuments")
-    async def write_documents(request: Request, body: ask.WriteDocuments, who: str = editor) -> dict[str, Any]:
+    async def write_documents(body: ask.WriteDocuments, under: Under = editor) -> dict[str, Any]:
         """Write documents together, as an undo or a restore does; null removes one."""
-        work = Writing(store, request, who, body)
+        work = Writing(store, under, body)
         for key, doc in body.documents.items():
             if doc is not None and kind_of(key) == "exercise" and doc.get("id") != key.partition(":")[2]:
                 raise InvalidInput(f"{key}: the id in the document is another one")
