@@ -111,12 +111,8 @@ def load(
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"catalog settings: {error}") from None
-    if (
-        settings.lanes < 1
-        or settings.max_changes < 0
-        or settings.attempts < 1
-        or min(settings.timeout_s, settings.reply_s) <= 0
-    ):
+    waits = min(settings.timeout_s, settings.reply_s)
+    if min(settings.lanes, settings.attempts) < 1 or settings.max_changes < 0 or waits <= 0:
         raise ConfigError("lanes and attempts are at least 1, max_changes at least 0, timeout_s and reply_s above 0")
     if settings.record and settings.replay:
         raise ConfigError("answers are recorded or replayed, not both")
