@@ -75,7 +75,13 @@ COMPETENT = Path(__file__).with_name("competent.toml")
 
 def record_of(model: Model | None) -> Trust:
     """The record of the rules, and of the model on faults that were planted elsewhere."""
-    return on_planted().adding(read(COMPETENT).rules) if isinstance(model, Competent) else on_planted()
+    return on_planted().adding(read(COMPETENT).rules) if type(model) is Competent else on_planted()
+
+
+class Newcomer(Competent):
+    """The same model on its first night: nobody has measured it, and nobody has decided about its work."""
+
+    name = "newcomer"
 
 
 async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict[str, Any]:
@@ -127,7 +133,7 @@ def by_kind(ways: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for kind in kinds:
         row_of: dict[str, Any] = {"kind": kind}
-        for name, found in ways.items():
+        for name, found in WAYS.items():
             mine = [fault for fault in found["planted"] if fault.kind == kind]
             row_of["needs"] = mine[0].needs
             row_of[name] = f"{sum(fault.target in found['mended'] for fault in mine)} of {len(mine)}"
@@ -142,21 +148,30 @@ planted in the generated catalog ({exercises} exercises in {families} families);
 changed counts as right only if it is what it was before the fault (for texts: if it holds its contract and speaks of its
 subject; how well it is written is not judged). *never* counts broken invariants, merges across families and changes
 outside a role's fields. *competent* is a scripted model that works from the records in its requests alone: the ceiling of
-the pipeline, not a claim about any language model. *embedded* is SmolLM2-135M (4 bits, one thread), which can only choose
-between answers that the records offer.
+the pipeline, not a claim about any language model; how sure it may be was measured on faults planted elsewhere
+(`calibrate.py`). *newcomer* is the same model without such a record: a person is asked about its changes, until people have
+borne it out. *embedded* is SmolLM2-135M (4 bits, one thread), which can only choose between answers that the records offer;
+its record says where that is worth something.
 
 """
+
+
+WAYS: dict[str, Any] = {
+    "checks": lambda: None,
+    "embedded": lambda: open_model("local"),
+    "competent": Competent,
+    "newcomer": Newcomer,
+}
 
 
 def main() -> None:
     """Measure, and write the page."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--only", choices=("checks", "embedded", "competent"))
+    parser.add_argument("--only", choices=tuple(WAYS))
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    ways: dict[str, Any] = {"checks": lambda: None, "embedded": lambda: open_model("local"), "competent": Competent}
     measured_ways: dict[str, dict[str, Any]] = {}
-    for name, make in ways.items():
+    for name, make in WAYS.items():
         if given.only and name != given.only:
             continue
         with tempfile.TemporaryDirectory() as folder:

@@ -255,7 +255,7 @@ async def test_a_merge_that_only_looks_right_is_asked_about(shop: Shop, loaded: 
         for key, doc in (await contents(loaded)).items()
         if key.startswith("alias:") and doc.get("exercise_id") == DUMBBELL
     )
-    assert why(await merge(shop, DUMBBELL, PRESS, mine, confidence=0.4)).startswith("needs-confidence")
+    assert why(await merge(shop, DUMBBELL, PRESS, mine, confidence=0.05)).startswith("needs-confidence")
     parked = await merge(shop, DUMBBELL, PRESS, mine, confidence=0.9)
     assert parked.status.value == "parked"
     assert parked.plan is not None
@@ -289,7 +289,7 @@ def test_the_policy_and_the_table_of_fields_agree() -> None:
     ("details", "rule"),
     [
         ({"evidence": ()}, "needs-evidence"),
-        ({"confidence": 0.4}, "needs-confidence"),
+        ({"confidence": 0.05}, "needs-confidence"),
         ({"confidence": None}, "needs-confidence"),
         ({"actor": "analyst"}, "grant"),
         ({"actor": "normalizer"}, "default"),

@@ -139,7 +139,7 @@ async def fenced_in_order(store: Any) -> None:
     url = store.url("backend")
     with psycopg.connect(url) as connection:
         rows = connection.execute(
-            "SELECT key, token, ledger FROM documents_catalog WHERE key LIKE 'lease:%'"
+            "SELECT key, token, ledger FROM documents_catalog_fences WHERE key LIKE 'lease:%'"
         ).fetchall()
     assert rows
     assert all(token > 0 and ledger for _key, token, ledger in rows)

@@ -27,7 +27,13 @@ from interlock_catalog.trust import Seen, Trust, measured
 GOLDEN = Path(__file__).with_name("golden")
 PRESS = "bench-press-bench-press-barbell"
 RULES = ("checks:duplicate", "normaliser:naming", "normaliser:slug", "normaliser:spelling", "normaliser:text")
-RECORD = Trust({rule: Seen(21, 0) for rule in RULES})
+MODELS = ("analyst:outlier", "biomechanics:outlier", "content:missing")
+RECORD = Trust(
+    {
+        **{rule: Seen(21, 0) for rule in RULES},
+        **{f"{rule}@{model}": Seen(50, 1) for rule in MODELS for model in ("says", "competent")},
+    }
+)
 """The same record of the rules, whatever was measured last."""
 
 

@@ -18,6 +18,7 @@ from interlock_catalog.runner.durable import waiting
 from interlock_catalog.runner.endpoint import make_app
 from interlock_catalog.runner.record import Order, Runs
 from interlock_catalog.seed.build import meanings
+from interlock_catalog.trust import Seen, measured
 
 
 @pytest.fixture(autouse=True)
@@ -28,9 +29,9 @@ def _quiet() -> Any:
 
 
 async def test_checks_alone_mend_what_needs_no_judgement_and_nothing_else(tmp_path: Path) -> None:
-    from quality import measured
+    from quality import measured as judged
 
-    found = await measured(tmp_path / "home", None)
+    found = await judged(tmp_path / "home", None)
     assert found["seen"].precision == 1.0
     twins = {fault.target for fault in found["planted"] if fault.kind == "near_duplicate"}
     assert set(found["wrong"]) <= twins  # copies that only a judge can see are brought into the one spelling
@@ -43,9 +44,9 @@ async def test_checks_alone_mend_what_needs_no_judgement_and_nothing_else(tmp_pa
 
 async def test_a_competent_model_reaches_the_ceiling(tmp_path: Path) -> None:
     from competent import Competent
-    from quality import measured
+    from quality import measured as judged
 
-    found = await measured(tmp_path / "home", Competent())
+    found = await judged(tmp_path / "home", Competent())
     assert found["seen"].precision >= 0.98
     assert found["seen"].recall >= 0.95
     assert found["fixed"].precision >= 0.98
@@ -115,14 +116,15 @@ async def test_the_scout_drafts_only_what_is_whole_and_sure(tmp_path: Path) -> N
     ]
     loaded = ready(tmp_path / "home")
     await fill(loaded, {**docs, **searched("spoto press", "thin press", "unsure press", "later press", "wrong alias")})
-    async with working(loaded, Says(propose_actions={"actions": actions})) as work:
+    proven = measured().adding({"scout:draft_exercise@says": Seen(30, 1)})
+    async with working(loaded, Says(propose_actions={"actions": actions}), proven) as work:
         _run, results = await run_all(work, Order(run="r1", mode="apply", families=("~searches",)))
     now = await contents(loaded)
     assert set(now) - set(docs) - {f"search:{n:05}" for n in range(5)} == {
         "exercise:bench-press-spoto-bench-press-barbell"
     }
     assert now["exercise:bench-press-spoto-bench-press-barbell"]["status"] == "draft"
-    assert results["~searches"].counts == {"ok": 1, "denied": 2}
+    assert results["~searches"].counts == {"ok": 1, "parked": 1, "denied": 1}  # thin is denied, unsure is asked about
     reasons = [item.reason for item in results["~searches"].refused]
     assert any("nobody searched" in reason for reason in reasons)
     assert any("not among the nearest" in reason for reason in reasons)

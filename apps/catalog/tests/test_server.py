@@ -356,8 +356,7 @@ async def test_a_request_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://catalog", headers=headers
     ) as client:
-        answer = await client.get("/stuck")
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+        assert (await client.get("/stuck")).status_code == 504
         answer = await client.post("/upsertExercise", content=dripping())
         assert answer.status_code == 408
         assert "send it again" in answer.json()["detail"]

@@ -33,13 +33,13 @@ def test_what_nobody_has_seen_is_worth_a_coins_toss() -> None:
     trust = Trust({"checks:good": Seen(99, 0), "checks:bad": Seen(1, 9)})
     assert trust.of("checks:new") == 0.5
     assert trust.of("checks:good", "checks:bad") == trust.of("checks:bad") < 0.2
-    assert trust.limit(["checks:new"]) == 1.0
-    assert trust.limit(["checks:new", "checks:bad"]) == trust.of("checks:bad")
+    assert Trust(unseen=Seen(1000, 0)).of("checks:new") > 0.99
 
 
 def test_where_a_model_had_a_hand_in_it_its_record_answers() -> None:
     assert rules_of(["checks:missing", "content:missing@m", "record:fields"]) == ["content:missing@m"]
     assert rules_of(["checks:duplicate", "checks:orphan"]) == ["checks:duplicate", "checks:orphan"]
+    assert rules_of(["left:missing", "left:contract"]) == []
 
 
 def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
@@ -96,10 +96,104 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
         learned = await decided(work.shop.runtime)
         assert learned == {rule: Seen(2, 0) if yes else Seen(0, 2)}
         run, _results = await run_all(work, Order(run="r2", mode="apply", families=("bench-press",)))
+        assert run.trust is not None
         assert run.trust.rules[rule] == Seen(7, 0) + learned[rule]
         again = await approvals(work, "r2")
-    assert {entry.confidence for entry in again} == {run.trust.of(rule)}
-    assert {entry.status for entry in again} == ({"done"} if yes else {"parked"})
+    wanted = {("done", run.trust.of(rule))} if yes else set()  # what a person has denied is not asked about again
+    assert {(entry.status, entry.confidence) for entry in again} == wanted
+
+
+async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, doubtful())
+    async with working(loaded, Says()) as work:
+        runtime = work.shop.runtime
+        await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+        first, second = await runtime.store.tickets(TicketState.OPEN)
+        await runtime.decide(first.id, approve=False, by=first.asked_by, reason="withdrawn")
+        assert await decided(runtime) == {}
+        await runtime.decide(second.id, approve=True, by="os:reviewer")
+        assert (await runtime.resume(second.id)).ok
+        assert await decided(runtime) == {"verified:judged@says": Seen(1, 0)}
+        await runtime.undo(Which(run="r1"))
+        assert await decided(runtime) == {}
+
+
+async def test_a_model_cannot_write_its_own_record(tmp_path: Path) -> None:
+    """Evidence that a model names is its own words: a tag with a judge's name is refused with the change."""
+    docs = some_families("bench-press")
+    docs[f"exercise:{PRESS}"]["description"] = ""
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    text = (
+        "The Bench Press with a barbell trains the chest, with the triceps and the front of the shoulders in support."
+    )
+    change = {
+        "exercise_id": PRESS,
+        "field": "description",
+        "after": text,
+        "justification": "it was empty",
+        "confidence": 1.0,
+    }
+    for evidence, made in (("verified:judged@says", 0), ("record:fields", 1)):
+        model = Says(propose_changes={"family_slug": "bench-press", "changes": [{**change, "evidence": evidence}]})
+        async with working(loaded, model) as work:
+            run, results = await run_all(work, Order(run=f"r{made}", mode="dry_run", families=("bench-press",)))
+            entries = [e async for e in work.shop.runtime.journal(Which(turn=f"{run.id}/bench-press"))]
+        edits = [entry for entry in entries if entry.op_type == "upsert_exercise"]
+        assert len(edits) == made
+        assert all("verified:judged@says" not in entry.evidence for entry in entries)
+        assert bool(results["bench-press"].refused) is not bool(made)
+    assert edits[0].confidence == 0.5  # and what it says of itself does not make it surer than its record
+    assert edits[0].evidence[:2] == ("checks:missing", "content:missing@says")
+
+
+async def test_a_record_for_texts_is_none_for_merges(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, some_families("bench-press"))
+    other = "bench-press-wide-grip-bench-press-barbell"
+    report = {"exercise_id": other, "field": "merged_into", "issue_type": "inconsistent", "severity": "high",
+              "evidence": "it looks the same", "confidence": 1.0, "duplicate_of": PRESS}  # fmt: skip
+    model = Says(report_issues={"family_slug": "bench-press", "issues": [report]})
+    async with working(loaded, model, Trust({"analyst:confirmed@says": Seen(500, 0)})) as work:
+        run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+        (entry,) = [e async for e in work.shop.runtime.journal(Which(turn="r1/bench-press"))]
+    assert (entry.op_type, entry.status, entry.confidence) == ("merge_exercises", "parked", 0.5)
+    assert run.counts == {"parked": 1}
+
+
+async def test_one_decision_counts_once(tmp_path: Path) -> None:
+    """Night after night the same shadow plan of two documents, then one edit: one agreement."""
+    docs = some_families("bench-press")
+    twin = {**docs[f"exercise:{PRESS}"], "id": "bench-press-twin", "name": "Barbell Bench Press"}
+    docs["exercise:bench-press-twin"] = {**twin, "name_slug": "barbell-bench-press", "execution_notes": ["Press."]}
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, docs)
+    async with working(loaded) as work:
+        for night in range(3):
+            await run_all(work, Order(run=f"s{night}", mode="shadow", families=("bench-press",)))
+        entries = [e async for e in work.shop.runtime.journal(Which(turn="s0/bench-press"))]
+        (merge,) = [entry for entry in entries if entry.op_type == "merge_exercises"]
+        assert len(merge.after) >= 2
+        first = next(key for key in merge.after if key.startswith("exercise:"))
+        await fill(loaded, {first: merge.after[first]})
+        assert await decided(work.shop.runtime) == {}  # half of it is not it
+        await fill(loaded, merge.after)
+        assert await decided(work.shop.runtime) == {"checks:duplicate": Seen(1, 0)}
+        touched = {
+            **merge.after[first],
+            "description": "Somebody has written about something else, here, at some length.",
+        }
+        await fill(loaded, {first: touched})
+        assert await decided(work.shop.runtime) == {"checks:duplicate": Seen(1, 0)}  # what was planned is still there
+
+
+async def test_without_a_run_record_a_family_fails_and_nothing_else(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home")
+    await fill(loaded, some_families("bench-press"))
+    async with working(loaded) as work:
+        result = await work.family(Order(run="never-begun"), "bench-press")
+    assert (result.state, "no run 'never-begun'" in result.why) == ("failed", True)
 
 
 async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> None:

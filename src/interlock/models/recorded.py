@@ -19,8 +19,8 @@ class _Line(Value, frozen=True):
 
     asked: str
     reply: Reply
-    by: str = ""
-    follows: bool = True
+    by: str
+    follows: bool
 
 
 def digest_of(request: Request) -> str:
@@ -66,7 +66,12 @@ class Replayed:
             raise ConfigError(f"{file}: there are no recorded answers; record some with a model first") from None
         except msgspec.DecodeError as error:
             raise ConfigError(f"{file}: is no file of recorded answers: {error}") from None
-        self.name = next((line.by for line in lines if line.by), f"replay:{file.name}")
+        names = sorted({line.by for line in lines})
+        if len(names) > 1:
+            raise ConfigError(
+                f"{file}: holds answers of several models ({', '.join(names)}); record each in its own file"
+            )
+        self.name = names[0] if names else f"replay:{file.name}"
         self.follows = all(line.follows for line in lines)
         self._file = file
         self._held: dict[str, list[Reply]] = {}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator, Sequence
+
 import msgspec
 
 from interlock.changes import Unreadable, diff_of, look
@@ -12,6 +14,9 @@ from interlock.schema import Tool
 from interlock.standing import ClaimState, Which
 from interlock.values import Json, Mode, Status, Stored
 
+_NOW = "the resource now"
+_AT_ONCE = 200
+
 
 class Compared(msgspec.Struct, frozen=True):
     """One planned change of a key, and whether the world went the same way."""
@@ -21,7 +26,7 @@ class Compared(msgspec.Struct, frozen=True):
     tool: str
     key: str
     verdict: str
-    """agrees, differs, pending (nothing has happened to the key yet), or unknown (it cannot be told)."""
+    """agrees, differs, pending (nothing has happened yet to what was to be changed), or unknown (it cannot be told)."""
     with_whom: str
     diff: str | None = None
     turn: str | None = None
@@ -29,60 +34,123 @@ class Compared(msgspec.Struct, frozen=True):
     """What the plan rested on."""
 
 
+class _Planned(msgspec.Struct, frozen=True):
+    """A key as it was, and as it was to be."""
+
+    record: Stored
+    tool: Tool
+    key: str
+    was: Json
+    plan: Json
+
+
 async def compare(world: World, *, run: str | None = None, since_us: int | None = None) -> list[Compared]:
-    """Every shadow plan against the next recorded change of its key, or else the key as it is now."""
+    """Every shadow plan against the first recorded change of what it was to change, or else the resource as it is."""
     if world.faults is not None:
         world.faults.at("shadow.read")
     query = Query(status=Status.PLANNED.value, since_us=since_us)
     found = [record async for record in world.store.records(query) if record.kind == "call"]
-    shadows = [record for record in found if record.content().mode is Mode.SHADOW]
-    compared = []
-    for record in shadows:
+    compared: list[Compared | None] = []
+    open_ones: dict[int, _Planned] = {}
+    for record in found:
         content = record.content()
-        if run is None or content.run == run:
-            more = {"turn": record.turn, "evidence": content.evidence}
-            compared += [msgspec.structs.replace(one, **more) for one in await _of(world, record)]
-    return compared
+        if content.mode is not Mode.SHADOW or (run is not None and content.run != run):
+            continue
+        async for item in _plans(world, record):
+            verdict = item if isinstance(item, Compared) else await _recorded(world, item)
+            if verdict is None:
+                assert isinstance(item, _Planned)
+                open_ones[len(compared)] = item
+            compared.append(verdict)
+    for place, verdict in zip(open_ones, await _looked(world, list(open_ones.values())), strict=True):
+        compared[place] = verdict
+    return [item for item in compared if item is not None]
 
 
-async def _of(world: World, record: Stored) -> list[Compared]:
+async def _plans(world: World, record: Stored) -> AsyncIterator[_Planned | Compared]:
     content, (_record, whole) = record.content(), await beside(world, record.id)
     desk, planned, before = world.desks.get(record.tool), whole.get("planned"), whole.get("before")
     if desk is None or planned is None or before is None:
-        why = "the tool offers no simulation, or its images were deleted"
-        return [Compared(record.id, record.actor, record.tool, key, "unknown", why) for key in content.keys]
-    return [
-        await _key(world, desk.tool, record, (key, was, plan))
-        for key, was, plan in zip(content.keys, before, planned, strict=True)
-    ]
+        for key in content.keys:
+            yield _compared(record, key, "unknown", "the tool offers no simulation, or its images were deleted")
+        return
+    for key, was, plan in zip(content.keys, before, planned, strict=True):
+        yield _Planned(record, desk.tool, key, was, plan)
 
 
-async def _key(world: World, tool: Tool, record: Stored, item: tuple[str, Json, Json]) -> Compared:
-    key, was, plan = item
-    actual, whom = await _next_change(world, record, key)
-    if whom is None:
-        try:
-            (image,) = await look(tool, (key,), world.sight)
-        except Unreadable as error:
-            return Compared(record.id, record.actor, record.tool, key, "unknown", str(error))
-        actual, whom = image.state, "the resource now"
-        if actual == was and plan != was:
-            return Compared(record.id, record.actor, record.tool, key, "pending", whom)
-    if actual == plan:
-        return Compared(record.id, record.actor, record.tool, key, "agrees", whom)
-    diff = diff_of(tool, (key,), [plan], [actual])
-    return Compared(record.id, record.actor, record.tool, key, "differs", whom, diff)
-
-
-async def _next_change(world: World, record: Stored, key: str) -> tuple[Json, str | None]:
-    """What the first recorded change after the shadow made of the key, and whose it was."""
-    for claim in await world.store.claims(Which(key=key)):
+async def _recorded(world: World, item: _Planned) -> Compared | None:
+    """Against the first recorded change after the shadow that went to what it was to change; None if there is none."""
+    for claim in await world.store.claims(Which(key=item.key)):
         landed = claim.state in (ClaimState.DONE, ClaimState.UNDONE) and claim.record is not None
-        if not landed or (claim.intent or 0) < record.id or key not in claim.keys:
+        if not landed or (claim.intent or 0) < item.record.id or item.key not in claim.keys:
             continue
         assert claim.record is not None
         outcome, whole = await beside(world, claim.record)
         after = whole.get("after")
-        if outcome is not None and isinstance(after, list) and len(after) == len(claim.keys):
-            return after[claim.keys.index(key)], f"{outcome.actor} (record {claim.record})"
-    return None, None
+        if outcome is None or not isinstance(after, list) or len(after) != len(claim.keys):
+            continue
+        actual = after[claim.keys.index(item.key)]
+        if _verdict(item, actual) != "pending":
+            return _held_against(item, actual, f"{outcome.actor} (record {claim.record})")
+    return None
+
+
+async def _looked(world: World, items: Sequence[_Planned]) -> list[Compared]:
+    """Against the resources as they are, each asked for many keys at once where it can be."""
+    states: dict[tuple[str, str], Json] = {}
+    failed: dict[tuple[str, str], str] = {}
+    for tool in {item.tool.name: item.tool for item in items}.values():
+        keys = list(dict.fromkeys(item.key for item in items if item.tool is tool))
+        size = _AT_ONCE if hasattr(tool.resource, "read_states") else 1
+        for start in range(0, len(keys), size):
+            some = tuple(keys[start : start + size])
+            try:
+                images = await look(tool, some, world.sight)
+            except Unreadable as error:
+                failed.update({(tool.name, key): str(error) for key in some})
+                continue
+            states.update({(tool.name, key): image.state for key, image in zip(some, images, strict=True)})
+    found = []
+    for item in items:
+        place = (item.tool.name, item.key)
+        if place in failed:
+            found.append(_compared(item.record, item.key, "unknown", failed[place]))
+        else:
+            found.append(_held_against(item, states[place], _NOW))
+    return found
+
+
+def _held_against(item: _Planned, actual: Json, whom: str) -> Compared:
+    verdict = _verdict(item, actual)
+    diff = diff_of(item.tool, (item.key,), [item.plan], [actual]) if verdict == "differs" else None
+    return _compared(item.record, item.key, verdict, whom, diff)
+
+
+def _compared(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> Compared:
+    evidence = record.content().evidence
+    return Compared(record.id, record.actor, record.tool, key, verdict, whom, diff, record.turn, evidence)
+
+
+def _verdict(item: _Planned, actual: Json) -> str:
+    """By what was to be changed alone: what somebody did elsewhere in the same state says nothing about the plan."""
+    if actual == item.plan:
+        return "agrees"
+    if actual == item.was:
+        return "pending"
+    parts = list(_changed(item.was, item.plan, actual))
+    if all(now == plan for _was, plan, now in parts):
+        return "agrees"
+    return "pending" if all(now == was for was, _plan, now in parts) else "differs"
+
+
+def _changed(was: Json, plan: Json, actual: Json) -> Iterator[tuple[Json, Json, Json]]:
+    """The parts that the plan changes: as they were, as planned, as they are."""
+    if not (isinstance(was, dict) and isinstance(plan, dict) and isinstance(actual, dict)):
+        yield was, plan, actual
+        return
+    for name in {**was, **plan}:
+        if was.get(name, _ABSENT) != plan.get(name, _ABSENT):
+            yield from _changed(was.get(name, _ABSENT), plan.get(name, _ABSENT), actual.get(name, _ABSENT))
+
+
+_ABSENT = object()

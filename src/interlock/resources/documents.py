@@ -21,6 +21,7 @@ Found = dict[str, Versioned]
 """Documents by key, in the order of their keys."""
 _MOST_MARKS = 500
 ABSENT = "0"
+_FENCES = "_fences"
 """The version that is expected of a document that is not to be there."""
 _FIELD_OF = {"sqlite": "json_extract(body, '$.{field}')", "postgresql": "((body::jsonb) ->> '{field}')"}
 
@@ -35,6 +36,8 @@ class Documents:
         for word in (name, *indexed):
             if not word.isidentifier() or not word.isascii() or not word.islower():
                 raise ConfigError(f"{word!r} cannot be the name of a table or field: small letters, digits and '_'")
+        if name.endswith(_FENCES):
+            raise ConfigError(f"{name!r} cannot be the name of a table: what ends in {_FENCES!r} is for fencing tokens")
         self.name = name
         self._indexed = tuple(indexed)
         self._dialect = dialect_of(url, busy_s)

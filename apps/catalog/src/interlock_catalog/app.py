@@ -52,7 +52,7 @@ class Shop(msgspec.Struct, frozen=True):
         """One piece of work."""
         tools = {tool.name: tool for tool in self.parts.tools}
         made = Asked(self.runtime, tools, (self.model, self.embed), (turn, run))
-        made.trust = trust or self.measured
+        made.trust = self.measured if trust is None else trust
         made.reply_s = self.loaded.settings.reply_s
         return made
 

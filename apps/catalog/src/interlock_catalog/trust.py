@@ -7,6 +7,7 @@ its record is its own, and one that nobody has measured or confirmed yet is wort
 from __future__ import annotations
 
 import json
+import time
 import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -15,7 +16,8 @@ from pathlib import Path
 import msgspec
 
 from interlock import Runtime
-from interlock.standing import TicketState, Which
+from interlock.operations import Compared
+from interlock.standing import Ticket, TicketState, Which
 from interlock_catalog.checks.issues import ROLES
 
 CALIBRATION = Path(__file__).with_name("calibration.toml")
@@ -48,10 +50,6 @@ class Trust(msgspec.Struct, frozen=True):
         """How sure these rules together make one: as sure as the weakest."""
         return min((self.rules.get(rule, self.unseen).sure for rule in rules), default=self.unseen.sure)
 
-    def limit(self, rules: Iterable[str]) -> float:
-        """What the known ones of these rules allow at most; 1 if none has a record."""
-        return min((self.rules[rule].sure for rule in rules if rule in self.rules), default=1.0)
-
     def adding(self, more: Mapping[str, Seen]) -> Trust:
         """With what was seen besides."""
         names = sorted({*self.rules, *more})
@@ -61,7 +59,7 @@ class Trust(msgspec.Struct, frozen=True):
 
 def rules_of(evidence: Iterable[str]) -> list[str]:
     """The tags that answer for a change: those of the model, if it had a hand in it, for then it was its choice."""
-    tags = list(evidence)
+    tags = [tag for tag in evidence if not tag.startswith("left:")]  # why a draft is not released is no rule
     return [tag for tag in tags if "@" in tag] or tags
 
 
@@ -82,39 +80,56 @@ def written(trust: Trust, head: str) -> str:
     return "\n".join([*(f"# {line}" for line in head.splitlines()), "[rules]", *lines, ""])
 
 
+REMEMBERED_S = 90 * 86_400
+"""For how long people's decisions count."""
 _DECIDED = {TicketState.APPROVED: Seen(1, 0), TicketState.SPENT: Seen(1, 0), TicketState.DENIED: Seen(0, 1)}
-_SHADOW = {"agrees": Seen(1, 0), "differs": Seen(0, 1)}
+Told = tuple[tuple[str, ...], Seen]
+"""Evidence tags, and what a decision says of them."""
 
 
 async def decided(runtime: Runtime) -> dict[str, Seen]:
     """What people have made of each rule's proposals: tickets they decided, and shadow plans they went along with.
 
-    What the autopilot later did itself says nothing, and neither does a run that was taken back.
+    What the autopilot later did itself says nothing, and neither does what was taken back.
     """
+    since_us = round((time.time() - REMEMBERED_S) * 1e6)
     found: dict[str, Seen] = {}
-    for evidence, seen in [*await _tickets(runtime), *await _shadows(runtime)]:
+    for evidence, seen in [*await _tickets(runtime, since_us), *await _shadows(runtime, since_us)]:
         for rule in rules_of(evidence):
             found[rule] = found.get(rule, Seen()) + seen
     return found
 
 
-async def _tickets(runtime: Runtime) -> list[tuple[tuple[str, ...], Seen]]:
-    every = await runtime.store.tickets()
-    asked = {t.id: t for t in every if t.kind == "change" and t.state in _DECIDED and t.decided_by}
-    found = []
-    for turn in dict.fromkeys(ticket.turn for ticket in asked.values()):
+async def _tickets(runtime: Runtime, since_us: int) -> list[Told]:
+    """The last decision about each operation; a question that was withdrawn by whoever asked it is none."""
+    last: dict[str, Ticket] = {}
+    for ticket in sorted(await runtime.store.tickets(), key=lambda ticket: ticket.decided_us):
+        decided = ticket.kind == "change" and ticket.state in _DECIDED and ticket.decided_us >= since_us
+        if decided and ticket.decided_by not in ("", ticket.asked_by):
+            last[ticket.call] = ticket
+    asked, found = {ticket.id: ticket for ticket in last.values()}, list[Told]()
+    for turn in dict.fromkeys(ticket.turn for ticket in last.values()):
         async for entry in runtime.journal(Which(turn=turn)):
             if entry.ticket in asked:
-                found.append((entry.evidence, _DECIDED[asked.pop(entry.ticket).state]))
+                state = asked.pop(entry.ticket).state
+                found += [(entry.evidence, _DECIDED[state])] if entry.status != "undone" else []
     return found
 
 
-async def _shadows(runtime: Runtime) -> list[tuple[tuple[str, ...], Seen]]:
-    return [
-        (item.evidence, _SHADOW[item.verdict])
-        for item in await runtime.shadow()
-        if item.verdict in _SHADOW and not by_itself(item.with_whom)
-    ]
+async def _shadows(runtime: Runtime, since_us: int) -> list[Told]:
+    """The last plan for the same documents on the same evidence, if people have done it, or something else there."""
+    plans: dict[int, list[Compared]] = {}
+    for item in await runtime.shadow(since_us=since_us):
+        plans.setdefault(item.record, []).append(item)
+    last = {(items[0].tool, items[0].evidence, *(item.key for item in items)): items for items in plans.values()}
+    found = list[Told]()
+    for items in last.values():
+        verdicts = {item.verdict for item in items}
+        if any(by_itself(item.with_whom) for item in items):
+            continue
+        if "differs" in verdicts or verdicts == {"agrees"}:
+            found.append((items[0].evidence, Seen(0, 1) if "differs" in verdicts else Seen(1, 0)))
+    return found
 
 
 def by_itself(whom: str) -> bool:

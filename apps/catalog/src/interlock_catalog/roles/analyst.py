@@ -70,7 +70,7 @@ def _taken(
         made = Issue(
             target=key[0],
             field=key[1],
-            code="confirmed" if before is None else before.code,
+            code=_code(key[1], before),
             issue_type=item["issue_type"],
             severity=item["severity"],
             evidence=item["evidence"],
@@ -81,6 +81,13 @@ def _taken(
         )
         found.append(made)
     return found
+
+
+def _code(field: str, before: Issue | None) -> str:
+    """What the model confirms; or that it says so alone, which is another thing for a duplicate than for a value."""
+    if before is not None:
+        return before.code
+    return "named" if field == "merged_into" else "confirmed"
 
 
 def _suggested(family: Snapshot, item: Json, before: Issue | None) -> Json:

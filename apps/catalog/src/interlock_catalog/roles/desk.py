@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from interlock_catalog.contracts import Json
 from interlock_catalog.trust import Trust
 
 _MOST_KEPT = 4000
+_ODD = re.compile(r"[^A-Za-z0-9._:/+-]+")
 _DEEPEST = 40
 
 
@@ -53,7 +55,7 @@ class Asked:
     @property
     def judge(self) -> str:
         """The name that a model's record is kept under."""
-        return "" if self.model is None else "-".join(self.model.name.split())
+        return "" if self.model is None else _ODD.sub("-", self.model.name)[:100]
 
     def tool(self, name: str) -> Tool:
         """A tool's contract, for the model to see."""

@@ -18,7 +18,9 @@ IssueType = Annotated[str, AfterValidator(one_of(TYPES, "issue types")), enum(TY
 Severity = Annotated[str, AfterValidator(one_of(SEVERITIES, "severities")), enum(SEVERITIES)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[str, Field(min_length=3, max_length=600)]
-Tag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
+Tag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:[^\s@][^@]*$")]
+"""What a model rests on, in its own words; the name of a judge behind an @ is not its to write."""
+OwnTag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
 
 
 class ReportedIssue(Strict):
@@ -67,7 +69,7 @@ class DraftDecision(Strict):
     exercise_id: str
     approve: bool
     justification: Words
-    evidence: Annotated[list[Tag], Field(min_length=1)]
+    evidence: Annotated[list[OwnTag], Field(min_length=1)]
 
 
 def report_tools() -> tuple[Tool, ...]:

@@ -136,9 +136,9 @@ async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, l
 
 
 def _acted(asked: Asked, action: Json, near: Sequence[Near]) -> Found:
-    evidence = (str(action["evidence"]), f"scout:proposal@{asked.judge}")
-    sure = min(float(action["confidence"]), asked.trust.limit(evidence))
-    if not action["apply"] or action["proposed_action"] == "nothing" or sure < LEAST:
+    rule, said = f"scout:{action['proposed_action']}@{asked.judge}", float(action["confidence"])
+    evidence, sure = (str(action["evidence"]), rule), min(said, asked.trust.of(rule))
+    if not action["apply"] or action["proposed_action"] == "nothing" or said < LEAST:
         return None, None, None
     if action["proposed_action"] == "add_alias":
         family = next((n.family for n in near if n.id == action["exercise_id"]), None)

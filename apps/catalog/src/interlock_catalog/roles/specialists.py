@@ -115,9 +115,7 @@ def _ops(asked: Asked, family: Snapshot, role: str, changes: Sequence[Json], iss
     for identity, found in sorted(by_exercise.items()):
         sure = [_sure(family, identity, change) for change in found.values()]
         tags = _tags(asked, identity, role, issues)
-        sure.append(asked.trust.limit(tags))
-        if not _says_how_sure(asked) or not _borne_out(identity, role, issues):
-            sure.append(asked.trust.of(*rules_of(tags)))
+        sure.append(asked.trust.of(*rules_of(tags)))
         made = [
             {
                 "field": field,
@@ -148,17 +146,6 @@ def _tags(asked: Asked, identity: str, role: str, issues: Sequence[Issue]) -> li
     mine = [issue for issue in issues if issue.target == f"exercise:{identity}" and issue.specialist == role]
     own = [f"{role}:{issue.code}@{asked.judge}" for issue in mine] or [f"{role}:unasked@{asked.judge}"]
     return list(dict.fromkeys([*(issue.tag for issue in mine), *own]))
-
-
-def _says_how_sure(asked: Asked) -> bool:
-    """Whether the model gives a figure of its own; one that only chooses does not."""
-    return asked.model is not None and asked.model.follows
-
-
-def _borne_out(identity: str, role: str, issues: Sequence[Issue]) -> bool:
-    """Whether a check has found, or at least suspected, what is to be mended; not only a model."""
-    mine = [i for i in issues if i.target == f"exercise:{identity}" and i.specialist == role]
-    return any(issue.by == "checks" or issue.code != "confirmed" for issue in mine)
 
 
 def _sure(family: Snapshot, identity: str, change: Json) -> float:

@@ -68,7 +68,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     families: tuple[FamilyResult, ...] = ()
     left_over: tuple[str, ...] = ()
     """Families for the next run: locked, or over the cap."""
-    trust: Trust = Trust()
+    trust: Trust | None = None
     """How often each rule had been right when the run began: its confidences stand on this."""
 
     @property

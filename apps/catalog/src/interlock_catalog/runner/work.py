@@ -42,7 +42,7 @@ class Work:
         self._tell = tell
         self._total = 0
         self._done = 0
-        self._trusted: tuple[str, Trust] = ("", Trust())
+        self._trusted: tuple[str, Trust | None] = ("", None)
 
     async def begin(self, order: Order) -> list[str]:
         """Write the run down, and say which families it works on, in order."""
@@ -94,9 +94,9 @@ class Work:
         return result
 
     async def _worked(self, order: Order, name: str) -> FamilyResult:
-        asked = self.shop.asked(turn_of(order.run, name), order.run, await self._trust(order))
         terms = Terms(order.mode, order.max_changes, self.shop.patience_s)
         try:
+            asked = self.shop.asked(turn_of(order.run, name), order.run, await self._trust(order))
             if name == SEARCHES:
                 return await self._searches(asked, order, terms)
             if name == LOST:
@@ -105,8 +105,8 @@ class Work:
                 await self._settled(asked)
                 snapshot = await self._read(asked, name)
                 plan = await plan_family(asked, snapshot)
-                waiting = await self._waiting()
-                ops = [op for op in plan.ops if f"op-{digest(op)}" not in waiting]
+                settled = await self._asked_already()
+                ops = [op for op in plan.ops if f"op-{digest(op)}" not in settled]
                 why = await carry_out(asked, ops, terms, holds)
                 return await self._result(asked, order, plan, why, len(snapshot.exercises))
         except Locked as error:
@@ -114,7 +114,7 @@ class Work:
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
             return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
 
-    async def _trust(self, order: Order) -> Trust:
+    async def _trust(self, order: Order) -> Trust | None:
         """How far each rule was trusted when the run began, whichever process began it."""
         if self._trusted[0] != order.run:
             self._trusted = (order.run, (await self.runs.get(order.run)).trust)
@@ -131,9 +131,10 @@ class Work:
                 return
             await asyncio.sleep(_LOOK_AGAIN_S)
 
-    async def _waiting(self) -> set[str]:
-        """The operations that wait for a person since an earlier run: they are not asked about again."""
-        return {ticket.call for ticket in await self.shop.runtime.store.tickets(TicketState.OPEN)}
+    async def _asked_already(self) -> set[str]:
+        """The operations that wait for a person, or that one has denied: they are not asked about again."""
+        states = (TicketState.OPEN, TicketState.DENIED)
+        return {ticket.call for state in states for ticket in await self.shop.runtime.store.tickets(state)}
 
     async def _read(self, asked: Asked, name: str) -> Snapshot:
         """The family as it is, read through the gate; what was read before a crash is read again."""

@@ -16,7 +16,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from interlock import Context
-from interlock.errors import Conflict, InvalidInput, NotFound, StoreBusy, StoreError, ToolError
+from interlock.errors import Conflict, InDoubt, InvalidInput, NotFound, StoreBusy, StoreError, ToolError
 from interlock_catalog.server.tokens import allows, digest
 
 MOST_BYTES = 1_000_000
@@ -123,6 +123,8 @@ def failed(request: Request, error: Exception) -> JSONResponse:
         status = 404
     elif isinstance(error, InvalidInput):
         status = 422
+    elif isinstance(error, InDoubt):
+        status = 504
     elif isinstance(error, StoreBusy):
         status, headers = 503, {"Retry-After": "1"}
     else:
@@ -157,7 +159,7 @@ class Door:
         self._app = app
         self._tokens = tokens
         self._most = most
-        self._longest_s = longest_s
+        self._longest_s, self._slowest_s = longest_s, min(longest_s, _SLOWEST_S)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, counting what comes in."""
@@ -166,22 +168,26 @@ class Door:
             return
         headers = dict(scope["headers"])
         if scope["path"] not in _OPEN and not self._known(headers.get(b"authorization", b"")):
-            await self._refuse(send, 401, "a token is needed: Authorization: Bearer …")
+            await self._refuse(send, 401)
             return
         declared = headers.get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._most:
-            await self._refuse(send)
+            await self._refuse(send, 413)
             return
-        seen, refused, begun, whole = 0, False, False, scope["method"] in ("GET", "HEAD")
+        seen, refused, begun, whole = 0, 0, False, scope["method"] in ("GET", "HEAD")
 
         async def counted() -> Message:
             nonlocal seen, refused, whole
-            async with asyncio.timeout(_SLOWEST_S):
-                message = await receive()
+            try:
+                async with asyncio.timeout(self._slowest_s):
+                    message = await receive()
+            except TimeoutError:
+                refused = 408
+                return {"type": "http.disconnect"}
             seen += len(message.get("body", b""))
             whole = not message.get("more_body", False)
             if seen > self._most:
-                refused = True
+                refused = 413
                 return {"type": "http.disconnect"}
             return message
 
@@ -199,21 +205,24 @@ class Door:
             if not refused and not (limit.expired() and not begun):
                 raise
         if refused:
-            await self._refuse(send)
-        elif limit.expired() and not begun:  # what it was to write may have landed: its key tells when it is sent again
-            why = f"it took more than {self._longest_s:g} s; send it again with its key"
-            await self._refuse(send, 503 if whole else 408, why)
+            await self._refuse(send, refused)
+        elif limit.expired() and not begun:  # 504: what it was to write may have landed, and its key tells
+            await self._refuse(send, 504 if whole else 408)
 
     def _known(self, header: bytes) -> bool:
         kind, _, token = header.decode("latin-1").partition(" ")
         return kind.lower() == "bearer" and digest(token.strip()) in self._tokens
 
-    async def _refuse(self, send: Send, status: int = 413, why: str = "") -> None:
-        answer = JSONResponse({"detail": why or f"a request has at most {self._most} bytes"}, status)
+    async def _refuse(self, send: Send, status: int) -> None:
+        why = {
+            401: "a token is needed: Authorization: Bearer …",
+            408: "the request did not come whole in time; send it again",
+            413: f"a request has at most {self._most} bytes",
+            504: f"it took more than {self._longest_s:g} s; send it again with its key",
+        }
+        answer = JSONResponse({"detail": why[status]}, status)
         if status == 401:
             answer.headers["WWW-Authenticate"] = "Bearer"
-        if status == 503:
-            answer.headers["Retry-After"] = "1"
         await answer({"type": "http"}, _nothing, send)
 
 

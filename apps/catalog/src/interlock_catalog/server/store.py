@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock import Context
-from interlock.errors import Conflict, NotFound
+from interlock.errors import ConfigError, Conflict, NotFound
 from interlock.resources import Documents
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.contracts import Doc
@@ -60,8 +60,11 @@ class ServerStore:
         return answer
 
     async def copied(self, name: str) -> int | None:
-        """A copy of the catalog in a table of its own; None if there is one of that name."""
-        copy = Documents(self.backend.url, name)
+        """A copy of the catalog in a table of its own; None if there is one of that name, or can be none."""
+        try:
+            copy = Documents(self.backend.url, name)
+        except ConfigError:
+            return None
         try:
             if await copy.count():
                 return None
