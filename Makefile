@@ -21,7 +21,7 @@ demo: $(STAMP)   ## a handful of governed calls, the ledger, and its verificatio
 
 test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -n 2 --dist loadfile
+	@$(BIN)/coverage run -m pytest -n 3 --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
@@ -39,8 +39,9 @@ types: $(STAMP)  ## mypy --strict
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_apps.py
 
-bench-catalog: $(STAMP)  ## Catalog: planted faults found and mended (ten minutes), speed, memory, load; writes docs/catalog-*.md
+bench-catalog: $(STAMP)  ## Catalog: planted faults found and mended (a quarter of an hour), speed, memory, load; writes docs/catalog-*.md, calibration.toml
 	@$(BIN)/python apps/catalog/benchmarks/speed.py
+	@$(BIN)/python apps/catalog/benchmarks/calibrate.py --embedded
 	@$(BIN)/python apps/catalog/benchmarks/quality.py
 
 torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, kills at random instants, 50 killed workers

@@ -316,7 +316,13 @@ async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no recorded answers"):
         Replayed(tmp_path / "none.jsonl")
     file.write_text(file.read_text() + '{"asked": "cut o')
+    assert (replayed.name, replayed.follows) == ("counts", Counts.follows)
     assert [await Replayed(file).reply(request) for request in asked[:1]] == said[:1]
+    Counts.name = "another"
+    await Recording(Counts(), file).reply(asked[0])
+    file.write_text("".join(line + "\n" for line in file.read_text().splitlines() if line.endswith("}")))
+    with pytest.raises(ConfigError, match="several models"):
+        Replayed(file)
     file.write_text("{\n")
     with pytest.raises(ConfigError, match="is no file of recorded answers"):
         Replayed(file)

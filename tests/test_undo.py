@@ -598,6 +598,51 @@ async def test_shadow_plans_are_held_against_what_happened() -> None:
     assert set(shelf.items) == {"agrees", "differs", "hand"}
 
 
+async def test_a_shadow_plan_is_judged_by_what_it_was_to_change() -> None:
+    shelf = Shelf()
+    shelf.items["a"] = {"title": "old", "pages": 1}
+    async with running(retitle(shelf, [])) as runtime:
+        await runtime.call("title", {"id": "a", "title": "x"}, actor="bot", mode="shadow", run="s", turn="s")
+
+        async def verdict() -> str:
+            (found,) = await runtime.shadow(run="s")
+            return found.verdict
+
+        assert await verdict() == "pending"
+        shelf.items["a"] = {"title": "old", "pages": 2}
+        assert await verdict() == "pending"
+        shelf.items["a"] = {"title": "x", "pages": 3}
+        assert await verdict() == "agrees"
+        shelf.items["a"] = {"pages": 3}
+        assert await verdict() == "differs"
+        del shelf.items["a"]
+        assert await verdict() == "differs"
+
+
+async def test_shadow_plans_of_many_keys_are_looked_at_together() -> None:
+    class Together(Shelf):
+        """A shelf that can be asked for several at once."""
+
+        asked = 0
+
+        async def read_states(self, keys: Any) -> dict[str, Any]:
+            self.asked += 1
+            return {key: self.items[key] for key in keys if key in self.items}
+
+    shelf = Together()
+    async with running(retitle(shelf, [])) as runtime:
+        for number in range(30):
+            await runtime.call(
+                "title", {"id": f"k{number}", "title": "x"}, actor="bot", mode="shadow", turn=f"t{number}"
+            )
+        shelf.asked = 0
+        shelf.items["k7"] = {"title": "x"}
+        found = {item.key: item.verdict for item in await runtime.shadow()}
+    assert shelf.asked == 1
+    assert [key for key, verdict in found.items() if verdict == "agrees"] == ["shelf/k7"]
+    assert len(found) == 30
+
+
 # Under fire
 
 
