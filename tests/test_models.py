@@ -318,9 +318,9 @@ async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
     file.write_text(file.read_text() + '{"asked": "cut o')
     assert (replayed.name, replayed.follows) == ("counts", Counts.follows)
     assert [await Replayed(file).reply(request) for request in asked[:1]] == said[:1]
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
     Counts.name = "another"
     await Recording(Counts(), file).reply(asked[0])
-    file.write_text("".join(line + "\n" for line in file.read_text().splitlines() if line.endswith("}")))
     with pytest.raises(ConfigError, match="several models"):
         Replayed(file)
     file.write_text("{\n")
