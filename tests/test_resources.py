@@ -149,6 +149,26 @@ async def test_documents_are_written_together_or_not_at_all(durable_url: str) ->
     await shelf.close()
 
 
+async def test_a_write_may_rest_on_what_a_search_found(durable_url: str) -> None:
+    """Whoever points at `a` meanwhile is not overlooked: neither before the write, nor beside it."""
+    shelf, other = Documents(durable_url, "shelf", indexed=["of"]), Documents(durable_url, "shelf", indexed=["of"])
+    await shelf.write_all({"a": {}, "x": {"of": "a"}})
+    found = await shelf.find("of", ["a"])
+    await shelf.write_all({"x": {"of": "b"}}, versions={"a": "1"}, finding={("of", "a"): found})
+    await other.write_all({"y": {"of": "a"}}, versions={"a": "1"})
+    with pytest.raises(Conflict, match="of 'a' does not find what it did: y"):
+        await shelf.write_all({"a": None}, versions={"a": "1"}, finding={("of", "a"): ()})
+    for number in range(20):
+        await shelf.write_all({"a": {"n": number}, "y": None})
+        version = (await shelf.read_state("a")).version  # type: ignore[union-attr]
+        gone = shelf.write_all({"a": None}, versions={"a": version}, finding={("of", "a"): ()})
+        pointing = other.write_all({"y": {"of": "a"}}, versions={"a": version})
+        results = await asyncio.gather(gone, pointing, return_exceptions=True)
+        assert [isinstance(result, Conflict) for result in results].count(True) == 1, results
+    await shelf.close()
+    await other.close()
+
+
 async def test_an_undo_of_several_documents_is_one_write(durable_url: str) -> None:
     shelf = Documents(durable_url, "shelf")
     await shelf.write_all({"a": {"n": 1}, "b": {"n": 1}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -381,11 +382,13 @@ async def test_real_data_is_imported_mended_and_put_back(tmp_path: Path) -> None
     loaded = ready(tmp_path / "home")
     await fill(loaded, docs)
     before = await versions(loaded)
+    every = sorted(key.partition(":")[2] for key in docs if key.startswith("family:"))
+    some = () if os.environ.get("TORTURE") else tuple(every[::3])  # all of it takes a minute
     async with working(loaded) as work:
-        dry, _results = await run_all(work, order("r0", "dry_run", max_changes=10_000))
+        dry, _results = await run_all(work, order("r0", "dry_run", max_changes=10_000, families=some))
         assert await contents(loaded) == docs
-        run, results = await run_all(work, order("r1", max_changes=10_000))
-        assert run.counts["ok"] >= 100
+        run, results = await run_all(work, order("r1", max_changes=10_000, families=some))
+        assert run.counts["ok"] >= (50 if some else 100)
         assert set(run.counts) <= {"ok", "parked", "denied"}
         assert dry.counts.get("planned", 0) >= run.counts["ok"]
         assert not [result.why for result in results.values() if result.state == "failed" and result.why]

@@ -117,12 +117,18 @@ class Documents:
         await self.write_all({key: state}, context, versions={} if version is None else {key: version})
 
     async def write_all(
-        self, states: Mapping[str, Json], context: Context | None = None, *, versions: Mapping[str, str] | None = None
+        self,
+        states: Mapping[str, Json],
+        context: Context | None = None,
+        *,
+        versions: Mapping[str, str] | None = None,
+        finding: Mapping[tuple[str, str], Iterable[str]] | None = None,
     ) -> dict[str, str]:
         """Write documents in one transaction, all or none; the versions that they have now.
 
         Every fencing token of the context is checked, and every version that is expected ("0": there is none), also of
-        keys that are not written.
+        keys that are not written. With `finding`, an indexed field and value must still find these very keys: that
+        holds against writers who expect a version of a document that is expected here, too.
         """
         bodies = {key: _body(key, state) for key, state in states.items()}
         tokens, expected = {} if context is None else context.tokens, versions or {}
@@ -132,16 +138,17 @@ class Documents:
             committing = False
             try:
                 self._dialect.begin(connection)
-                written: dict[str, str] = {}
+                locked: dict[str, int] = {}
                 for key in sorted({*bodies, *expected, *(held for held in tokens if held != "*")}):
-                    version = self._locked(connection, key, expected.get(key))
+                    locked[key] = self._locked(connection, key, expected.get(key))
                     self._fenced(connection, key, ledger, tokens.get(key, tokens.get("*", 0)))
-                    if key in bodies:
-                        connection.run(self._sql(sql.WRITE_DOCUMENT), (bodies[key], key))
-                        written[key] = str(version + 1)
+                for (field, value), keys in (finding or {}).items():
+                    self._finds(connection, field, value, frozenset(keys))
+                for key, body in bodies.items():
+                    connection.run(self._sql(sql.WRITE_DOCUMENT), (body, key))
                 committing = True
                 connection.run("COMMIT")
-                return written
+                return {key: str(locked[key] + 1) for key in sorted(bodies)}
             except BaseException as error:
                 self._undone(connection)
                 if not isinstance(error, self._dialect.errors):
@@ -167,6 +174,13 @@ class Documents:
             is_there = "absent" if absent else f"at version {version}"
             raise Conflict(f"{key!r} is {is_there}, not {'absent' if expected == ABSENT else expected}")
         return int(version)
+
+    def _finds(self, connection: Connection, field: str, value: str, keys: frozenset[str]) -> None:
+        """Refuse if a field and value find other documents than they did."""
+        rows = connection.rows(self._sql(sql.FIND_DOCUMENTS, field=field, marks=[value]), (value, "", _beyond("")))
+        moved = {row[0] for row in rows} ^ keys
+        if moved:
+            raise Conflict(f"{field} {value!r} does not find what it did: {', '.join(sorted(moved))}")
 
     def _fenced(self, connection: Connection, key: str, ledger: str, token: int) -> None:
         """Refuse a token that is older than the newest of its ledger; tokens of other ledgers say nothing about it."""

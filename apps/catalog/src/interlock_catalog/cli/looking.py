@@ -198,8 +198,8 @@ def run_agreement(given: argparse.Namespace) -> int:
 
 def _confidence_table(rules: Mapping[str, Any]) -> Any:
     """What each rule's confidence rests on."""
-    made = table("how sure each check makes the autopilot", ("check", "planted faults", "people", "confidence"))
+    made = table("how sure each check makes the autopilot: right/all", ("check", "sure", "planted", "people"))
     for name, found in rules.items():
-        counts = [f"{found[of]['right']} of {sum(found[of].values())}" for of in ("planted", "people")]
-        made.add_row(shown(name), *counts, f"{found['confidence']:.2f}")
+        counts = [f"{found[of]['right']}/{sum(found[of].values())}" for of in ("planted", "people")]
+        made.add_row(shown(name), f"{found['confidence']:.2f}", *("-" if text == "0/0" else text for text in counts))
     return made

@@ -45,18 +45,20 @@ class ServerStore:
         return dict(held.value["answer"])
 
     async def write(
-        self, context: Context, request: str, states: Mapping[str, Doc | None], versions: Mapping[str, str], more: Any
+        self, context: Context, request: str, states: Mapping[str, Doc | None], reading: Reading, more: Any
     ) -> dict[str, Any]:
         """Write documents with the answer to their request, in one transaction, if nothing that was read has moved."""
         answer = {"written": sorted(states), **more}
         kept: dict[str, Doc | None] = {}
-        expected = dict(versions)
+        expected = dict(reading.versions)
         if context.idempotency_key is not None:
             key = f"{KEPT}{context.idempotency_key}"
             kept[key] = {"request": request, "answer": answer}
             expected[key] = ABSENT
         if states or kept:
-            await self.backend.documents.write_all({**states, **kept}, context, versions=expected)
+            await self.backend.documents.write_all(
+                {**states, **kept}, context, versions=expected, finding=reading.found
+            )
         return answer
 
     async def copied(self, name: str) -> int | None:
@@ -85,6 +87,14 @@ class Reading:
     def __init__(self, store: ServerStore) -> None:
         self._store = store
         self.versions: dict[str, str] = {}
+        self.found: dict[tuple[str, str], frozenset[str]] = {}
+        """What was found by a field and a value."""
+
+    async def aliases_of(self, exercise: str) -> list[str]:
+        """The aliases that point at an exercise, which must still be all when this is written."""
+        keys = sorted(await self._store.backend.aliases_of([exercise]))
+        self.found["exercise_id", exercise] = frozenset(keys)
+        return keys
 
     async def many(self, keys: Iterable[str]) -> dict[str, Doc]:
         """Those of the documents that there are; that the others are not is noted, too."""

@@ -48,16 +48,14 @@ class Writing:
 
     async def made(self, states: Mapping[str, Doc | None], key: str | None = None, **more: Any) -> dict[str, Any]:
         """Write, if nothing that was read has moved; `key` is the document that If-Match is about."""
-        versions = dict(self.reading.versions)
         if self._if_match is not None:
             if key is None:
                 raise Refusal(400, "If-Match has no meaning where several documents are written")
             if self._if_match == "*":
                 await self.reading.one(key)
-                versions = dict(self.reading.versions)
             else:
-                versions[key] = self._if_match.strip('"')
-        return await self.store.write(self._context, self._request, states, versions, more)
+                self.reading.versions[key] = self._if_match.strip('"')
+        return await self.store.write(self._context, self._request, states, self.reading, more)
 
 
 def writing(store: ServerStore, tokens: dict[str, tuple[str, str]]) -> APIRouter:
@@ -133,7 +131,7 @@ def _merges(router: APIRouter, store: ServerStore, editor: Any) -> None:
                 doc = await work.reading.one(key)
                 if doc.get("family_slug") != body.family_slug or not live(doc) or body.source_id == body.target_id:
                     raise InvalidInput("two live exercises of one family are merged, nothing else")
-            pointing = await store.backend.aliases_of([body.source_id])
+            pointing = await work.reading.aliases_of(body.source_id)
             keys = {*exercises, *pointing, *(f"alias:{alias}" for alias in body.aliases)}
             held = await work.reading.many(sorted(keys))
             return await work.made({k: merged(k, held.get(k), body.source_id, body.target_id) for k in sorted(keys)})
