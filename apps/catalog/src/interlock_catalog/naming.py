@@ -88,7 +88,6 @@ def other_equipment(base: str, its_own: Iterable[str]) -> bool:
     return bool(found - set(its_own))
 
 
-@lru_cache(maxsize=2048)
 def without(base: str, equipment: str) -> str:
     """A base name without the equipment's own name in it."""
     return _SPACES.sub(" ", re.sub(rf"\b{re.escape(equipment_name(equipment))}\b", " ", base, flags=re.I)).strip()

@@ -23,7 +23,11 @@ def slug(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    return (
+        text
+        if text.isascii()
+        else "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
+    )
 
 
 @lru_cache(maxsize=2048)
