@@ -23,11 +23,9 @@ def slug(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    return (
-        text
-        if text.isascii()
-        else "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
-    )
+    if text.isascii():
+        return text
+    return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
 @lru_cache(maxsize=2048)
