@@ -133,7 +133,7 @@ def by_kind(ways: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for kind in kinds:
         row_of: dict[str, Any] = {"kind": kind}
-        for name, found in WAYS.items():
+        for name, found in ways.items():
             mine = [fault for fault in found["planted"] if fault.kind == kind]
             row_of["needs"] = mine[0].needs
             row_of[name] = f"{sum(fault.target in found['mended'] for fault in mine)} of {len(mine)}"
