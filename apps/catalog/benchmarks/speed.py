@@ -163,6 +163,35 @@ async def dry_run(folder: Path) -> None:
     await runs.close()
 
 
+async def answering(client: httpx.AsyncClient) -> None:
+    """Wait until the server answers."""
+    for _ in range(100):
+        try:
+            await client.get("/health")
+            return
+        except httpx.TransportError:
+            await asyncio.sleep(0.1)
+
+
+async def asked(client: httpx.AsyncClient, number: int, doc: dict[str, Any]) -> httpx.Response:
+    """One request of the mix, about one exercise."""
+    match number % 10:
+        case 0:
+            key = {"Idempotency-Key": f"k{number}"}
+            return await client.post("/upsertExercise", json={"exercise": doc}, headers=key)
+        case 1:
+            alias = {"alias_slug": f"alias-{number % 500}", "exercise_id": doc["id"]}
+            return await client.post("/upsertAlias", json=alias)
+        case 2:
+            return await client.get("/getExercises", params={"family": doc["family_slug"]})
+        case 3:
+            return await client.get("/searchAliases", params={"exercise_ids": doc["id"]})
+        case 4:
+            return await client.get("/resolveExercise", params={"name": doc["name"]})
+        case _:
+            return await client.get("/getExercise", params={"id": doc["id"]})
+
+
 async def load(folder: Path) -> dict[str, Any]:
     """A mix of requests at a steady rate on loopback."""
     loaded = home_of(folder)
@@ -179,40 +208,14 @@ async def load(folder: Path) -> dict[str, Any]:
         async with httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=30
         ) as client:
-            for _ in range(100):
-                try:
-                    await client.get("/health")
-                    break
-                except httpx.TransportError:
-                    await asyncio.sleep(0.1)
+            await answering(client)
             page = (await client.get("/getExercises", params={"limit": 500})).json()["documents"]
             ids = [key.partition(":")[2] for key in page]
 
             async def one(number: int) -> None:
                 identity = chance.choice(ids)
                 began = time.perf_counter()
-                match number % 10:
-                    case 0:
-                        body = {"exercise": page[f"exercise:{identity}"]["state"]}
-                        answer = await client.post(
-                            "/upsertExercise", json=body, headers={"Idempotency-Key": f"k{number}"}
-                        )
-                    case 1:
-                        answer = await client.post(
-                            "/upsertAlias", json={"alias_slug": f"alias-{number % 500}", "exercise_id": identity}
-                        )
-                    case 2:
-                        answer = await client.get(
-                            "/getExercises", params={"family": page[f"exercise:{identity}"]["state"]["family_slug"]}
-                        )
-                    case 3:
-                        answer = await client.get("/searchAliases", params={"exercise_ids": identity})
-                    case 4:
-                        answer = await client.get(
-                            "/resolveExercise", params={"name": page[f"exercise:{identity}"]["state"]["name"]}
-                        )
-                    case _:
-                        answer = await client.get("/getExercise", params={"id": identity})
+                answer = await asked(client, number, page[f"exercise:{identity}"]["state"])
                 statuses[answer.status_code] += 1
                 waits.append(time.perf_counter() - began)
 

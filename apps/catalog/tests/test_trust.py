@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from interlock.standing import TicketState, Which
 from interlock_catalog.agreement import agreement
 from interlock_catalog.runner.record import Order
 from interlock_catalog.runner.work import Work
+from interlock_catalog.settings import Loaded
 from interlock_catalog.trust import CALIBRATION, Seen, Trust, decided, measured, read, rules_of, written
 
 counts = st.integers(min_value=0, max_value=10_000)
@@ -196,13 +199,20 @@ async def test_without_a_run_record_a_family_fails_and_nothing_else(tmp_path: Pa
     assert (result.state, "no run 'never-begun'" in result.why) == ("failed", True)
 
 
-async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> None:
+@asynccontextmanager
+async def shadowed(loaded: Loaded) -> AsyncIterator[Work]:
+    """A catalog with one name misspelt, over which a shadow run has gone."""
     docs = some_families("bench-press")
     docs[f"exercise:{PRESS}"]["name"] = "bench press (Barbell)"
-    loaded = ready(tmp_path / "home")
     await fill(loaded, docs)
     async with working(loaded) as work:
         await run_all(work, Order(run="s1", mode="shadow", families=("bench-press",)))
+        yield work
+
+
+async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> None:
+    loaded = ready(tmp_path / "home")
+    async with shadowed(loaded) as work:
         run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
         assert run.counts == {"ok": 1}
         assert await decided(work.shop.runtime) == {}
@@ -212,12 +222,8 @@ async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> 
 
 
 async def test_going_along_with_a_shadow_plan_is_agreement_and_doing_otherwise_is_not(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
-    docs[f"exercise:{PRESS}"]["name"] = "bench press (Barbell)"
     loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        await run_all(work, Order(run="s1", mode="shadow", families=("bench-press",)))
+    async with shadowed(loaded) as work:
         (planned,) = [entry async for entry in work.shop.runtime.journal(Which(turn="s1/bench-press"))]
         (rule,) = planned.evidence
         ((key, after),) = planned.after.items()
