@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 import random
 import sys
@@ -24,7 +25,7 @@ from interlock_catalog.runner.record import Order, Runs
 from interlock_catalog.seed import clean_catalog, plant
 from interlock_catalog.seed.build import meanings
 from interlock_catalog.seed.plant import SEED
-from interlock_catalog.trust import CALIBRATION, Seen, Trust, read, rules_of, written
+from interlock_catalog.trust import CALIBRATION, Seen, Trust, read, rules_of
 from interlock_catalog.vocabulary import slug
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -113,6 +114,12 @@ async def calibrated(make: Any, seeds: tuple[int, ...]) -> Trust:
     for seed in seeds:
         trust = trust.adding(await counted(make(), seed))
     return trust
+
+
+def written(trust: Trust, head: str) -> str:
+    """The text of a table of rules."""
+    lines = [f"{json.dumps(name)} = [{seen.right}, {seen.wrong}]" for name, seen in trust.rules.items()]
+    return "\n".join([*(f"# {line}" for line in head.splitlines()), "[rules]", *lines, ""])
 
 
 def main() -> None:

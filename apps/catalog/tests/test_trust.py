@@ -18,7 +18,7 @@ from interlock_catalog.agreement import agreement
 from interlock_catalog.runner.record import Order
 from interlock_catalog.runner.work import Work
 from interlock_catalog.settings import Loaded
-from interlock_catalog.trust import CALIBRATION, Seen, Trust, decided, measured, read, rules_of, written
+from interlock_catalog.trust import CALIBRATION, Seen, Trust, decided, measured, read, rules_of
 
 counts = st.integers(min_value=0, max_value=10_000)
 PRESS = "bench-press-bench-press-barbell"
@@ -46,6 +46,8 @@ def test_where_a_model_had_a_hand_in_it_its_record_answers() -> None:
 
 
 def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
+    from calibrate import written
+
     trust = Trust({'odd:"name"@a b': Seen(1, 2), "checks:x": Seen(3, 4)})
     (tmp_path / "t.toml").write_text(written(trust, "two lines\nof words"))
     assert read(tmp_path / "t.toml") == trust

@@ -6,7 +6,6 @@ its record is its own, and one that nobody has measured or confirmed yet is wort
 
 from __future__ import annotations
 
-import json
 import time
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -72,12 +71,6 @@ def measured() -> Trust:
 def read(file: Path) -> Trust:
     """A table of rules with how often each was right and wrong."""
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Trust)
-
-
-def written(trust: Trust, head: str) -> str:
-    """The text of such a table."""
-    lines = [f"{json.dumps(name)} = [{seen.right}, {seen.wrong}]" for name, seen in trust.rules.items()]
-    return "\n".join([*(f"# {line}" for line in head.splitlines()), "[rules]", *lines, ""])
 
 
 REMEMBERED_S = 90 * 86_400
