@@ -13,7 +13,6 @@ from typing import Any
 
 from interlock import Runtime, tool
 from interlock.policy import parse_policy
-from interlock.standing import Which
 
 ROUNDS = 5
 WRITES = 200
@@ -123,7 +122,7 @@ async def _undone(folder: str) -> tuple[float, float]:
         await _write(runtime, n, run="r")
     made = time.perf_counter() - started
     started = time.perf_counter()
-    done = await runtime.undo(Which(run="r"))
+    done = await runtime.operations.undo(run="r")
     took = time.perf_counter() - started
     assert len(done) == UNDONE
     assert all(outcome is not None and outcome.ok for _step, outcome in done)

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from interlock.grounding import Source, ground
+from interlock.answers.grounding import Source, ground
 
 DATA = Path(__file__).parent / "grounding"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.intents import Classifier, Intent
-from interlock.requirements import leaves
+from interlock.answers.intents import Classifier, Intent
+from interlock.answers.requirements import leaves
 
 DATA = Path(__file__).parent / "intents"
 DOMAINS = ("ranger", "catalog", "empla", "argo")

@@ -9,9 +9,9 @@ from statistics import median
 from typing import Any
 
 from interlock import Runtime, tool
+from interlock.answers import Agent, Answers, Intent, run_turn
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
-from interlock.turn import Agent, Intent, drive
 
 TURNS = 60
 ROUNDS = 5
@@ -32,7 +32,7 @@ def _contracts() -> list[Any]:
 class Calls:
     """A model that makes three calls, one a reply, then answers."""
 
-    name, follows = "scripted", True
+    name, instructable = "scripted", True
 
     async def reply(self, request: Request) -> Reply:
         """The next call, or the answer."""
@@ -58,8 +58,8 @@ async def alone(store: str) -> float:
     runtime = Runtime.open(store, policy=parse_policy(POLICY), tools=_contracts())
     found = []
     for _ in range(TURNS):
-        async with runtime.turn(QUESTION, agent=AGENT) as turn:
-            result = await drive(turn, Calls())
+        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+            result = await run_turn(turn, Calls())
         assert result.verified, result
         found.append(result.overhead_us / 1000)
     await runtime.close()

@@ -15,7 +15,6 @@ from interlock import Context, Outcome, Runtime, Tool, tool
 from interlock.config import Settings
 from interlock.policy import parse_policy
 from interlock.ports import SystemClock
-from interlock.standing import Which
 from tests.counting import Counter
 
 POLICY = """
@@ -161,14 +160,14 @@ async def play(cell: Cell, points: Points) -> None:
     if cell.scenario == "undo":
         assert (await deliver(runtime, cell)).ok
         points.armed = True
-        await runtime.undo(Which(run="r"))
+        await runtime.operations.undo(run="r")
     elif cell.scenario == "approve":
         ticket = (await deliver(runtime, cell)).ticket
         assert ticket is not None
         Path(cell.folder, "ticket").write_text(ticket)
         points.armed = True
-        await runtime.decide(ticket, approve=True, by="os:boss")
-        await runtime.resume(ticket)
+        await runtime.operations.decide(ticket, approve=True, by="os:boss")
+        await runtime.operations.resume(ticket)
     else:
         points.armed = True
         outcome = await deliver(runtime, cell)

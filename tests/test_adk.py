@@ -35,11 +35,11 @@ from interlock.adapters.adk import (  # noqa: E402
     delegations,
     governed,
 )
+from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import BEHAVIOURS, Script, scripted  # noqa: E402
-from interlock.turn import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -21,11 +21,11 @@ from pydantic import BaseModel  # noqa: E402
 
 from interlock import Runtime  # noqa: E402
 from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, governed  # noqa: E402
+from interlock.answers import Agent, Intent  # noqa: E402
 from interlock.models import Proposal, Reply, Request  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import Script, scripted  # noqa: E402
-from interlock.turn import Agent, Intent  # noqa: E402
 from tests.test_adk import application  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, NAMES, OPEN, QUESTION, SCRIPT  # noqa: E402
 
@@ -40,7 +40,7 @@ TELL = Script("notify", {"to": "crew"}, "The crew was told.")
 class Model:
     """Replies from a list."""
 
-    name, follows = "listed", True
+    name, instructable = "listed", True
 
     def __init__(self, *replies: Reply) -> None:
         self._replies = list(replies)
@@ -272,10 +272,10 @@ async def test_parallel_delegation_and_waiting_inside_a_sub_agent(tmp_path: Path
     app = App(name="t", root_agent=boss, plugins=[InterlockPlugin(runtime, agents)])
     result = await InterlockRunner(app).ask("hello")
     assert result.verified
-    from interlock.operations import held_beside
+    from interlock.operations.ledger_writer import payload_of
 
     opened = [r async for r in runtime.store.records(Query()) if r.status == "opened"]
-    asked = [(await held_beside(runtime.store, r.id, r.content()))["question"] for r in opened]
+    asked = [(await payload_of(runtime.store, r.id, r.content()))["question"] for r in opened]
     assert sorted(asked) == ["100 acres?", "200 acres?", "hello"]
     assert {r.content().arguments["parent"] for r in opened[1:]} == {opened[0].turn}
     await runtime.close()

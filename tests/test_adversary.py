@@ -675,7 +675,7 @@ def test_a_list_with_no_patience_is_read_every_time() -> None:
 
 
 def test_egress_must_be_an_egress() -> None:
-    with pytest.raises(ContractError, match="is an interlock.egress.Egress"):
+    with pytest.raises(ContractError, match="is an interlock.tools.egress.Egress"):
         tool(effect="read", egress="yes")(_fetch)
 
 
@@ -788,7 +788,7 @@ async def test_rules_get_the_values_that_schemas_promise() -> None:
 
 
 async def test_a_pack_looks_at_an_optional_argument_only_where_it_was_given() -> None:
-    from interlock.egress import Egress
+    from interlock.tools.egress import Egress
 
     @tool(effect="read", egress=Egress())
     async def maybe(

@@ -11,14 +11,19 @@ import pytest
 from pydantic import BaseModel
 
 from interlock import Context, Runtime, Tool, tool
+from interlock.answers import Agent, Answers, App, Intent, TurnStatus, delegation, need, run_turn
+from interlock.answers.constrained import ConstrainedModel
+from interlock.answers.constrained.argument_extraction import extract_arguments
+from interlock.answers.constrained.unused_values import unused_values
+from interlock.answers.grounding import default_vocabulary
+from interlock.answers.intents.spelling import Spelling
+from interlock.answers.runner import card
 from interlock.cli.main import COMMANDS, main
 from interlock.errors import Ambiguous, ConfigError
-from interlock.intents.spelling import Spelling
 from interlock.models import Message, Proposal, Reply, Request, open_model
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.turn import Agent, App, Intent, TurnStatus, delegation, drive, need
-from interlock.turn.slots import slots, untaken
+from interlock.testing import FirstChoice
 from tests.conftest import running
 
 
@@ -42,7 +47,7 @@ FIRES = {"cedar-creek-2022": ("Cedar Creek", "2022 fire"), "bootleg-2021": ("Boo
 SECTORS = {"NW-1": ("Northwest ridge",), "B-04": ("Whisky Creek",), "SW-1": ("Salmon Creek canyon",)}
 
 
-@tool(effect="read", candidates={"fire": FIRES, "sector": SECTORS, "rule": RULES})
+@tool(effect="read", known_values={"fire": FIRES, "sector": SECTORS, "rule": RULES})
 async def look(
     acres: float,
     fire: str | None = None,
@@ -59,7 +64,9 @@ async def look(
 
 
 def said(text: str) -> dict[str, Any]:
-    return {name: values for name, values in slots(look, text).items() if values}
+    return {
+        name: values for name, values in extract_arguments(card(look), text, default_vocabulary()).items() if values
+    }
 
 
 @pytest.mark.parametrize(
@@ -100,7 +107,9 @@ def test_what_a_call_would_leave_out_is_noticed(text: str, left: tuple[str, ...]
         """Pay."""
         return ""
 
-    found = untaken(look, [look, pay], text, slots(look, text))
+    words = default_vocabulary()
+    given = extract_arguments(card(look), text, words)
+    found = unused_values(card(look), [card(look), card(pay)], text, given, words)
     assert tuple(re.sub(r" or more$", "", item) for item in found) == left
 
 
@@ -110,24 +119,10 @@ def test_words_of_an_agent_are_recognised_when_misspelled() -> None:
     assert spelling.corrected("the parameter of a paddle") == "the parameter of a paddle"  # those are words
 
 
-class Chooses:
-    """A model that can only be constrained: it takes the first value of every slot."""
-
-    name, follows = "chooses", False
-
-    async def reply(self, request: Request) -> Reply:
-        if request.force:
-            return Reply(proposals=(Proposal(request.force, {k: v[0] for k, v in request.slots.items() if v}),))
-        return Reply(f"{request.lead}." if request.lead else "hello")
-
-    async def close(self) -> None:
-        return
-
-
 class Does:
     """A model that follows a script of replies."""
 
-    name, follows = "does", True
+    name, instructable = "does", True
 
     def __init__(self, *replies: Reply) -> None:
         self._replies = list(replies)
@@ -146,16 +141,16 @@ AGENT = Agent(
 
 async def test_a_constrained_model_asks_about_what_it_would_leave_out() -> None:
     question = "look at 20 acres as of 2023-09-30, 7.5 ft"
-    async with running(look) as runtime, runtime.turn(question, agent=AGENT) as turn:
-        result = await drive(turn, Chooses())
+    async with running(look) as runtime, Answers(runtime).turn(question, agent=AGENT) as turn:
+        result = await run_turn(turn, ConstrainedModel(FirstChoice()))
     assert result.status is TurnStatus.ASKED
     assert "2023-09-30" in result.answer
     assert result.tools == ()
 
 
 async def test_what_nobody_said_is_not_invented() -> None:
-    async with running(look) as runtime, runtime.turn("look at Bootleg", agent=AGENT) as turn:
-        result = await drive(turn, Chooses())
+    async with running(look) as runtime, Answers(runtime).turn("look at Bootleg", agent=AGENT) as turn:
+        result = await run_turn(turn, ConstrainedModel(FirstChoice()))
     assert result.status is TurnStatus.ASKED
     assert result.answer == "To answer this, please say acres"
 
@@ -167,14 +162,14 @@ async def test_a_tool_may_ask_which_is_meant() -> None:
         raise Ambiguous("which fire is meant: A or B?")
 
     agent = Agent(name="finder", tools=("find",), default="find")
-    async with running(find) as runtime, runtime.turn("find it", agent=agent) as turn:
-        result = await drive(turn, Does(Reply(proposals=(Proposal("find", {}),)), Reply("It is A.")))
+    async with running(find) as runtime, Answers(runtime).turn("find it", agent=agent) as turn:
+        result = await run_turn(turn, Does(Reply(proposals=(Proposal("find", {}),)), Reply("It is A.")))
     assert result.status is TurnStatus.ASKED
     assert result.answer == "Which fire is meant: A or B?"
 
 
 async def test_a_turn_may_ask_by_itself() -> None:
-    async with running(look) as runtime, runtime.turn("look", agent=AGENT) as turn:
+    async with running(look) as runtime, Answers(runtime).turn("look", agent=AGENT) as turn:
         asked = await turn.ask("which acres?")
         assert await turn.ask("again?") is asked
         assert await turn.finish("20 acres") is asked
@@ -205,20 +200,20 @@ async def test_another_agent_is_asked_as_a_tool_in_a_turn_of_its_own(both: tuple
         Reply("It counted 7 things."),
     )
     async with running(*both) as runtime:
-        async with runtime.turn("how many?", agent=ABOVE, on_behalf_of="kim", run="r") as turn:
-            result = await drive(turn, replies)
+        async with Answers(runtime).turn("how many?", agent=ABOVE, on_behalf_of="kim", run="r") as turn:
+            result = await run_turn(turn, replies)
         opened = [r.content().arguments async for r in runtime.store.records(Query()) if r.status == "opened"]
     assert result.verified
     assert result.claims[0].path == "$.value.things"  # where it was computed, not who passed it on
     child = next(what for what in opened if what["parent"] == turn.id)
-    assert (child["agent"], child["trail"], child["on_behalf_of"], child["run"]) == ("below", turn.id, "kim", "r")
+    assert (child["agent"], child["root_turn"], child["on_behalf_of"], child["run"]) == ("below", turn.id, "kim", "r")
 
 
 async def test_a_delegation_that_did_not_succeed_is_no_answer(both: tuple[Tool, ...]) -> None:
     lazy = [Reply(proposals=(Proposal("below", {"request": "count"}),)), *[Reply("It is 7, I think.")] * 12]
     async with running(*both) as runtime:
-        async with runtime.turn("how many?", agent=ABOVE) as turn:
-            result = await drive(turn, Does(*lazy))
+        async with Answers(runtime).turn("how many?", agent=ABOVE) as turn:
+            result = await run_turn(turn, Does(*lazy))
         alone = await runtime.call("below", {"request": "count"}, actor="x")
     assert not result.verified
     assert "only by a turn that a model is working on" in (alone.problem.message if alone.problem else "")
@@ -232,14 +227,14 @@ async def test_what_is_delegated_counts_against_the_budget_of_who_asked(both: tu
         *[Reply("7")] * 12,
     ]
     runtime = Runtime.open("memory://", policy=parse_policy(policy, "p"), tools=both)
-    async with runtime, runtime.turn("how many?", agent=ABOVE) as turn:
-        result = await drive(turn, Does(*replies))
+    async with runtime, Answers(runtime).turn("how many?", agent=ABOVE) as turn:
+        result = await run_turn(turn, Does(*replies))
     assert not result.verified
 
 
 def test_a_model_of_your_own_is_named_by_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
-    assert open_model("python:tests.test_asking:Chooses").name == "chooses"
+    assert open_model("python:interlock.testing:FirstChoice").name == "first choice"
     for name, words in (
         ("python:nowhere:X", "cannot be imported"),
         ("python:tests.test_asking:Nobody", "cannot be imported"),
@@ -254,14 +249,14 @@ def test_an_application_brings_commands_and_what_is_shown_beside_an_answer(
 ) -> None:
     module = """
 from tests.test_asking import AGENT, look
-from interlock.turn import App
+from interlock.answers import App
 
 APP = App(name="mine", agents=(AGENT,), tools=(look,), present=lambda found: [f"beside: {found[0].value}"])
 """
     (tmp_path / "mine.py").write_text(module)
     (tmp_path / "policy.toml").write_text('version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n')
     (tmp_path / "interlock.toml").write_text(
-        'apps = ["mine:APP"]\nmodel = "python:tests.test_asking:Chooses"\nstore = "memory://"\n'
+        'apps = ["mine:APP"]\nmodel = "python:interlock.testing:FirstChoice"\nstore = "memory://"\n'
     )
     monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
     monkeypatch.chdir(tmp_path)

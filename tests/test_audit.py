@@ -18,15 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
-from interlock.audit import (
-    anchor,
-    export_csv,
-    export_jsonl,
-    load_or_make_key,
-    load_public_key,
-    read_anchors,
-    verify,
-)
+from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
 from interlock.audit.keys import signed_by
 from interlock.ports import Query, Store, SystemClock
 from interlock.stores import MemoryStore, open_store

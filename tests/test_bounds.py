@@ -12,7 +12,6 @@ from interlock.config import Settings
 from interlock.errors import Locked, NotFound
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.standing import Which
 from interlock.testing import ManualClock
 from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
 
@@ -154,7 +153,7 @@ def shelved(shelf: Shelf, seen: list[Any], **options: Any) -> Tool:
     @tool(
         effect="write",
         key="{id}",
-        within="board:{board}",
+        locks="board:{board}",
         resource=shelf,
         simulate=lambda _state, arguments: {"board": arguments["board"]},
         **options,
@@ -182,43 +181,43 @@ async def test_changes_under_one_lease_come_one_after_the_other(durable_url: str
 async def test_a_caller_that_holds_the_lease_makes_all_its_changes_under_one_token(durable_url: str) -> None:
     shelf, seen = Shelf(), list[Any]()
     async with running(shelved(shelf, seen, deadline_s=0.3), url=durable_url) as runtime:
-        async with runtime.hold("shelf/board:top") as holds:
+        async with runtime.lock("shelf/board:top") as locks:
             for n in range(3):
-                outcome = await runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann", turn="t", holds=holds)
+                outcome = await runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann", turn="t", locks=locks)
                 assert outcome.ok
             busy = await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")
             assert (busy.status, error(busy)) == (Status.FAILED, "busy")
             with pytest.raises(Locked, match="held by somebody else"):
-                async with runtime.hold("shelf/board:top"):
+                async with runtime.lock("shelf/board:top"):
                     pass
-        assert {tokens["board:top"] for _id, tokens in seen} == {holds[0].token}
+        assert {tokens["board:top"] for _id, tokens in seen} == {locks[0].token}
         assert (await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")).ok
-        lost = await runtime.call("put", {"id": "late", "board": "top"}, actor="ann", holds=holds)
+        lost = await runtime.call("put", {"id": "late", "board": "top"}, actor="ann", locks=locks)
         assert (lost.status, error(lost)) == (Status.FAILED, "lease_lost")
         assert "late" not in shelf.items
-        entries = [entry async for entry in runtime.journal(Which(turn="t"))]
-        assert [entry.lock_tokens["board:top"] for entry in entries] == [holds[0].token] * 3
-        assert await runtime.recover() == ()
+        entries = [entry async for entry in runtime.operations.journal(turn="t")]
+        assert [entry.lock_tokens["board:top"] for entry in entries] == [locks[0].token] * 3
+        assert await runtime.operations.recover() == ()
 
 
 async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
     durable_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
     clock, shelf = ManualClock(), Shelf()
     settings = Settings(lease_s=5)
     async with running(shelved(shelf, []), url=durable_url, clock=clock, settings=settings) as runtime:
-        dead = runtime.hold("shelf/board:top")
+        dead = runtime.lock("shelf/board:top")
         (first,) = await dead.__aenter__()
         with pytest.raises(Locked):
-            async with runtime.hold("shelf/board:top"):
+            async with runtime.lock("shelf/board:top"):
                 pass
         clock.advance(6.0)
-        async with runtime.hold("shelf/board:top") as (second,):
+        async with runtime.lock("shelf/board:top") as (second,):
             assert second.token > first.token
-            late = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=(first,))
+            late = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(first,))
             assert error(late) == "lease_lost"
-            assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=(second,))).ok
+            assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(second,))).ok
         await dead.__aexit__(None, None, None)
 
 
@@ -236,7 +235,7 @@ async def test_the_journal_tells_what_was_made_planned_and_refused() -> None:
         await runtime.call("title", {"id": "a", "title": "z"}, **more)
         await runtime.call("title", {"id": "b", "title": "w"}, mode="dry_run", **more)
         await runtime.call("title", {"id": "b", "title": "z"}, **more)
-        entries = [entry async for entry in runtime.journal(Which(turn="t"))]
+        entries = [entry async for entry in runtime.operations.journal(turn="t")]
         made, planned, denied = entries
         assert (made.status, made.op_type, made.target_ids) == ("done", "title", ("a",))
         assert (made.before, made.after) == ({"a": {"title": "x"}}, {"a": {"title": "z"}})
@@ -251,8 +250,8 @@ async def test_the_journal_tells_what_was_made_planned_and_refused() -> None:
         assert made.lock_tokens == {"a": 1}
         assert (planned.status, planned.mode, planned.after) == ("planned", "dry_run", {"b": {"title": "w"}})
         assert (denied.status, denied.rule, denied.reason) == ("denied", "invariant", "'a' has this title")
-        await runtime.undo(Which(run="r"))
-        assert [entry.status async for entry in runtime.journal(Which(run="r"))] == ["undone"]
+        await runtime.operations.undo(run="r")
+        assert [entry.status async for entry in runtime.operations.journal(run="r")] == ["undone"]
 
 
 async def test_a_change_that_was_made_undone_and_made_again_is_told_each_time() -> None:
@@ -260,12 +259,12 @@ async def test_a_change_that_was_made_undone_and_made_again_is_told_each_time() 
     async with running(guarded(shelf)) as runtime:
         more: dict[str, Any] = {"actor": "ann", "turn": "t", "run": "r"}
         await runtime.call("title", {"id": "a", "title": "z"}, **more)
-        await runtime.undo(Which(run="r"))
+        await runtime.operations.undo(run="r")
         await runtime.call("title", {"id": "a", "title": "z"}, **more)
-        entries = [entry async for entry in runtime.journal(Which(run="r"))]
+        entries = [entry async for entry in runtime.operations.journal(run="r")]
         assert [(entry.status, entry.idempotency_key[-2:]) for entry in entries] == [("undone", ".1"), ("done", ".2")]
-        assert [step.keys for step in await runtime.undo_plan(Which(run="r"))] == [("shelf/a",)]
-        assert await runtime.replay_plan("r") == []
+        assert [step.keys for step in await runtime.operations.undo_plan(run="r")] == [("shelf/a",)]
+        assert await runtime.operations.replay_plan("r") == []
 
 
 async def test_a_refusal_under_the_lease_is_told_with_its_rule_and_changes_nothing() -> None:
@@ -280,14 +279,14 @@ async def test_a_refusal_under_the_lease_is_told_with_its_rule_and_changes_nothi
         outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", turn="t")
         assert outcome.verdict is not None
         assert (outcome.verdict.rule, outcome.verdict.reason) == ("invariant", "somebody was faster")
-        (entry,) = [entry async for entry in runtime.journal(Which(turn="t"))]
+        (entry,) = [entry async for entry in runtime.operations.journal(turn="t")]
         assert (entry.status, entry.before, entry.after) == ("failed", {"a": {"title": "x"}}, {"a": {"title": "x"}})
 
 
 # What a careful reader tried
 
 
-@pytest.mark.parametrize("point", ["hold.take", "hold.give"])
+@pytest.mark.parametrize("point", ["lock.take", "lock.release"])
 async def test_a_cancelled_caller_leaves_no_hold_and_loses_no_outcome(durable_url: str, point: str) -> None:
     shelf, seen, task = Shelf(), list[Any](), list[asyncio.Task[Any]]()
 
@@ -301,25 +300,25 @@ async def test_a_cancelled_caller_leaves_no_hold_and_loses_no_outcome(durable_ur
         with pytest.raises(asyncio.CancelledError):
             await task[0]
         records = [(r.kind, r.status) async for r in runtime.store.records(Query())]
-        made = point == "hold.give"
+        made = point == "lock.release"
         assert records == ([("intent", "intent"), ("call", "ok")] if made else [("call", "failed")])
         assert bool(seen) is made
-        async with runtime.hold("shelf/board:top"):
+        async with runtime.lock("shelf/board:top"):
             pass
 
 
 async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
     shelf, clock = Shelf(a={"title": "x"}), ManualClock()
     async with running(retitle(shelf, []), url=durable_url, clock=clock, settings=Settings(lease_s=5)) as runtime:
-        held = runtime.hold("shelf/a")
+        held = runtime.lock("shelf/a")
         await held.__aenter__()
         clock.advance(6.0)
         assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")).ok
-        again = runtime.hold("shelf/a")
+        again = runtime.lock("shelf/a")
         await again.__aenter__()
         clock.advance(6.0)
-        assert await runtime.recover() == ()
+        assert await runtime.operations.recover() == ()
         assert all(not lease.holder for lease in await runtime.store.leases(("shelf/a",)))
         for one in (held, again):
             await one.__aexit__(None, None, None)
@@ -328,13 +327,13 @@ async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, mon
 async def test_a_hold_that_is_lost_before_the_effect_stops_it(
     durable_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interlock.engine.holds._beat", _dead)
+    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
     shelf, seen, clock = Shelf(), list[Any](), ManualClock()
     began: list[bool] = []
 
     class Sleeps:
         def at(self, name: str) -> None:
-            if name == "effect.begun" and not began:
+            if name == "write.begun" and not began:
                 began.append(True)
                 clock.advance(6.0)  # a long sleep after the claim
 
@@ -348,11 +347,11 @@ async def test_a_hold_that_is_lost_before_the_effect_stops_it(
             clock=clock,
             settings=Settings(lease_s=5),
         )
-        held = runtime.hold("shelf/board:top")
-        holds = await held.__aenter__()
+        held = runtime.lock("shelf/board:top")
+        locks = await held.__aenter__()
         clock.advance(6.0)
-        async with other.hold("shelf/board:top"):
-            outcome = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=holds)
+        async with other.lock("shelf/board:top"):
+            outcome = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks)
         assert (outcome.status, error(outcome), seen) == (Status.FAILED, "lease_lost", [])
         await held.__aexit__(None, None, None)
         await other.close()
@@ -365,7 +364,7 @@ async def test_a_tool_may_be_called_hold_and_is_still_recovered() -> None:
 
     async with running(mail) as runtime:
         assert (await runtime.call("hold", {"to": "x"}, actor="ann")).status is Status.UNKNOWN
-        (found,) = await runtime.recover()
+        (found,) = await runtime.operations.recover()
         assert found.state == "asked"
 
 
@@ -373,9 +372,9 @@ async def test_tokens_of_another_resource_say_nothing(durable_url: str) -> None:
     shelf, seen = Shelf(), list[Any]()
     async with (
         running(shelved(shelf, seen), url=durable_url) as runtime,
-        runtime.hold("elsewhere/a", "shelf/b") as holds,
+        runtime.lock("elsewhere/a", "shelf/b") as locks,
     ):
-        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", holds=holds)).ok
+        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks)).ok
     assert set(seen[0][1]) == {"a", "b", "board:top"}
     assert seen[0][1]["a"] == 1
 
@@ -384,8 +383,8 @@ async def test_an_undo_is_made_under_the_same_lease(durable_url: str) -> None:
     shelf, seen = Shelf(a={"board": "low"}), list[Any]()
     async with running(shelved(shelf, seen), url=durable_url) as runtime:
         assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", run="r")).ok
-        async with runtime.hold("shelf/board:top"):
-            undoing = asyncio.ensure_future(runtime.undo(Which(run="r")))
+        async with runtime.lock("shelf/board:top"):
+            undoing = asyncio.ensure_future(runtime.operations.undo(run="r"))
             await asyncio.sleep(0.1)
             assert shelf.items["a"] == {"board": "top"}
         ((_step, outcome),) = await undoing
@@ -414,7 +413,7 @@ async def test_a_cooldown_holds_for_sends_at_once_and_never_for_taking_back() ->
     async with running(retitle(shelf, []), policy=OPEN + everything) as runtime:
         assert (await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", turn="t")).ok
         assert (await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", turn="t")).ok
-        done = await runtime.undo(Which(turn="t"))
+        done = await runtime.operations.undo(turn="t")
         assert all(outcome is not None and outcome.ok for _step, outcome in done)
 
 

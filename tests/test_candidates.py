@@ -8,11 +8,14 @@ from typing import Any
 import pytest
 
 from interlock import Runtime, Status, tool
+from interlock.answers.constrained.argument_extraction import extract_arguments
+from interlock.answers.constrained.recognisers.names import mentioned
+from interlock.answers.grounding import default_vocabulary
+from interlock.answers.runner import card
 from interlock.errors import ContractError
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.schema import Unclear, resolved
-from interlock.turn.slots import mentioned, slots
+from interlock.tools import Unclear, resolve
 
 OPEN = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 TRAILS = {
@@ -31,7 +34,7 @@ class Season(StrEnum):
 
 
 def one(said: Any, known: Any = TRAILS) -> Any:
-    found = resolved({"trail": known}, {"trail": said})
+    found = resolve({"trail": known}, {"trail": said})
     return found if isinstance(found, Unclear) else found[0]["trail"]
 
 
@@ -81,12 +84,12 @@ def test_functions_enums_and_lists_may_say_what_is_known() -> None:
     assert asked == ["Charlton"]
     assert one("Winter", Season) == "winter"
     assert one("ALPHA", ["alpha", "beta"]) == "alpha"
-    assert resolved({"trail": TRAILS}, ["not", "an", "object"]) == (["not", "an", "object"], ())
+    assert resolve({"trail": TRAILS}, ["not", "an", "object"]) == (["not", "an", "object"], ())
     assert one(7) == 7
 
 
 async def test_it_happens_on_the_path_and_is_recorded() -> None:
-    @tool(effect="read", candidates={"trail": TRAILS})
+    @tool(effect="read", known_values={"trail": TRAILS})
     async def look(trail: str) -> str:
         """Look."""
         return trail
@@ -96,7 +99,7 @@ async def test_it_happens_on_the_path_and_is_recorded() -> None:
     assert outcome.value == "bobby-lake-3526"
     assert outcome.verdict is not None
     (rewrite,) = outcome.verdict.rewrites
-    assert (rewrite.before, rewrite.after, rewrite.rule) == ("Bobby Lake", "bobby-lake-3526", "candidates")
+    assert (rewrite.before, rewrite.after, rewrite.rule) == ("Bobby Lake", "bobby-lake-3526", "known_values")
     assert (await runtime.call("look", {"trail": "Waldo"}, actor="a")).status is Status.DENIED
     assert (await runtime.call("look", {"trail": "Fuji"}, actor="a")).status is Status.NO_DATA
     assert (await runtime.call("look", {"trail": "Bobby"}, actor="a", turn="t")).ok
@@ -111,7 +114,7 @@ def test_a_contract_with_candidates_that_make_no_sense_is_refused() -> None:
     for given, words in (({"nope": TRAILS}, "no parameters"), ("x", "mapping"), ({"trail": "x"}, "values")):
         with pytest.raises(ContractError, match=words):
 
-            @tool(effect="read", candidates=given)
+            @tool(effect="read", known_values=given)
             async def look(trail: str) -> str:
                 """Look."""
                 return trail
@@ -126,12 +129,17 @@ def test_what_a_question_mentions() -> None:
     assert mentioned("Can we open the lake?", known) == ("lake",)
     assert mentioned("What is it like?", known) == ()
 
-    @tool(effect="read", candidates={"trail": TRAILS})
+    @tool(effect="read", known_values={"trail": TRAILS})
     async def look(trail: str, budget: int, season: Season = Season.summer, deep: bool = False) -> str:
         """Look."""
         return trail
 
-    assert slots(look, "Bobby Lake in winter for $50k") == {
+    assert extract_arguments(card(look), "Bobby Lake in winter for $50k", default_vocabulary()) == {
         "trail": ("bobby-lake-3526",), "budget": (50_000,), "season": ("winter",), "deep": (),
     }  # fmt: skip
-    assert slots(look, "Bobby Lake") == {"trail": ("bobby-lake-3526",), "budget": (), "season": (), "deep": ()}
+    assert extract_arguments(card(look), "Bobby Lake", default_vocabulary()) == {
+        "trail": ("bobby-lake-3526",),
+        "budget": (),
+        "season": (),
+        "deep": (),
+    }

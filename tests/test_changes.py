@@ -15,9 +15,9 @@ from interlock.config import Settings
 from interlock.errors import Conflict, Forbidden, InDoubt, StoreError, Unavailable
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.schema import Limits, RetryRule
-from interlock.standing import ClaimState
+from interlock.state import ClaimState
 from interlock.testing import ManualClock
+from interlock.tools import Limits, RetryRule
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
@@ -503,7 +503,7 @@ async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
 
 
 async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect_up() -> None:
-    from interlock.transitions import Batch, Renew, Resolve
+    from interlock.transitions import Batch, RenewClaim, ResolveClaim
 
     shelf, renewed = Shelf(), []  # type: ignore[var-annotated]
     settings = Settings(lease_s=1.0)
@@ -518,11 +518,11 @@ async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect
         commit = runtime.store.commit
 
         async def watching(batch: Batch) -> Any:
-            renewed.extend(item for item in batch.transitions if isinstance(item, Renew))
+            renewed.extend(item for item in batch.transitions if isinstance(item, RenewClaim))
             if len(renewed) == 2:
                 name = renewed[0].name
                 far = batch.now_us + 10_000_000
-                await commit(Batch(far, (Resolve(name, renewed[0].holder, ClaimState.FAILED),)))
+                await commit(Batch(far, (ResolveClaim(name, renewed[0].holder, ClaimState.FAILED),)))
             return await commit(batch)
 
         runtime.store.commit = watching  # type: ignore[method-assign]
@@ -546,9 +546,8 @@ async def test_a_tool_that_touches_what_it_finds_is_told_by_comparison() -> None
         outcome = await runtime.call("bump", {"above": 1}, actor="ann", run="r")
         assert outcome.plan is not None
         assert outcome.plan.keys == ("shelf/*",)
-        from interlock.standing import Which
 
-        ((step, undone),) = await runtime.undo(Which(run="r"))
+        ((step, undone),) = await runtime.operations.undo(run="r")
     assert step.keys == ("shelf/b",)
     assert undone is not None
     assert undone.ok
@@ -566,12 +565,12 @@ async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_proce
         )
         for scope in ("all", "tool:mail", "actor:ann", "run:r"):
             assert (await other.call("mail", {"to": "x"}, actor="ann", run="r")).ok
-            await runtime.halt(scope, reason="look first", by="os:boss")
+            await runtime.operations.halt(scope, reason="look first", by="os:boss")
             clock.advance(0.6)
             denied = await other.call("mail", {"to": "x"}, actor="ann", run="r")
             assert (denied.status, error(denied)) == (Status.DENIED, "halted")
             assert "halted by os:boss: look first" in denied.summary
-            await runtime.lift(scope)
+            await runtime.operations.unhalt(scope)
             clock.advance(0.6)
     assert len(made) == 4
 
@@ -581,7 +580,7 @@ async def test_a_halt_that_came_a_moment_ago_stops_a_change_at_its_begin() -> No
     async with running(mailing(made), clock=clock) as runtime:
         other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[mailing(made)], clock=clock)
         assert (await other.call("mail", {"to": "x"}, actor="ann")).ok  # it has looked at the halts just now
-        await runtime.halt("tool:mail", reason="now")
+        await runtime.operations.halt("tool:mail", reason="now")
         denied = await other.call("mail", {"to": "y"}, actor="ann")
     assert (denied.status, error(denied), made) == (Status.DENIED, "halted", ["x"])
 
@@ -593,7 +592,7 @@ async def test_a_halt_is_seen_before_every_further_attempt() -> None:
     @tool(effect="read", retry=RetryRule(max_attempts=5, base_s=1.0))
     async def shaky() -> str:
         made.append("x")
-        await runtime.halt("tool:shaky", reason="enough")
+        await runtime.operations.halt("tool:shaky", reason="enough")
         raise Unavailable("down")
 
     async with running(shaky, clock=clock) as runtime:

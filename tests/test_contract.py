@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from interlock import Context, ContractError, Limits, Result, RetryRule, Status, Tool, tool
-from interlock.registry import Registry
-from interlock.schema import Refusal, canonical, guard
+from interlock.canonical import Refusal, canonical, guard
+from interlock.tools.registry import Registry
 from interlock.values import Grant
 from tests.conftest import echo, running
 

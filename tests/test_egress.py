@@ -12,17 +12,8 @@ import httpx
 import pytest
 
 from interlock import ConfigError, Status, tool
-from interlock.egress import Egress, raise_for_status
-from interlock.errors import (
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    RateLimited,
-    TimedOut,
-    TooLarge,
-    Unavailable,
-)
+from interlock.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut, TooLarge, Unavailable
+from interlock.tools.egress import Egress, raise_for_status
 from tests.conftest import running
 
 
@@ -205,7 +196,7 @@ async def test_options_of_the_transport_reach_it(site: Site) -> None:
 
 async def test_connections_are_kept_by_host_name_not_by_address(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two names on one address must not share a connection: the certificate was checked for one of them."""
-    monkeypatch.setattr("interlock.egress._MOST_HOSTS", 2)
+    monkeypatch.setattr("interlock.tools.egress._MOST_HOSTS", 2)
     egress = names(a_org=["127.0.0.1"], b_org=["127.0.0.1"], c_org=["127.0.0.1"])
     async with egress.client() as client:
         transport: Any = client._transport

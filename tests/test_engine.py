@@ -11,18 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from interlock import (
-    ConfigError,
-    Context,
-    Limits,
-    Outcome,
-    Result,
-    RetryRule,
-    Runtime,
-    Status,
-    StoreError,
-    tool,
-)
+from interlock import ConfigError, Context, Limits, Outcome, Result, RetryRule, Runtime, Status, StoreError, tool
 from interlock.config import Settings
 from interlock.errors import NotFound, Permanent, RateLimited, Transient, Unavailable
 from interlock.ports import Query

@@ -23,7 +23,7 @@ INSIDE = {
 
 
 def files(room: str) -> list[Path]:
-    return sorted((SOURCE / room).glob("*.py"))
+    return sorted((SOURCE / room).rglob("*.py"))
 
 
 def internal(room: str) -> set[str]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from interlock.answers.intents import Classifier, Intent
+from interlock.answers.intents import embedding as embedding_module
+from interlock.answers.intents.keywords import hits, only_conversation, spoken
+from interlock.answers.intents.wordpiece import WordPiece, words
+from interlock.answers.requirements import leaves
 from interlock.errors import ConfigError
-from interlock.intents import Classifier, Intent
-from interlock.intents import embedding as embedding_module
-from interlock.intents.keywords import hits, only_conversation, spoken
-from interlock.intents.wordpiece import WordPiece, words
-from interlock.requirements import leaves
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import intents as measured
@@ -104,7 +104,7 @@ def test_the_head_is_trained_once_and_kept(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_held_out_question_is_in_the_training_data() -> None:
-    from interlock.intents.keywords import CHAT_EXAMPLES
+    from interlock.answers.intents.keywords import CHAT_EXAMPLES
 
     chat = {text.strip().lower() for text in CHAT_EXAMPLES}
     for domain in measured.DOMAINS:

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from interlock import Status
-from interlock.standing import Which
 from tests import counting
 from tests.counting import Counter
 from tests.killing import Cell, Later, Points, child, deliver, opened, play
@@ -24,19 +23,19 @@ SPAWN = multiprocessing.get_context("forkserver")
 SPAWN.set_forkserver_preload(["tests.killing"])
 BOUNDARIES = {
     "write": {
-        "effect.begin",
-        "effect.begun",
+        "write.begin",
+        "write.begun",
         "tool.before",
         "tool.after",
         "record.end",
         "record.ended",
         "store.commit",
     },
-    "send": {"effect.begin", "effect.begun", "tool.before", "tool.after", "record.end", "record.ended", "store.commit"},
+    "send": {"write.begin", "write.begun", "tool.before", "tool.after", "record.end", "record.ended", "store.commit"},
     "read": {"perform.begin", "perform.begun", "tool.before", "tool.after", "record.end", "record.ended"},
     "renew": {"heartbeat.renew", "tool.after", "record.end"},
-    "undo": {"undo.read", "effect.begin", "effect.begun", "record.end", "store.committed"},
-    "approve": {"decide.ticket", "decided.ticket", "resume.read", "effect.begin", "effect.begun", "tool.after"},
+    "undo": {"undo.read", "write.begin", "write.begun", "record.end", "store.committed"},
+    "approve": {"decide.ticket", "decided.ticket", "resume.read", "write.begin", "write.begun", "tool.after"},
 }
 
 
@@ -110,7 +109,7 @@ async def settle_by_hand(cell: Cell, counter: Counter) -> None:
         for ticket in await runtime.store.tickets():
             if ticket.kind == "settle" and ticket.state == "open":
                 landed = counter.count(cell.key) > 0
-                await runtime.decide(ticket.id, approve=landed, by="os:boss", reason="I looked")
+                await runtime.operations.decide(ticket.id, approve=landed, by="os:boss", reason="I looked")
 
 
 async def nothing_is_stranded(cell: Cell) -> None:
@@ -148,9 +147,9 @@ async def check_undo(cell: Cell, counter: Counter) -> None:
     """The undo made again after recovery: the document is gone, and the change was made once."""
     await nothing_is_stranded(cell)
     async with opened(cell, None, Later()) as runtime:
-        done = await runtime.undo(Which(run="r"))
-        left = await runtime.undo_plan(Which(run="r"))
-        state = await runtime.list(capability=None)[1].resource.read_state(cell.key)  # type: ignore[union-attr]
+        done = await runtime.operations.undo(run="r")
+        left = await runtime.operations.undo_plan(run="r")
+        state = await runtime.tools(capability=None)[1].resource.read_state(cell.key)  # type: ignore[union-attr]
     assert all(outcome is None or outcome.ok for _step, outcome in done), (cell, done)
     assert (left, state) == ([], None), cell
     assert counter.count(cell.key) == 1, cell
@@ -165,13 +164,13 @@ async def check_approval(cell: Cell, counter: Counter) -> None:
         ticket = await runtime.store.ticket(name)
         assert ticket is not None
         if ticket.state == "open":
-            await runtime.decide(name, approve=True, by="os:boss")
+            await runtime.operations.decide(name, approve=True, by="os:boss")
     async with opened(cell, None, Later()) as runtime:
-        outcome = await runtime.resume(name)
+        outcome = await runtime.operations.resume(name)
     if outcome.status is Status.UNKNOWN:
         await settle_by_hand(cell, counter)
         async with opened(cell, None, Later()) as runtime:
-            outcome = await runtime.resume(name)
+            outcome = await runtime.operations.resume(name)
     landed = counter.count(cell.key)
     if outcome.status is Status.DENIED:  # begun and settled as not landed: the approval was spent on that attempt
         assert (landed, "was spent already" in outcome.summary) == (0, True), (cell, outcome)

@@ -6,9 +6,21 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.requirements import AllOf, AnyOf, Need, Seen, all_of, any_of, leaves, met_at, need, next_needs, unmet
-from interlock.turn import Agent, TurnOutcome, TurnState, model_calls, next_step
-from interlock.turn.ladder import Ask, Escalate, Force, Pass, Render, Retry, Stop, Wait
+from interlock.answers import Agent, TurnOutcome, TurnState, model_calls, next_step
+from interlock.answers.ladder import Ask, Escalate, Force, Pass, Render, Retry, Stop, Wait
+from interlock.answers.requirements import (
+    AllOf,
+    AnyOf,
+    Need,
+    Seen,
+    all_of,
+    any_of,
+    leaves,
+    met_at,
+    need,
+    next_needs,
+    unmet,
+)
 from interlock.values import Status
 
 NEED = need("a")

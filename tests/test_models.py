@@ -8,26 +8,29 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.answers.constrained import constrain
+from interlock.answers.constrained.grammar import answer_grammar, call_grammar, spans
 from interlock.errors import ConfigError
 from interlock.models import (
     MOST,
     Message,
     ModelFailed,
     Proposal,
-    Recording,
-    Replayed,
+    RecordingModel,
+    ReplayModel,
     Reply,
     Request,
+    Task,
     ToolCard,
-    native,
     open_model,
-    written,
+    parse_native,
+    parse_text,
 )
-from interlock.models.grammar import answer_grammar, call_grammar, spans
 from interlock.models.local import LocalModel, chat, weights
 from interlock.models.manifest import manifest
 
@@ -73,7 +76,7 @@ WRITTEN = {
 
 @pytest.mark.parametrize("way", WRITTEN)
 def test_every_way_of_writing_a_call(way: str) -> None:
-    proposals, rest = written(WRITTEN[way], [TOOL])
+    proposals, rest = parse_text(WRITTEN[way], [TOOL])
     assert proposals == (WANTED,)
     assert "{" not in rest
     assert "<function" not in rest
@@ -82,14 +85,14 @@ def test_every_way_of_writing_a_call(way: str) -> None:
 @pytest.mark.parametrize("arguments", [ARGUMENTS, WANTED.arguments])
 def test_native_calls(arguments: Any) -> None:
     call = {"id": "c1", "function": {"name": "classify_damage", "arguments": arguments}}
-    assert native([call], [TOOL]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
+    assert parse_native([call], [TOOL]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
 
 
 def test_what_cannot_be_read_is_a_call_that_the_contract_refuses() -> None:
-    (one,), _ = written('<tool_call>{"name": "classify_damage", "arguments": {"x": </tool_call>', [TOOL])
+    (one,), _ = parse_text('<tool_call>{"name": "classify_damage", "arguments": {"x": </tool_call>', [TOOL])
     assert one.tool == "classify_damage"
     assert list(one.arguments) in (["unreadable"], ["x"])
-    (two,) = native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}], [TOOL])
+    (two,) = parse_native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}], [TOOL])
     assert two.arguments == {"unreadable": "{nonsense"}
 
 
@@ -97,14 +100,14 @@ def test_what_cannot_be_read_is_a_call_that_the_contract_refuses() -> None:
     "text", ["It is class 3.", "Use {braces} freely, or {'a': 1}.", "", "```\nno call\n```", "[1, 2]"]
 )
 def test_a_text_without_a_call_stays_a_text(text: str) -> None:
-    proposals, rest = written(text, [TOOL])
+    proposals, rest = parse_text(text, [TOOL])
     assert proposals == ()
     assert rest == text.strip()
 
 
 def test_several_calls_keep_their_order() -> None:
     several = [{"tool": "classify_damage", "args": {"trail_id": str(n)}} for n in range(3)]
-    proposals, _ = written(json.dumps({"plan": "p", "tool_calls": several}), [TOOL])
+    proposals, _ = parse_text(json.dumps({"plan": "p", "tool_calls": several}), [TOOL])
     assert [p.arguments["trail_id"] for p in proposals] == ["0", "1", "2"]
 
 
@@ -112,7 +115,7 @@ def test_several_calls_keep_their_order() -> None:
     st.text(max_size=300), st.sampled_from(["", "<tool_call>", "```json\n", "<function=classify_damage>", '{"name": '])
 )
 def test_the_normaliser_never_fails(text: str, before: str) -> None:
-    proposals, rest = written(before + text, [TOOL])
+    proposals, rest = parse_text(before + text, [TOOL])
     assert isinstance(rest, str)
     for proposal in proposals:
         json.dumps(proposal.arguments)
@@ -122,7 +125,7 @@ def test_the_normaliser_never_fails(text: str, before: str) -> None:
                     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)))  # fmt: skip
 def test_any_arguments_survive_being_written_as_json(arguments: Any) -> None:
     text = json.dumps({"name": "classify_damage", "arguments": arguments})
-    (one,), _ = written(f"<tool_call>{text}</tool_call>", [TOOL])
+    (one,), _ = parse_text(f"<tool_call>{text}</tool_call>", [TOOL])
     if not isinstance(arguments, str) and arguments is not None:
         assert one.arguments == arguments
 
@@ -133,7 +136,7 @@ def test_the_manifest_teaches_what_the_normaliser_reads() -> None:
         assert "trail_id: string" in shown
         assert "points?: integer" in shown
         example = shown.rpartition("write only")[2].partition(":\n")[2]
-        (one,), _ = written(example, [TOOL])
+        (one,), _ = parse_text(example, [TOOL])
         assert one.tool == "classify_damage"
         assert one.arguments == {"trail_id": "value"}
 
@@ -155,26 +158,26 @@ def local() -> Iterator[LocalModel]:
     asyncio.run(model.close())
 
 
-async def test_the_embedded_model_fills_in_a_forced_call(local: LocalModel) -> None:
+async def test_the_embedded_model_fills_in_a_call_that_the_turn_needs(local: LocalModel) -> None:
+    known = {"trail_id": {"bobby-lake-3526": "Bobby Lake", "waldo-lake-3536": "Waldo Lake"}}
+    question = "How bad is Bobby Lake, not Waldo Lake?"
     request = Request(
-        instructions="", messages=(Message("user", "How bad is Bobby Lake, not Waldo Lake?"),), tools=(TOOL,),
-        force="classify_damage", slots={"trail_id": ("bobby-lake-3526", "waldo-lake-3536"), "points": (), "deep": (), "tags": ()},
+        "", (Message("user", question),), (msgspec.structs.replace(TOOL, known_values=known),),
+        task=Task(question, required=True, needs=("classify_damage",)),
     )  # fmt: skip
-    reply = await local.reply(request)
-    (one,) = reply.proposals
-    assert one.arguments["trail_id"] in ("bobby-lake-3526", "waldo-lake-3536")
-    assert list(one.arguments) == ["trail_id"]
+    reply = await constrain(local).reply(request)
+    assert reply.proposals[0].arguments == {"trail_id": "bobby-lake-3526"}
     assert reply.usage.input_tokens > 0
 
 
 async def test_the_embedded_model_can_only_repeat_statements(local: LocalModel) -> None:
-    asked = Request(
-        instructions="", messages=(Message("user", "How bad?"),), lead="class 3", facts=("cost 5", "miles 2")
-    )
-    reply = await local.reply(asked)
+    result = {"status": "ok", "summary": "class 3", "value": {"cost": 5, "miles": 2}}
+    messages = (Message("user", "How bad?"), Message("tool", "", (), "classify_damage", "", result))
+    reply = await constrain(local).reply(Request("", messages, task=Task("How bad?", required=True)))
     assert reply.text.endswith(".")
     assert set(reply.text.rstrip(".").split("; ")) <= {"class 3", "cost 5", "miles 2"}
     assert reply.text.startswith("class 3")
+    assert reply.final
 
 
 async def test_it_talks(local: LocalModel) -> None:
@@ -185,7 +188,7 @@ def test_the_conversation_is_kept_short() -> None:
     long = [Message("user", "x" * 3000), Message("tool", json.dumps({"value": {"a_b": 1}}), (), "t", "c")]
     shown = chat(Request("Be.", (*long, Message("user", "now?"))))
     assert shown[0]["role"] == "system"
-    assert "a b: 1" in shown[-2]["content"]
+    assert '"a_b": 1' in shown[-2]["content"]
     assert sum(len(message["content"]) for message in shown) < 8000
     assert all(message["role"] in ("system", "user", "assistant") for message in shown)
 
@@ -199,7 +202,7 @@ def test_models_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
         open_model("openai:x", fallback="local")
     with pytest.raises(ConfigError, match="nosuch"):
         open_model("nosuch:thing")
-    assert (open_model("local").follows, open_model(f"local:{weights()}").follows) == (False, True)
+    assert (open_model("local").instructable, open_model(f"local:{weights()}").instructable) == (False, True)
     import interlock.models.local as module
 
     monkeypatch.setattr(module, "_PACKAGE", "no_such_package")
@@ -235,7 +238,7 @@ async def test_a_provider_that_is_away_and_its_fallback(server: str, monkeypatch
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    from interlock.models.direct import DirectModel
+    from interlock.models.provider import ProviderModel
 
     class Clock:
         waited = 0.0
@@ -254,9 +257,9 @@ async def test_a_provider_that_is_away_and_its_fallback(server: str, monkeypatch
     clock = Clock()
     asked = Request("Be brief.", (Message("user", "hello"),), max_tokens=6)
     with pytest.raises(ModelFailed, match="gave no reply"):
-        await DirectModel(away, timeout_s=20, clock=clock).reply(asked)
+        await ProviderModel(away, timeout_s=20, clock=clock).reply(asked)
     assert clock.waited > 0
-    both = DirectModel(away, fallback=here, timeout_s=60, clock=clock)
+    both = ProviderModel(away, fallback=here, timeout_s=60, clock=clock)
     assert (await both.reply(asked)).text
     await both.close()
 
@@ -265,7 +268,7 @@ async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
     from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
     from pydantic_ai.models.function import AgentInfo, FunctionModel
 
-    from interlock.models.direct import DirectModel
+    from interlock.models.provider import ProviderModel
 
     seen: list[Any] = []
 
@@ -277,7 +280,7 @@ async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
             return ModelResponse(parts=[ToolCallPart("t", {}) for _ in range(40)])
         return ModelResponse(parts=[TextPart("no")], finish_reason="content_filter")
 
-    model = DirectModel(FunctionModel(answer))
+    model = ProviderModel(FunctionModel(answer))
     asked = Request("Be.", (Message("user", "q"),), (TOOL,), force="classify_damage")
     reply = await model.reply(asked)
     assert reply.proposals == (Proposal("classify_damage", WANTED.arguments, "c1"),)
@@ -297,7 +300,7 @@ async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
 
 async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
     class Counts:
-        name, follows, calls = "counts", True, 0
+        name, instructable, calls = "counts", True, 0
 
         async def reply(self, request: Request) -> Reply:
             self.calls += 1
@@ -306,23 +309,23 @@ async def test_answers_are_recorded_and_given_again(tmp_path: Path) -> None:
         async def close(self) -> None: ...
 
     file, asked = tmp_path / "kept" / "answers.jsonl", [Request("be brief", (Message("user", text),)) for text in "aab"]
-    recording = Recording(Counts(), file)
+    recording = RecordingModel(Counts(), file)
     said = [await recording.reply(request) for request in asked]
-    replayed = Replayed(file)
+    replayed = ReplayModel(file)
     assert [await replayed.reply(request) for request in asked] == said
     assert (await replayed.reply(asked[0])).text == "a 2"
     with pytest.raises(ModelFailed, match="holds no answer"):
         await replayed.reply(Request("be long", asked[0].messages))
     with pytest.raises(ConfigError, match="no recorded answers"):
-        Replayed(tmp_path / "none.jsonl")
+        ReplayModel(tmp_path / "none.jsonl")
     file.write_text(file.read_text() + '{"asked": "cut o')
-    assert (replayed.name, replayed.follows) == ("counts", Counts.follows)
-    assert [await Replayed(file).reply(request) for request in asked[:1]] == said[:1]
+    assert (replayed.name, replayed.instructable) == ("counts", Counts.instructable)
+    assert [await ReplayModel(file).reply(request) for request in asked[:1]] == said[:1]
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
     Counts.name = "another"
-    await Recording(Counts(), file).reply(asked[0])
+    await RecordingModel(Counts(), file).reply(asked[0])
     with pytest.raises(ConfigError, match="several models"):
-        Replayed(file)
+        ReplayModel(file)
     file.write_text("{\n")
     with pytest.raises(ConfigError, match="is no file of recorded answers"):
-        Replayed(file)
+        ReplayModel(file)

@@ -9,23 +9,23 @@ import msgspec
 import pytest
 
 from interlock import Result, Runtime, tool
-from interlock.errors import Permanent
-from interlock.models import Proposal, Reply, Request
-from interlock.modes import (
+from interlock.answers import Agent, Answers, TurnResult, all_of, run_turn
+from interlock.answers.workflows import (
     Done,
     Phase,
-    Progressed,
-    WorkMode,
+    Progress,
+    Workflow,
     advance,
     ingest,
     is_plan,
-    mode_text,
     quick_lookup,
     research,
+    workflow_prompt,
 )
+from interlock.errors import Permanent
+from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.turn import Agent, TurnResult, all_of, drive
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
@@ -58,7 +58,7 @@ PLAN = "1. find pages\n2. read three of them\n3. compare"
 class Model:
     """Answers by a function of the request and how often it was asked."""
 
-    name, follows = "scripted", True
+    name, instructable = "scripted", True
 
     def __init__(self, say: Callable[[int, Request], Reply]) -> None:
         self.requests: list[Request] = []
@@ -76,10 +76,10 @@ def call(name: str, **arguments: Any) -> Reply:
     return Reply(proposals=(Proposal(name, arguments),))
 
 
-async def run(work: WorkMode, say: Callable[[int, Request], Reply]) -> tuple[TurnResult, Model, Runtime]:
+async def run(work: Workflow, say: Callable[[int, Request], Reply]) -> tuple[TurnResult, Model, Runtime]:
     runtime, model = opened(), Model(say)
-    async with runtime.turn("How many glaciers are there?", agent=AGENT, requires=all_of(), work=work) as turn:
-        result = await drive(turn, model)
+    async with Answers(runtime).turn("How many glaciers are there?", agent=AGENT, requires=all_of(), work=work) as turn:
+        result = await run_turn(turn, model)
     assert len(model.requests) <= turn.most_replies
     return result, model, runtime
 
@@ -114,8 +114,8 @@ async def test_research_plans_then_reads_three_sources_then_writes() -> None:
 async def test_an_agent_has_a_way_of_working_of_its_own() -> None:
     runtime, model = opened(), Model(reads)
     agent = msgspec.structs.replace(AGENT, work=research(("search", "access")))
-    async with runtime.turn("How many glaciers are there?", agent=agent, requires=all_of()) as turn:
-        await drive(turn, model)
+    async with Answers(runtime).turn("How many glaciers are there?", agent=agent, requires=all_of()) as turn:
+        await run_turn(turn, model)
     assert phase_of(model.requests[0]) == "plan"
     await runtime.close()
 
@@ -192,7 +192,7 @@ async def test_ingest_reads_keeps_and_confirms() -> None:
 
 async def test_what_a_model_is_told_is_what_is_enforced() -> None:
     for mode in (quick_lookup(("a",)), research(("a",)), ingest(("a",), ("b",))):
-        text = mode_text(mode, 0, Progressed(made=1))
+        text = workflow_prompt(mode, 0, Progress(made=1))
         assert f"At most {mode.calls} tool calls in all; {mode.calls - 1} left" in text
         for name in mode.phases[0].tools:
             assert name in text
@@ -200,7 +200,7 @@ async def test_what_a_model_is_told_is_what_is_enforced() -> None:
 
 
 async def test_one_of_your_own() -> None:
-    mine = WorkMode(
+    mine = Workflow(
         name="two looks", calls=5,
         phases=(Phase("look", "look twice", ("search",), Done(calls=2)), Phase("say", "say it", answers=True)),
     )  # fmt: skip
@@ -215,12 +215,12 @@ async def test_one_of_your_own() -> None:
 
 def test_phases_only_go_forward() -> None:
     mode = research(("a",))
-    assert advance(mode, 0, Progressed()) == 0
-    assert advance(mode, 0, Progressed(plan=True)) == 1
-    assert advance(mode, 0, Progressed(sources=3)) == 0
-    assert advance(mode, 0, Progressed(plan=True, sources=3)) == 2
-    assert advance(mode, 2, Progressed()) == 2
-    assert msgspec.json.decode(msgspec.json.encode(mode), type=WorkMode) == mode
+    assert advance(mode, 0, Progress()) == 0
+    assert advance(mode, 0, Progress(plan=True)) == 1
+    assert advance(mode, 0, Progress(sources=3)) == 0
+    assert advance(mode, 0, Progress(plan=True, sources=3)) == 2
+    assert advance(mode, 2, Progress()) == 2
+    assert msgspec.json.decode(msgspec.json.encode(mode), type=Workflow) == mode
 
 
 @pytest.mark.parametrize(

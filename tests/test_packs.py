@@ -11,8 +11,8 @@ import pytest
 
 from interlock import PolicyError, tool
 from interlock.addresses import as_address, is_public_host, plain_host, split_url
-from interlock.egress import Egress
 from interlock.policy import compile_policy, parse_policy
+from interlock.tools.egress import Egress
 from tests.test_policy import facts, judge
 
 WEB = Egress(hosts=("*.usda.gov",))
@@ -133,7 +133,7 @@ def test_schemes_and_hosts_are_allow_lists(url: str, rule: str) -> None:
 
 def test_the_pack_is_refused_on_a_tool_that_does_not_fetch_through_the_transport() -> None:
     text = 'version = 1\n[[use]]\npack = "public-url"\ntools = ["bare"]\nfield = "url"\n'
-    with pytest.raises(PolicyError, match="only if it fetches through interlock.egress"):
+    with pytest.raises(PolicyError, match="only if it fetches through interlock.tools.egress"):
         compile_policy(parse_policy(text), [bare])
 
 

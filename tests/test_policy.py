@@ -23,7 +23,7 @@ from interlock.policy import (
     trace,
 )
 from interlock.policy.decide import PRECEDENCE
-from interlock.schema import Parsed
+from interlock.tools import Parsed
 from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView
 from tests.conftest import echo, running
 
@@ -430,8 +430,8 @@ async def test_capabilities_are_enforced_at_the_gate_all_of_a_set() -> None:
         nobody = await runtime.call("secret", {}, actor="nobody")
         full = await runtime.call("secret", {}, actor="full")
         shadow = await runtime.call("secret", {}, actor="full", mode="shadow")
-        assert [t.name for t in runtime.list(actor="half")] == []
-        assert [t.name for t in runtime.list(actor="full", capability="b")] == ["secret"]
+        assert [t.name for t in runtime.tools(actor="half")] == []
+        assert [t.name for t in runtime.tools(actor="full", capability="b")] == ["secret"]
     assert (half.status, half.verdict.rule) == (Status.DENIED, "grant")  # type: ignore[union-attr]
     assert "lacks b" in half.problem.message  # type: ignore[union-attr]
     assert nobody.status is Status.DENIED

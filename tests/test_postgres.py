@@ -164,6 +164,6 @@ def test_without_the_driver_the_error_says_what_to_install(monkeypatch: pytest.M
 
 def test_without_httpx_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    monkeypatch.delitem(sys.modules, "interlock.egress", raising=False)
+    monkeypatch.delitem(sys.modules, "interlock.tools.egress", raising=False)
     with pytest.raises(ConfigError, match=r"pip install 'interlock\[http\]'"):
-        import interlock.egress  # noqa: F401
+        import interlock.tools.egress  # noqa: F401

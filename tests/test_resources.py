@@ -29,8 +29,7 @@ from interlock.errors import (
     Unavailable,
 )
 from interlock.resources import Documents, HttpClient, HttpDocuments
-from interlock.schema import RetryRule
-from interlock.standing import Which
+from interlock.tools import RetryRule
 from tests.test_changes import running
 
 
@@ -187,7 +186,7 @@ async def test_an_undo_of_several_documents_is_one_write(durable_url: str) -> No
     async with running(add, url="memory://") as runtime:
         assert (await runtime.call("add", {"by": 4}, actor="ann", run="r")).ok
         one_by_one, shelf.restore = shelf.restore, None  # type: ignore[assignment, method-assign]
-        ((_step, outcome),) = await runtime.undo(Which(run="r"))
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
         shelf.restore = one_by_one  # type: ignore[method-assign]
         assert outcome is not None
         assert outcome.ok
@@ -434,7 +433,7 @@ async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Ser
             retried = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", run="r")
             server.answers.append("drop")
             lost = await runtime.call("title", {"id": "b", "title": "y"}, actor="ann", run="r")
-            done = await runtime.undo(Which(run="r"))
+            done = await runtime.operations.undo(run="r")
     assert (retried.ok, len(retried.attempts)) == (True, 3)
     assert lost.status is Status.OK  # the resource shows that it landed
     assert "its answer was lost" in lost.summary

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from interlock import Limits, Result, Status, Trust, tool
-from interlock.schema.results import Output, read_result
+from interlock.tools.results import Output, read_result
 from interlock.values import one_line
 from tests.conftest import running
 

@@ -13,8 +13,8 @@ from interlock.config import Settings
 from interlock.errors import NotAllowed
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.review.identity import Identity, authenticate, issue
-from interlock.standing import TicketState
+from interlock.review.identity import TokenClaims, authenticate, issue
+from interlock.state import TicketState
 from interlock.testing import ManualClock
 from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
 
@@ -34,15 +34,15 @@ async def test_an_approved_call_is_made_once_and_the_ticket_is_spent(store_url: 
         waiting = await parked(runtime)
         assert made == []
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss", reason="looks right")
-        outcomes = await asyncio.gather(*(runtime.resume(waiting.ticket) for _ in range(5)))
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss", reason="looks right")
+        outcomes = await asyncio.gather(*(runtime.operations.resume(waiting.ticket) for _ in range(5)))
         ticket = await runtime.store.ticket(waiting.ticket)
         kinds = [(record.kind, record.status) async for record in runtime.store.records(Query())]
     assert [outcome.value for outcome in outcomes] == ["new"] * 5
     assert len(made) == 1
     assert ticket is not None
     assert (ticket.state, ticket.decided_by, ticket.reason) == (TicketState.SPENT, "os:boss", "looks right")
-    assert (ticket.asked_by, ticket.why, ticket.record) == (runtime._principal, "somebody should look", 1)
+    assert (ticket.asked_by, ticket.why, ticket.record) == (runtime.principal, "somebody should look", 1)
     assert kinds[:3] == [("call", "parked"), ("ticket", "approved"), ("intent", "intent")]
 
 
@@ -51,8 +51,8 @@ async def test_a_denial_is_an_outcome_with_its_reason() -> None:
     async with running(retitle(Shelf(), made), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=False, by="os:boss", reason="not that one")
-        denied = await runtime.resume(waiting.ticket)
+        await runtime.operations.decide(waiting.ticket, approve=False, by="os:boss", reason="not that one")
+        denied = await runtime.operations.resume(waiting.ticket)
     assert (denied.status, error(denied), made) == (Status.DENIED, "not_approved", [])
     assert "os:boss denied ticket" in denied.summary
     assert "not that one" in denied.summary
@@ -73,15 +73,15 @@ async def test_tickets_expire_and_escalate_and_leave_records(store_url: str) -> 
     async with running(retitle(Shelf(), made), policy=ASK, url=store_url, clock=clock, settings=settings) as runtime:
         waiting = await parked(runtime)
         clock.advance(11)
-        await runtime.recover()
-        await runtime.recover()
+        await runtime.operations.recover()
+        await runtime.operations.recover()
         assert waiting.ticket is not None
         escalated = await runtime.store.ticket(waiting.ticket)
         clock.advance(100)
         with pytest.raises(NotAllowed, match="is expired, not open"):
-            await runtime.decide(waiting.ticket, approve=True, by="os:boss")
-        late = await runtime.resume(waiting.ticket)
-        await runtime.recover()
+            await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        late = await runtime.operations.resume(waiting.ticket)
+        await runtime.operations.recover()
         expired = await runtime.store.ticket(waiting.ticket)
         again = await parked(runtime, call_id="c2")
         states = [record.status async for record in runtime.store.records(Query()) if record.kind == "ticket"]
@@ -158,7 +158,7 @@ async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack
     async with running(change, mailing(made), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
         outcome = await attack(Attack(runtime, waiting.ticket, shelf, made, change))
     assert (outcome.status, error(outcome), made) == (Status.DENIED, "not_approved", [])
     assert sentence in outcome.summary
@@ -170,8 +170,8 @@ async def test_a_spent_ticket_buys_no_second_change() -> None:
     async with running(mailing(made, repeatable=True), policy=ask) as runtime:
         waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
-        first = await runtime.resume(waiting.ticket)
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        first = await runtime.operations.resume(waiting.ticket)
         again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=waiting.ticket)
     assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
     assert "was spent already" in again.summary
@@ -183,7 +183,7 @@ async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
     async with running(mailing(made, repeatable=True), policy=ask) as runtime:
         waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
         outcomes = await asyncio.gather(
             *(
                 runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=waiting.ticket)
@@ -199,26 +199,26 @@ async def test_nobody_approves_what_he_proposed_unless_that_is_the_setting() -> 
         waiting = await parked(runtime, principal="svc:bot")
         assert waiting.ticket is not None
         with pytest.raises(NotAllowed, match="svc:bot asked for this, so somebody else decides"):
-            await runtime.decide(waiting.ticket, approve=True, by="svc:bot")
-        await runtime.decide(waiting.ticket, approve=False, by="svc:bot")  # but may withdraw it
+            await runtime.operations.decide(waiting.ticket, approve=True, by="svc:bot")
+        await runtime.operations.decide(waiting.ticket, approve=False, by="svc:bot")  # but may withdraw it
     async with running(retitle(Shelf(), []), policy=ASK, settings=Settings(self_approval=True)) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True)
-        assert (await runtime.resume(waiting.ticket)).ok
+        await runtime.operations.decide(waiting.ticket, approve=True)
+        assert (await runtime.operations.resume(waiting.ticket)).ok
 
 
 async def test_a_ticket_is_decided_once() -> None:
     async with running(retitle(Shelf(), []), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=False, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=False, by="os:boss")
         with pytest.raises(NotAllowed, match="is denied, not open"):
-            await runtime.decide(waiting.ticket, approve=True, by="os:other")
+            await runtime.operations.decide(waiting.ticket, approve=True, by="os:other")
         with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
-            await runtime.decide("nope", approve=True, by="os:boss")
+            await runtime.operations.decide("nope", approve=True, by="os:boss")
         with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
-            await runtime.resume("nope")
+            await runtime.operations.resume("nope")
 
 
 async def test_a_read_can_wait_for_a_person_too() -> None:
@@ -228,8 +228,8 @@ async def test_a_read_can_wait_for_a_person_too() -> None:
     async with running(echo, policy=policy) as runtime:
         waiting = await runtime.call("echo", {"text": "x"}, actor="ann")
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
-        first, again = await runtime.resume(waiting.ticket), await runtime.resume(waiting.ticket)
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        first, again = await runtime.operations.resume(waiting.ticket), await runtime.operations.resume(waiting.ticket)
     assert (first.value, again.status) == ("x", Status.DENIED)
     assert "was spent already" in again.summary
 
@@ -243,18 +243,18 @@ def key(tmp_path: Any) -> SigningKey:
 
 
 def test_a_token_says_who_for_which_ledger_until_when(key: SigningKey) -> None:
-    token = issue(key, Identity("deployer", "ledger-1", 1000))
+    token = issue(key, TokenClaims("deployer", "ledger-1", 1000))
     assert authenticate(token, trusted=(key.public,), ledger="ledger-1", now_us=999) == "token:deployer"
 
 
 def test_forged_expired_and_foreign_tokens_are_refused(key: SigningKey, tmp_path: Any) -> None:
     other = load_or_make_key(tmp_path / "other.key")
-    good = issue(key, Identity("deployer", "ledger-1", 1000))
+    good = issue(key, TokenClaims("deployer", "ledger-1", 1000))
     mark, body, signature = good.split(".")
-    forged_body = issue(other, Identity("boss", "ledger-1", 1000)).split(".")[1]
+    forged_body = issue(other, TokenClaims("boss", "ledger-1", 1000)).split(".")[1]
     trusted = (key.public,)
     for token, now_us, ledger, sentence in (
-        (issue(other, Identity("deployer", "ledger-1", 1000)), 1, "ledger-1", "not signed by a key"),
+        (issue(other, TokenClaims("deployer", "ledger-1", 1000)), 1, "ledger-1", "not signed by a key"),
         (f"{mark}.{forged_body}.{signature}", 1, "ledger-1", "not signed by a key"),
         (f"il9.{body}.{signature}", 1, "ledger-1", "not signed by a key"),
         (good, 1000, "ledger-1", "has expired"),

@@ -11,29 +11,29 @@ from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
 from interlock.ports import Query, Spent, Store, genesis, link
-from interlock.standing import ClaimState, Ticket, TicketState, Which
+from interlock.state import ChangeFilter, ClaimState, Ticket, TicketState
 from interlock.stores import MemoryStore, open_store
 from interlock.transitions import (
     Append,
-    Ask,
     Batch,
-    Claim,
-    Close,
+    CloseClaim,
     Committed,
-    Decide,
-    Escalate,
+    DecideTicket,
+    EscalateTicket,
     Halt,
     Lift,
-    Pass,
+    MarkUndone,
+    OpenClaim,
+    OpenTicket,
     Refused,
-    Renew,
+    RenewClaim,
+    RequireNotHalted,
     Reserve,
-    Resolve,
+    ResolveClaim,
     Seal,
     Settle,
-    Spend,
-    Take,
-    Undo,
+    SpendTicket,
+    TakeToken,
 )
 from interlock.values import Budget, Checkpoint, Content, Record
 
@@ -81,8 +81,8 @@ def reserve(
     return Reserve(call=call, scope=scope, budget=budget, expires_us=expires, calls=calls, **more)
 
 
-def take(bucket: str = "k", per_s: float = 1.0, burst: int = 2) -> Take:
-    return Take(bucket=bucket, rate="r", per_s=per_s, burst=burst)
+def take(bucket: str = "k", per_s: float = 1.0, burst: int = 2) -> TakeToken:
+    return TakeToken(bucket=bucket, rate="r", per_s=per_s, burst=burst)
 
 
 async def test_records_get_growing_ids_and_a_chain_that_starts_at_genesis(store: Store) -> None:
@@ -392,7 +392,7 @@ tickets = st.sampled_from(["t1", "t2"])
 moves = st.lists(
     st.one_of(
         st.builds(
-            lambda name, holder, chosen, generation: Claim(
+            lambda name, holder, chosen, generation: OpenClaim(
                 name, "request", generation, holder, "call", "tool", chosen, T0 + 30, "turn", "run"
             ),
             names,
@@ -400,12 +400,12 @@ moves = st.lists(
             keys,
             st.integers(1, 3),
         ),
-        st.builds(lambda name, holder: Renew(name, holder, T0 + 60), names, holders),
-        st.builds(Close, names, holders, states),
-        st.builds(Resolve, names, holders, states),
-        st.builds(Undo, names, st.integers(1, 2)),
+        st.builds(lambda name, holder: RenewClaim(name, holder, T0 + 60), names, holders),
+        st.builds(CloseClaim, names, holders, states),
+        st.builds(ResolveClaim, names, holders, states),
+        st.builds(MarkUndone, names, st.integers(1, 2)),
         st.builds(
-            lambda name, binding: Ask(
+            lambda name, binding: OpenTicket(
                 Ticket(
                     name,
                     "change",
@@ -426,15 +426,15 @@ moves = st.lists(
             st.sampled_from(["x", "y"]),
         ),
         st.builds(
-            lambda name, state: Decide(name, state, "boss", "so"),
+            lambda name, state: DecideTicket(name, state, "boss", "so"),
             tickets,
             st.sampled_from([TicketState.APPROVED, TicketState.DENIED, TicketState.EXPIRED]),
         ),
-        st.builds(Escalate, tickets),
-        st.builds(Spend, tickets, st.sampled_from(["x", "y"])),
+        st.builds(EscalateTicket, tickets),
+        st.builds(SpendTicket, tickets, st.sampled_from(["x", "y"])),
         st.builds(lambda scope: Halt(scope, "boss", "why"), st.sampled_from(["all", "tool:t"])),
         st.builds(Lift, st.sampled_from(["all", "tool:t"])),
-        st.builds(Pass, st.just(("all", "tool:t"))),
+        st.builds(RequireNotHalted, st.just(("all", "tool:t"))),
     ),
     max_size=30,
 )
@@ -447,8 +447,8 @@ async def played(store: Store, made: list[Any]) -> list[Any]:
         seen.append(await store.commit(batch(entry(at), move, at=T0 + 2 * at)))
     for name in ("n1", "n2"):
         seen.append(await store.claim(name))
-    seen.append(sorted(await store.claims(Which(run="run")), key=lambda claim: claim.name))
-    seen.append(sorted(await store.claims(Which(key="r/a")), key=lambda claim: claim.name))
+    seen.append(sorted(await store.claims(ChangeFilter(run="run")), key=lambda claim: claim.name))
+    seen.append(sorted(await store.claims(ChangeFilter(key="r/a")), key=lambda claim: claim.name))
     seen.append(sorted(await store.unsettled(T0 + 50), key=lambda claim: claim.name))
     leases = [lease for lease in await store.leases(("r/a", "r/*", "q/a")) if lease.token]
     seen.append(sorted(leases, key=lambda lease: lease.key))
@@ -470,26 +470,26 @@ def test_the_durable_twin_claims_asks_and_halts_as_the_memory_twin_does(made: li
 
 
 async def test_claims_tickets_and_halts_are_the_same_on_every_store(store: Store) -> None:
-    claim = Claim("n", "request", 1, "h", "c", "t", ("r/a",), T0 + 100, "turn", "run")
+    claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), T0 + 100, "turn", "run")
     first = await store.commit(batch(entry(1), claim))
     assert first == Committed(ids=(1,), tokens=(1,))
     for other, kind in (
         (claim, "claimed"),
-        (Claim("n", "another", 1, "h2", "c2", "t", (), T0 + 100), "reused"),
-        (Claim("m", "request", 1, "h2", "c2", "t", ("r/a",), T0 + 100), "leased"),
-        (Claim("m", "request", 1, "h2", "c2", "t", ("r/*",), T0 + 100), "leased"),
-        (Close("n", "h2", ClaimState.DONE), "lost"),
-        (Renew("n", "h2", T0 + 900), "lost"),
-        (Resolve("n", "h", ClaimState.DONE), "settled"),
-        (Undo("n", 1), "undone"),
-        (Decide("no", TicketState.APPROVED, "b", ""), "ticket"),
+        (OpenClaim("n", "another", 1, "h2", "c2", "t", (), T0 + 100), "reused"),
+        (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/a",), T0 + 100), "leased"),
+        (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), T0 + 100), "leased"),
+        (CloseClaim("n", "h2", ClaimState.DONE), "lost"),
+        (RenewClaim("n", "h2", T0 + 900), "lost"),
+        (ResolveClaim("n", "h", ClaimState.DONE), "settled"),
+        (MarkUndone("n", 1), "undone"),
+        (DecideTicket("no", TicketState.APPROVED, "b", ""), "ticket"),
         (Lift("all"), "halt"),
     ):
         refused = await store.commit(batch(entry(2), other, at=T0 + 1))
         assert isinstance(refused, Refused), other
         assert refused.kind == kind
     assert len([record async for record in store.records(Query())]) == 1  # a refused batch leaves nothing
-    assert isinstance(await store.commit(batch(entry(3), Close("n", "h", ClaimState.DONE))), Committed)
+    assert isinstance(await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE))), Committed)
     held = await store.claim("n")
     assert held is not None
     assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)

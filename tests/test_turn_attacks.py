@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from interlock.answers import Again, Answers, TurnOutcome, TurnResult, TurnStatus, need, run_turn
+from interlock.answers.grounding import Source, ground, traced
+from interlock.answers.requirements import all_of
+from interlock.answers.workflows import quick_lookup
 from interlock.errors import NotAllowed
-from interlock.grounding import Source, ground, traced
-from interlock.models import Proposal, Reply, written
-from interlock.modes import quick_lookup
-from interlock.requirements import all_of
-from interlock.schema import Unclear, resolved
-from interlock.turn import Again, TurnOutcome, TurnResult, TurnStatus, drive, need
+from interlock.models import Proposal, Reply, parse_text
+from interlock.tools import Unclear, resolve
 from tests.test_turns import AGENT, ANSWER, OPEN, QUESTION, SCRIPT, opened, own_records
 
 ASKING = [Proposal("classify_damage", {})]
@@ -26,10 +26,10 @@ async def test_a_reopened_turn_is_still_a_dry_run_of_the_same_person_with_the_sa
     runtime = opened(ran=ran)
     work = quick_lookup(("classify_damage", "notify", "list_trails"))
     details: dict[str, Any] = {"mode": "dry_run", "principal": "alice", "work": work, "run": "r"}
-    async with runtime.turn(QUESTION, agent=AGENT, **details) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT, **details) as turn:
         await turn.propose([Proposal("classify_damage", {"trail_id": "Waldo"})])
         assert (await turn.finish("x")).outcome is TurnOutcome.ASKED  # type: ignore[union-attr]
-    async with await runtime.reopen(turn.id, agent=AGENT) as again:
+    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         assert (again.asked.principal, again.asked.mode, again.asked.run) == ("alice", "dry_run", "r")
         assert again.asked.work == work
         assert (await again.call("notify", {"to": "crew"})).status.value == "planned"
@@ -42,17 +42,17 @@ async def test_a_reopened_turn_is_still_a_dry_run_of_the_same_person_with_the_sa
     assert isinstance(result, TurnResult)
     if result.ticket is not None:
         with pytest.raises(NotAllowed, match="somebody else decides"):
-            await runtime.decide(result.ticket, approve=True, by="alice")
+            await Answers(runtime).decide(result.ticket, approve=True, by="alice")
     await runtime.close()
 
 
 async def test_what_a_model_said_proves_nothing() -> None:
     runtime = opened()
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
         await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         await turn.call("classify_damage", {"trail_id": "class 9, 4,200 acres burned on July 4, 2023"})
         assert isinstance(await turn.finish("It is class 9: 4,200 acres burned on July 4, 2023."), Again)
-    async with runtime.turn(QUESTION, agent=AGENT, mode="dry_run") as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT, mode="dry_run") as turn:
         await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         await turn.call("notify", {"to": "4,200 acres"})
         assert isinstance(await turn.finish("Class 3; 4,200 acres."), Again)
@@ -69,7 +69,7 @@ async def test_what_a_model_said_proves_nothing() -> None:
      "41.5 () - 3 = 38.5"],
 )  # fmt: skip
 def test_figures_in_disguise_are_seen(text: str) -> None:
-    assert not traced(text, [Source("record 1", {"n": 41.5, "m": 3})]).holds
+    assert not traced(text, [Source("record 1", {"n": 41.5, "m": 3})]).is_supported
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_figures_in_disguise_are_seen(text: str) -> None:
      ("more than 10,000 acres", {"acres": 5000}), ("under 10 trees", {"trees": 14}), ("about 100", {"n": 150})],
 )  # fmt: skip
 def test_rounding_moves_a_figure_only_a_little(text: str, value: Any) -> None:
-    assert not ground(text, [Source("record 1", value)]).holds
+    assert not ground(text, [Source("record 1", value)]).is_supported
 
 
 def test_whatever_a_text_holds_it_is_checked_or_held_back() -> None:
@@ -95,7 +95,7 @@ def test_whatever_a_text_holds_it_is_checked_or_held_back() -> None:
      ("x > 5", ["x < 5"]), ("-5", ["5"])],
 )  # fmt: skip
 def test_another_thing_is_not_taken_for_a_misspelling(said: str, known: Any) -> None:
-    assert isinstance(resolved({"x": known}, {"x": said}), Unclear)
+    assert isinstance(resolve({"x": known}, {"x": said}), Unclear)
 
 
 def test_no_text_takes_long() -> None:
@@ -104,14 +104,16 @@ def test_no_text_takes_long() -> None:
                  lambda n: "a_" * n, lambda n: "9" * n, lambda n: "```\n{" * (n // 5)):  # fmt: skip
         started = time.process_time()
         text = make(20_000)
-        written(text, [])
+        parse_text(text, [])
         traced(text, [])
         assert time.process_time() - started < 20  # it was minutes
 
 
 async def test_an_order_whose_later_tool_failed_first() -> None:
     runtime = opened()
-    async with runtime.turn(QUESTION, agent=AGENT, requires=all_of("list_trails", "broken", in_order=True)) as turn:
+    async with Answers(runtime).turn(
+        QUESTION, agent=AGENT, requires=all_of("list_trails", "broken", in_order=True)
+    ) as turn:
         await turn.call("broken", {})
         assert isinstance(await turn.finish("x"), Again)
         await turn.call("list_trails", {})
@@ -132,7 +134,7 @@ async def test_odd_ids_and_arguments_of_a_model_are_refused_not_raised() -> None
     ]
 
     class Model:
-        name, follows = "odd", True
+        name, instructable = "odd", True
 
         async def reply(self, request: Any) -> Reply:
             done = any(m.role == "tool" for m in request.messages)
@@ -141,8 +143,8 @@ async def test_odd_ids_and_arguments_of_a_model_are_refused_not_raised() -> None
         async def close(self) -> None:
             pass
 
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
-        result = await drive(turn, Model())
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        result = await run_turn(turn, Model())
     assert result.verified
     await runtime.close()
 
@@ -150,19 +152,19 @@ async def test_odd_ids_and_arguments_of_a_model_are_refused_not_raised() -> None
 async def test_a_denied_ticket_is_not_waited_for() -> None:
     policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
     runtime = opened(policy)
-    async with runtime.turn("tell", agent=AGENT, requires="notify") as turn:
+    async with Answers(runtime).turn("tell", agent=AGENT, requires="notify") as turn:
         await turn.call("notify", {"to": "crew"})
         waiting = await turn.finish(None)
     assert isinstance(waiting, TurnResult)
     assert waiting.ticket is not None
-    early = await runtime.resume(waiting.ticket)
+    early = await runtime.operations.resume(waiting.ticket)
     assert not early.ok
-    async with await runtime.reopen(turn.id, agent=AGENT) as again:
+    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         still = await again.finish(None)
     assert isinstance(still, TurnResult)
     assert still.outcome is TurnOutcome.WAITING
-    await runtime.decide(waiting.ticket, approve=False, by="os:boss")
-    async with await runtime.reopen(turn.id, agent=AGENT) as again:
+    await Answers(runtime).decide(waiting.ticket, approve=False, by="os:boss")
+    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         for _ in range(6):
             if isinstance(after := await again.finish("x"), TurnResult):
                 break
@@ -173,18 +175,20 @@ async def test_a_denied_ticket_is_not_waited_for() -> None:
 
 async def test_children_bring_their_notes_and_none_makes_up_for_another() -> None:
     runtime = opened()
-    async with runtime.turn("brief", agent=AGENT, requires=all_of()) as parent:
-        async with runtime.turn("tell", agent=AGENT, requires="notify", parent=parent.id, mode="dry_run") as child:
+    async with Answers(runtime).turn("brief", agent=AGENT, requires=all_of()) as parent:
+        async with Answers(runtime).turn(
+            "tell", agent=AGENT, requires="notify", parent=parent.id, mode="dry_run"
+        ) as child:
             await child.call("notify", {"to": "crew"})
             await child.finish("The crew was told by notify.")
         result = await parent.finish("The crew was told.")
     assert isinstance(result, TurnResult)
     assert "only planned" in result.answer
-    async with runtime.turn("brief", agent=AGENT, requires=all_of()) as parent:
-        async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+    async with Answers(runtime).turn("brief", agent=AGENT, requires=all_of()) as parent:
+        async with Answers(runtime).turn(QUESTION, agent=AGENT, parent=parent.id) as child:
             for _ in range(4):
                 await child.finish("fine")
-        async with runtime.turn("thanks!", agent=AGENT, parent=parent.id) as child:
+        async with Answers(runtime).turn("thanks!", agent=AGENT, parent=parent.id) as child:
             await child.finish("welcome")
         for _ in range(8):
             step = await parent.finish("All is fine.")
@@ -201,7 +205,7 @@ async def test_a_forced_reply_makes_no_other_call() -> None:
     runtime = opened(ran=ran)
 
     class Model:
-        name, follows = "other", True
+        name, instructable = "other", True
 
         async def reply(self, request: Any) -> Reply:
             return Reply(proposals=(Proposal("notify", {"to": "all"}),)) if request.force else Reply("words")
@@ -209,8 +213,8 @@ async def test_a_forced_reply_makes_no_other_call() -> None:
         async def close(self) -> None:
             pass
 
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
-        result = await drive(turn, Model())
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        result = await run_turn(turn, Model())
     assert ran == []
     assert result.outcome is TurnOutcome.ESCALATED
     await runtime.close()
@@ -219,18 +223,18 @@ async def test_a_forced_reply_makes_no_other_call() -> None:
 async def test_finish_at_the_same_time_and_the_ticket_of_an_answer(tmp_path: Any) -> None:
     runtime = opened(store=f"sqlite:///{tmp_path}/t.db")
     agent = msgspec.structs.replace(AGENT, max_retries=0)
-    async with runtime.turn(QUESTION, agent=agent, requires=need("broken")) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=agent, requires=need("broken")) as turn:
         steps = await asyncio.gather(*(turn.finish("words") for _ in range(10)))
     results = {step.turn for step in steps if isinstance(step, TurnResult)}
     assert len(results) <= 1
     assert [r.status for r in await own_records(runtime, turn.id)].count("finished") <= 1
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
         from interlock.testing import scripted
 
         model = scripted("claims success", SCRIPT)
-        result = await drive(turn, model)
+        result = await run_turn(turn, model)
     assert result.ticket is not None
     assert result.model_calls == model.calls
-    await runtime.decide(result.ticket, approve=True, by="os:boss")
-    assert (await runtime.answer(turn.id)).status is TurnStatus.RELEASED
+    await Answers(runtime).decide(result.ticket, approve=True, by="os:boss")
+    assert (await Answers(runtime).result(turn.id)).status is TurnStatus.RELEASED
     await runtime.close()

@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from interlock import Result, Runtime, Status, ToolError, tool
+from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
+from interlock.answers.drive import run_turn
+from interlock.answers.grounding import Source
+from interlock.answers.requirements import all_of, any_of, need
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
-from interlock.grounding import Source
 from interlock.models import Message, Proposal
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.requirements import all_of, any_of, need
 from interlock.testing import BEHAVIOURS, Script, scripted
-from interlock.turn import Again, Agent, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
-from interlock.turn.drive import drive
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
@@ -28,7 +28,7 @@ SCRIPT = Script("classify_damage", {"trail_id": "Waldo Lake"}, ANSWER, other="li
 def tools(ran: list[str] | None = None) -> list[Any]:
     count = ran if ran is not None else []
 
-    @tool(effect="read", candidates={"trail_id": TRAILS})
+    @tool(effect="read", known_values={"trail_id": TRAILS})
     async def classify_damage(trail_id: str) -> Result[dict[str, Any]]:
         """Damage class of a trail."""
         count.append(trail_id)
@@ -97,8 +97,8 @@ EXPECTED = {
 async def test_whatever_the_model_does(name: str) -> None:
     runtime, model = opened(), scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
-    async with runtime.turn(QUESTION, agent=agent) as turn:
-        result = await drive(turn, model)
+    async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
+        result = await run_turn(turn, model)
     assert (result.outcome.value, result.status.value) == EXPECTED[name]
     assert model.calls <= model_calls(agent, turn.requirement) == 5
     if result.status is TurnStatus.VERIFIED:
@@ -113,7 +113,7 @@ async def test_whatever_the_model_does(name: str) -> None:
     ended = [r for r in await own_records(runtime, turn.id) if r.status == "finished"]
     assert len(ended) == 1
     assert ended[0].content().arguments["outcome"] == result.outcome.value
-    assert await runtime.answer(turn.id) == result
+    assert await Answers(runtime).result(turn.id) == result
     await runtime.close()
 
 
@@ -127,8 +127,8 @@ async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
 
     async def one(n: int) -> tuple[str, TurnResult]:
         name = names[n % 4]
-        async with runtime.turn(QUESTION, agent=AGENT) as turn:
-            return name, await drive(turn, scripted(name, SCRIPT))
+        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+            return name, await run_turn(turn, scripted(name, SCRIPT))
 
     for name, result in await asyncio.gather(*map(one, range(200))):
         assert (result.outcome.value, result.status.value) == EXPECTED[name]
@@ -140,7 +140,7 @@ async def test_a_forced_call_is_one_call_even_if_its_tool_fails() -> None:
     agent = Agent(name="a", tools=NAMES, intents=(Intent(name="x", requires="broken", keywords=("damage",)),),
                   semantic=False, max_retries=0)  # fmt: skip
     runtime = opened()
-    async with runtime.turn(QUESTION, agent=agent) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
         first = await turn.finish("words")
         assert isinstance(first, Again)
         assert first.tool == "broken"
@@ -156,7 +156,7 @@ async def test_a_forced_call_is_one_call_even_if_its_tool_fails() -> None:
 async def test_nothing_on_file_counts_only_where_the_requirement_says_so() -> None:
     runtime = opened()
     for accepts, outcome in ((True, TurnOutcome.PASSED), (False, TurnOutcome.TOOL_FAILED)):
-        async with runtime.turn("x", agent=AGENT, requires=need("nothing", no_data=accepts)) as turn:
+        async with Answers(runtime).turn("x", agent=AGENT, requires=need("nothing", no_data=accepts)) as turn:
             await turn.call("nothing", {})
             result = await turn.finish("There is no survey of that.")
             for _ in range(2 if not accepts else 0):
@@ -171,8 +171,8 @@ async def test_nothing_on_file_counts_only_where_the_requirement_says_so() -> No
 async def test_what_was_denied_or_parked_does_not_count() -> None:
     policy = OPEN + '[[rule]]\nid = "no"\ntools = ["classify_damage"]\ndecision = "deny"\nreason = "not today"\n'
     runtime = opened(policy)
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
-        result = await drive(turn, scripted("obedient", SCRIPT))
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        result = await run_turn(turn, scripted("obedient", SCRIPT))
     assert result.outcome is TurnOutcome.ESCALATED
     assert ANSWER not in result.answer
     await runtime.close()
@@ -183,18 +183,18 @@ async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() 
     policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
     runtime = opened(policy, ran)
     script = Script("notify", {"to": "crew"}, "The crew was told: true.")
-    async with runtime.turn("tell the crew", agent=AGENT, requires="notify") as turn:
-        result = await drive(turn, scripted("obedient", script))
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        result = await run_turn(turn, scripted("obedient", script))
     assert result.outcome is TurnOutcome.WAITING
     assert result.ticket is not None
     assert ran == []
     with pytest.raises(NotAllowed, match="asked for this"):
-        await runtime.decide(result.ticket, approve=True)
-    await runtime.decide(result.ticket, approve=True, by="os:boss")
-    assert (await runtime.resume(result.ticket)).ok
-    again = await runtime.reopen(turn.id, agent=AGENT)
+        await Answers(runtime).decide(result.ticket, approve=True)
+    await Answers(runtime).decide(result.ticket, approve=True, by="os:boss")
+    assert (await runtime.operations.resume(result.ticket)).ok
+    again = await Answers(runtime).reopen(turn.id, agent=AGENT)
     async with again:
-        result = await drive(again, scripted("obedient", script))
+        result = await run_turn(again, scripted("obedient", script))
     assert result.outcome is TurnOutcome.PASSED
     assert ran == ["mail crew"]  # the model proposed it again; it was not sent again
     await runtime.close()
@@ -206,7 +206,7 @@ async def test_a_name_that_fits_several_is_asked_and_one_that_fits_none_is_nothi
         ("Waldo", TurnOutcome.ASKED, "Waldo Lake (waldo-lake-3536) or Waldo Mountain (waldo-mtn-3540)"),
         ("Fuji Mountain", TurnOutcome.TOOL_FAILED, "the nearest are Waldo Mountain"),
     ):
-        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
             result: Any = None
             for _ in range(4):
                 await turn.call("classify_damage", {"trail_id": said})
@@ -221,7 +221,7 @@ async def test_a_name_that_fits_several_is_asked_and_one_that_fits_none_is_nothi
 async def test_ordered_and_alternative_requirements() -> None:
     runtime = opened()
     ordered = all_of("list_trails", "classify_damage", in_order=True)
-    async with runtime.turn(QUESTION, agent=AGENT, requires=ordered) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT, requires=ordered) as turn:
         await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         first = await turn.finish(ANSWER)
         assert isinstance(first, Again)
@@ -232,7 +232,7 @@ async def test_ordered_and_alternative_requirements() -> None:
         result = await turn.finish("Bobby Lake is class 3.")
     assert isinstance(result, TurnResult)
     assert result.verified
-    async with runtime.turn(QUESTION, agent=AGENT, requires=any_of("broken", "list_trails")) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT, requires=any_of("broken", "list_trails")) as turn:
         await turn.call("broken", {})
         assert isinstance(await turn.finish("x"), Again)
         await turn.call("list_trails", {})
@@ -245,7 +245,7 @@ async def test_ordered_and_alternative_requirements() -> None:
 async def test_a_predicate_on_arguments() -> None:
     runtime = opened()
     wants = need("classify_damage", where='args.trail_id == "bobby-lake-3526"')
-    async with runtime.turn(QUESTION, agent=AGENT, requires=wants) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT, requires=wants) as turn:
         await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         assert isinstance(await turn.finish(ANSWER), Again)
         await turn.call("classify_damage", {"trail_id": "Bobby Lake"})
@@ -258,8 +258,8 @@ async def test_a_predicate_on_arguments() -> None:
 async def test_observing_lets_everything_out_marked_and_records_what_would_have_been() -> None:
     runtime = opened()
     agent = Agent(**{**as_kwargs(AGENT), "enforcement": "observe"})
-    async with runtime.turn(QUESTION, agent=agent) as turn:
-        result = await drive(turn, scripted("never calls", SCRIPT))
+    async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
+        result = await run_turn(turn, scripted("never calls", SCRIPT))
     assert result.status is TurnStatus.OBSERVED
     assert not result.verified
     assert "fair condition" in result.answer
@@ -270,12 +270,12 @@ async def test_observing_lets_everything_out_marked_and_records_what_would_have_
 
 async def test_conversation_needs_no_tool_but_its_figures_are_checked() -> None:
     runtime = opened()
-    async with runtime.turn("thanks a lot!", agent=AGENT) as turn:
+    async with Answers(runtime).turn("thanks a lot!", agent=AGENT) as turn:
         result = await turn.finish("You are welcome.")
     assert isinstance(result, TurnResult)
     assert result.outcome is TurnOutcome.SKIPPED_NO_REQUIREMENTS
     assert result.verified
-    async with runtime.turn("thanks a lot!", agent=AGENT) as turn:
+    async with Answers(runtime).turn("thanks a lot!", agent=AGENT) as turn:
         assert isinstance(await turn.finish("Welcome! 4,200 acres burned."), Again)
         result = await turn.finish("As I said, 4,200 acres.")
     assert isinstance(result, TurnResult)
@@ -285,25 +285,25 @@ async def test_conversation_needs_no_tool_but_its_figures_are_checked() -> None:
 
 async def test_an_answer_may_rest_on_records_and_chunks_that_were_given() -> None:
     runtime = opened()
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
         outcome = await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         await turn.finish(ANSWER)
     assert outcome.record is not None
     chunk = Source("chunk 7", "The bridge was built in 1931.")
-    async with runtime.turn("thanks a lot!", agent=AGENT, given=[outcome.record, chunk]) as turn:
+    async with Answers(runtime).turn("thanks a lot!", agent=AGENT, given=[outcome.record, chunk]) as turn:
         result = await turn.finish("Earlier: class 3, and the bridge is from 1931.")
     assert isinstance(result, TurnResult)
     assert {claim.source for claim in result.claims} == {f"record {outcome.record}", "chunk 7"}
     with pytest.raises(ConfigError, match="no record 99999"):
-        async with runtime.turn("hi", agent=AGENT, given=[99999]):
+        async with Answers(runtime).turn("hi", agent=AGENT, given=[99999]):
             pass
     await runtime.close()
 
 
 async def test_a_child_that_did_not_pass_holds_its_parent_back() -> None:
     runtime = opened()
-    async with runtime.turn("brief me", agent=AGENT, requires=all_of()) as parent:
-        async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+    async with Answers(runtime).turn("brief me", agent=AGENT, requires=all_of()) as parent:
+        async with Answers(runtime).turn(QUESTION, agent=AGENT, parent=parent.id) as child:
             for _ in range(4):
                 await child.finish("It is fine.")
         for _ in range(6):
@@ -312,8 +312,8 @@ async def test_a_child_that_did_not_pass_holds_its_parent_back() -> None:
                 break
     assert isinstance(result, TurnResult)
     assert result.outcome is TurnOutcome.ESCALATED
-    async with runtime.turn("brief me", agent=AGENT, requires=all_of()) as parent:
-        async with runtime.turn(QUESTION, agent=AGENT, parent=parent.id) as child:
+    async with Answers(runtime).turn("brief me", agent=AGENT, requires=all_of()) as parent:
+        async with Answers(runtime).turn(QUESTION, agent=AGENT, parent=parent.id) as child:
             await child.call("classify_damage", {"trail_id": "Waldo Lake"})
             await child.finish(ANSWER)
         result = await parent.finish(f"The specialist found: {ANSWER}")
@@ -326,7 +326,7 @@ async def test_a_child_that_did_not_pass_holds_its_parent_back() -> None:
 async def test_a_tool_that_the_agent_does_not_have_is_refused_on_the_path() -> None:
     runtime = opened()
     agent = Agent(name="a", tools=("list_trails",))
-    async with runtime.turn("hello", agent=agent) as turn:
+    async with Answers(runtime).turn("hello", agent=agent) as turn:
         outcome = await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
         await turn.finish("hello")
     assert outcome.status is Status.DENIED
@@ -339,7 +339,7 @@ async def test_a_tool_that_the_agent_does_not_have_is_refused_on_the_path() -> N
 async def test_changes_of_one_reply_are_made_in_order_and_reads_side_by_side() -> None:
     ran: list[str] = []
     runtime = opened(ran=ran)
-    async with runtime.turn("hello", agent=AGENT) as turn:
+    async with Answers(runtime).turn("hello", agent=AGENT) as turn:
         proposals = [
             Proposal("notify", {"to": "a"}),
             Proposal("list_trails", {}),
@@ -356,7 +356,7 @@ async def test_changes_of_one_reply_are_made_in_order_and_reads_side_by_side() -
 
 async def test_a_planned_change_satisfies_a_dry_run_and_the_answer_says_so() -> None:
     runtime = opened()
-    async with runtime.turn("tell them", agent=AGENT, requires="notify", mode="dry_run") as turn:
+    async with Answers(runtime).turn("tell them", agent=AGENT, requires="notify", mode="dry_run") as turn:
         await turn.call("notify", {"to": "crew"})
         result = await turn.finish("The crew will be told by notify.")
     assert isinstance(result, TurnResult)
@@ -366,11 +366,11 @@ async def test_a_planned_change_satisfies_a_dry_run_and_the_answer_says_so() -> 
 
 
 async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_else() -> None:
-    from interlock.operations import Desk
+    from interlock.answers.answer_review import decide_answer
+    from interlock.operations.ledger_writer import LedgerWriter
     from interlock.ports import SystemClock, SystemIds
     from interlock.review import Terms
-    from interlock.standing import TicketState
-    from interlock.turn.answers import decide_answer
+    from interlock.state import TicketState
 
     runtime = opened()
     terms = Terms(0, 0, False)
@@ -379,15 +379,15 @@ async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_
         (TicketState.APPROVED, "Class 3, I looked it up.", TurnStatus.CORRECTED),
         (TicketState.DENIED, "", TurnStatus.REJECTED),
     ):
-        async with runtime.turn(QUESTION, agent=AGENT) as turn:
-            result = await drive(turn, scripted("claims success", SCRIPT))
+        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+            result = await run_turn(turn, scripted("claims success", SCRIPT))
         assert result.ticket is not None
-        own = Desk(turn.asked.principal, runtime.store, SystemClock(), SystemIds())
+        own = LedgerWriter(turn.asked.principal, runtime.store, SystemClock(), SystemIds())
         with pytest.raises(NotAllowed, match="somebody else decides"):
             await decide_answer(own, terms, result.ticket, state, "")
-        desk = Desk("os:reviewer", runtime.store, SystemClock(), SystemIds())
+        desk = LedgerWriter("os:reviewer", runtime.store, SystemClock(), SystemIds())
         await decide_answer(desk, terms, result.ticket, state, "checked", text)
-        after = await runtime.answer(turn.id)
+        after = await Answers(runtime).result(turn.id)
         assert after.status is status
         assert ("successfully" in after.answer) is (status is TurnStatus.RELEASED)
         with pytest.raises(NotAllowed):
@@ -405,28 +405,28 @@ def test_an_agent_that_makes_no_sense_is_refused() -> None:
             Agent(**{**as_kwargs(AGENT), **changes})
     runtime = opened()
     with pytest.raises(ConfigError, match="not registered: fly"):
-        runtime.turn("x", agent=Agent(name="a", tools=("fly",)))
+        Answers(runtime).turn("x", agent=Agent(name="a", tools=("fly",)))
     with pytest.raises(ConfigError, match="question is empty"):
-        runtime.turn("  ", agent=AGENT)
+        Answers(runtime).turn("  ", agent=AGENT)
 
 
 async def test_a_turn_that_is_left_is_abandoned_and_cannot_be_fetched() -> None:
     runtime = opened()
     with pytest.raises(ToolError):
-        async with runtime.turn(QUESTION, agent=AGENT) as turn:
+        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
             raise ToolError("the program failed")
     assert [r.status for r in await own_records(runtime, turn.id)] == ["opened", "abandoned"]
     with pytest.raises(NotAllowed, match="not ended"):
-        await runtime.answer(turn.id)
+        await Answers(runtime).result(turn.id)
     with pytest.raises(NotAllowed, match="no turn"):
-        await runtime.answer("nope")
+        await Answers(runtime).result("nope")
     await runtime.close()
 
 
 async def test_instructions_say_what_is_enforced() -> None:
     runtime = opened()
     agent = Agent(name="a", tools=NAMES, intents=(DAMAGE,), default=need("list_trails", no_data=True), semantic=False)
-    turn = runtime.turn(QUESTION, agent=agent)
+    turn = Answers(runtime).turn(QUESTION, agent=agent)
     for words in ("THINK", "damage → call classify_damage", "anything else about the domain → call list_trails",
                   "Damage class of a trail.", "no tool"):  # fmt: skip
         assert words in turn.instructions
@@ -438,7 +438,7 @@ async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> No
     seen: list[Any] = []
 
     class Watching:
-        name, follows = "watching", True
+        name, instructable = "watching", True
 
         def __init__(self) -> None:
             self.inner = scripted("skips once", SCRIPT)
@@ -450,8 +450,8 @@ async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> No
         async def close(self) -> None:
             await self.inner.close()
 
-    async with runtime.turn(QUESTION, agent=AGENT) as turn:
-        await drive(turn, Watching(), history=[Message("user", "hello"), Message("assistant", "hi")])
+    async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        await run_turn(turn, Watching(), history=[Message("user", "hello"), Message("assistant", "hi")])
     assert [m.text for m in seen[0].messages] == ["hello", "hi", QUESTION]
     assert "cannot be used yet" in seen[1].messages[-1].text
     assert not any("cannot be used yet" in m.text for m in seen[2].messages)

@@ -19,9 +19,9 @@ from interlock.errors import InDoubt, NotAllowed, NotFound, TooLarge, Unavailabl
 from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.schema import Compensation, Limits, RetryRule
-from interlock.standing import ClaimState, Which
+from interlock.state import ChangeFilter, ClaimState
 from interlock.testing import ManualClock
+from interlock.tools import Compensation, Limits, RetryRule
 from interlock.values import Call
 from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
 
@@ -35,11 +35,11 @@ async def test_a_run_is_taken_back_in_reverse_order(store_url: str) -> None:
     async with running(retitle(shelf, []), url=store_url) as runtime:
         for n, key in enumerate(["a", "b", "a", "a"]):
             await write(runtime, key, f"t{n}", run="r", turn=f"turn{n}")
-        plan = await runtime.undo_plan(Which(run="r"))
+        plan = await runtime.operations.undo_plan(run="r")
         assert shelf.items["a"]["title"] == "t3"
-        done = await runtime.undo(Which(run="r"), by="os:boss")
-        nothing = await runtime.undo_plan(Which(run="r"))
-        states = [claim.state for claim in await runtime.store.claims(Which(run="r"))]
+        done = await runtime.operations.undo(run="r", by="os:boss")
+        nothing = await runtime.operations.undo_plan(run="r")
+        states = [claim.state for claim in await runtime.store.claims(ChangeFilter(run="r"))]
     assert [step.keys for step in plan] == [("shelf/a",), ("shelf/a",), ("shelf/b",), ("shelf/a",)]
     assert '-  "title": "t3"' in (plan[0].diff or "")
     assert '+  "title": "t2"' in (plan[0].diff or "")
@@ -52,10 +52,10 @@ async def test_an_undo_is_recorded_and_can_be_undone() -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:
         await write(runtime, "a", "new", run="r")
-        ((_step, undone),) = await runtime.undo(Which(run="r"))
+        ((_step, undone),) = await runtime.operations.undo(run="r")
         assert undone is not None
         assert shelf.items["a"] == {"title": "old"}
-        ((step, again),) = await runtime.undo(Which(record=undone.record))
+        ((step, again),) = await runtime.operations.undo(record=undone.record)
         kinds = [(record.kind, record.tool) async for record in runtime.store.records(Query())]
     assert step.claim.tool == "undo.shelf"
     assert again is not None
@@ -69,16 +69,16 @@ async def test_what_somebody_changed_since_is_left_alone_and_force_asks_a_person
     async with running(retitle(shelf, [])) as runtime:
         await write(runtime, "a", "new", run="r")
         shelf.items["a"] = {"title": "by hand"}
-        ((step, outcome),) = await runtime.undo(Which(run="r"))
+        ((step, outcome),) = await runtime.operations.undo(run="r")
         assert (step.tool, outcome) == ("", None)
         assert "has changed since" in step.why_not
-        ((_step, waiting),) = await runtime.undo(Which(run="r"), force=True)
+        ((_step, waiting),) = await runtime.operations.undo(run="r", force=True)
         assert waiting is not None
         assert waiting.status is Status.PARKED
         assert shelf.items["a"] == {"title": "by hand"}
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
-        assert (await runtime.resume(waiting.ticket)).ok
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        assert (await runtime.operations.resume(waiting.ticket)).ok
     assert shelf.items["a"] == {"title": "old"}
 
 
@@ -86,13 +86,13 @@ async def test_a_change_between_plan_and_undo_is_not_overwritten() -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:
         await write(runtime, "a", "new", run="r")
-        (step,) = await runtime.undo_plan(Which(run="r"))
+        (step,) = await runtime.operations.undo_plan(run="r")
         shelf.items["a"] = {"title": "by hand"}
         call = Call("late", step.tool, step.arguments, "os:boss", "os:boss", undoes=f"{step.claim.name}.1")
         late = await runtime._engine.run(call)
         by_a_model = await runtime.call(step.tool, step.arguments, actor="ann")
     assert (by_a_model.status, "is for undo alone" in by_a_model.summary) == (Status.DENIED, True)
-    assert step.tool not in [item.name for item in runtime.list()]
+    assert step.tool not in [item.name for item in runtime.tools()]
     assert (late.status, error(late)) == (Status.FAILED, "conflict")
     assert shelf.items["a"] == {"title": "by hand"}
 
@@ -113,8 +113,8 @@ async def test_a_send_is_listed_with_its_compensation_or_without() -> None:
     async with running(order, cancel, mailing(made)) as runtime:
         await runtime.call("order", {"what": "book"}, actor="ann", run="r")
         await runtime.call("mail", {"to": "x"}, actor="ann", run="r")
-        done = await runtime.undo(Which(run="r"))
-        left = await runtime.undo_plan(Which(run="r"))
+        done = await runtime.operations.undo(run="r")
+        left = await runtime.operations.undo_plan(run="r")
     assert "a send cannot be taken back" in done[0][0].why_not
     assert done[1][1] is not None
     assert (done[1][1].value, cancelled) == ("cancelled", ["order-book"])
@@ -130,11 +130,11 @@ async def test_an_undo_by_key_turn_time_and_record() -> None:
         since = clock.now_us()
         await write(runtime, "b", "2", turn="t2")
         await write(runtime, "c", "3", turn="t2")
-        assert [s.keys for s in await runtime.undo_plan(Which(key="shelf/a"))] == [("shelf/a",)]
-        assert [s.keys for s in await runtime.undo_plan(Which(turn="t2"))] == [("shelf/c",), ("shelf/b",)]
-        assert [s.keys for s in await runtime.undo_plan(Which(since_us=since))] == [("shelf/c",), ("shelf/b",)]
-        assert [s.keys for s in await runtime.undo_plan(Which(record=4))] == [("shelf/b",)]
-        assert list(await runtime.undo_plan(Which(record=99))) == []
+        assert [s.keys for s in await runtime.operations.undo_plan(key="shelf/a")] == [("shelf/a",)]
+        assert [s.keys for s in await runtime.operations.undo_plan(turn="t2")] == [("shelf/c",), ("shelf/b",)]
+        assert [s.keys for s in await runtime.operations.undo_plan(since_us=since)] == [("shelf/c",), ("shelf/b",)]
+        assert [s.keys for s in await runtime.operations.undo_plan(record=4)] == [("shelf/b",)]
+        assert list(await runtime.operations.undo_plan(record=99)) == []
 
 
 async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> None:
@@ -147,14 +147,14 @@ async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> No
         assert forged != whole
         for damaged in (b"{not json", b'{"before": 5}', b"[]", forged):
             payloads[1] = damaged
-            (step,) = await runtime.undo_plan(Which(run="r"))
+            (step,) = await runtime.operations.undo_plan(run="r")
             assert "cannot be read" in step.why_not
         del payloads[1]
-        (step,) = await runtime.undo_plan(Which(run="r"))
+        (step,) = await runtime.operations.undo_plan(run="r")
         assert "have been deleted" in step.why_not
         payloads[1] = whole
         shelf.broken = True
-        (step,) = await runtime.undo_plan(Which(run="r"))
+        (step,) = await runtime.operations.undo_plan(run="r")
         assert "cannot be read" in step.why_not
 
 
@@ -166,8 +166,8 @@ async def test_a_restore_that_does_not_read_back_is_in_doubt() -> None:
     shelf = Forgetful(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:
         await write(runtime, "a", "new", run="r")
-        ((_step, outcome),) = await runtime.undo(Which(run="r"))
-        claims = await runtime.store.claims(Which(run="r"))
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
+        claims = await runtime.store.claims(ChangeFilter(run="r"))
     assert outcome is not None
     assert outcome.status is Status.UNKNOWN
     assert claims[0].state is ClaimState.DONE
@@ -180,10 +180,10 @@ async def test_replay_makes_what_failed_and_what_was_undone(store_url: str) -> N
         await write(runtime, "a", "new", run="r", turn="t", call_id="c1")
         failed = await runtime.call("mail", {"to": "x"}, actor="ann", run="r", turn="t", call_id="c2")
         await write(runtime, "b", "stays", run="r", turn="t", call_id="c3")
-        await runtime.undo(Which(key="shelf/a"))
-        plan = await runtime.replay_plan("r")
-        done = await runtime.replay("r")
-        again = await runtime.replay("r")
+        await runtime.operations.undo(key="shelf/a")
+        plan = await runtime.operations.replay_plan("r")
+        done = await runtime.operations.replay("r")
+        again = await runtime.operations.replay("r")
     assert failed.status is Status.FAILED
     assert [step.claim.tool for step in plan] == ["title", "mail"]
     assert [outcome.status for _step, outcome in done if outcome is not None] == [Status.OK, Status.OK]
@@ -208,14 +208,14 @@ async def test_recovery_asks_the_probe_or_a_person(store_url: str, says: bool | 
     async with running(mail, url=store_url) as runtime:
         lost = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
         assert lost.status is Status.UNKNOWN
-        (found,) = await runtime.recover()
-        again = await runtime.recover()
+        (found,) = await runtime.operations.recover()
+        again = await runtime.operations.recover()
         if says is None:
             assert (found.state, again[0].ticket) == ("asked", found.ticket)
             assert found.ticket is not None
             still = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
             assert still.status is Status.UNKNOWN
-            await runtime.decide(found.ticket, approve=True, by="os:boss", reason="it is in the outbox")
+            await runtime.operations.decide(found.ticket, approve=True, by="os:boss", reason="it is in the outbox")
         else:
             assert (found.state, again) == ("done" if says else "failed", ())
         after = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
@@ -238,9 +238,9 @@ async def test_recovery_waits_for_a_holder_that_may_be_alive() -> None:
         task = asyncio.create_task(runtime.call("put", {"id": "a"}, actor="ann", turn="t"))
         await entered.wait()
         other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[put], clock=clock)
-        assert await other.recover() == ()
+        assert await other.operations.recover() == ()
         clock.advance(61)
-        (found,) = await other.recover()
+        (found,) = await other.operations.recover()
         release.set()
         outcome = await task
     assert (found.state, found.how) == ("failed", "the resource shows it")
@@ -256,9 +256,9 @@ async def test_what_is_unknown_on_a_resource_is_settled_when_its_lease_has_expir
 
     async with running(put, clock=clock, settings=Settings(lease_s=60)) as runtime:
         assert (await runtime.call("put", {"id": "a"}, actor="ann", turn="t")).status is Status.UNKNOWN
-        (early,) = await runtime.recover()
+        (early,) = await runtime.operations.recover()
         clock.advance(61)
-        (late,) = await runtime.recover()
+        (late,) = await runtime.operations.recover()
     assert (early.state, late.state) == ("waiting", "failed")
 
 
@@ -267,8 +267,8 @@ async def test_generations_of_one_change_are_undone_one_by_one(store_url: str) -
     async with running(retitle(shelf, []), url=store_url) as runtime:
         for title in ("x", "y", "x"):
             await write(runtime, "a", title, turn="t")
-        done = await runtime.undo(Which(turn="t"))
-        left = await runtime.undo_plan(Which(turn="t"))
+        done = await runtime.operations.undo(turn="t")
+        left = await runtime.operations.undo_plan(turn="t")
     assert [outcome.ok for _step, outcome in done if outcome is not None] == [True] * 3
     assert (shelf.items, list(left)) == ({"a": {"title": "first"}}, [])
 
@@ -288,7 +288,7 @@ async def test_a_compensation_is_made_once_however_often_it_is_asked_for() -> No
 
     async with running(pay, refund) as runtime:
         await runtime.call("pay", {"order": "1"}, actor="ann", turn="t")
-        await asyncio.gather(*(runtime.undo(Which(turn="t")) for _ in range(4)))
+        await asyncio.gather(*(runtime.operations.undo(turn="t") for _ in range(4)))
     assert refunds == ["1"]
 
 
@@ -297,14 +297,14 @@ async def test_an_approved_undo_or_replay_closes_what_it_took_back() -> None:
     ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["undo.*", "title"]\ndecision = "review"\nwhen = "actor != \'ann\'"\n'
     async with running(retitle(shelf, []), policy=ask) as runtime:
         await write(runtime, "a", "new", turn="t", run="r", call_id="c1")
-        ((_step, waiting),) = await runtime.undo(Which(turn="t"), by="os:eve")
+        ((_step, waiting),) = await runtime.operations.undo(turn="t", by="os:eve")
         assert waiting is not None
         assert waiting.ticket is not None
-        await runtime.decide(waiting.ticket, approve=True, by="os:boss")
-        assert (await runtime.resume(waiting.ticket)).ok
-        (claim,) = await runtime.store.claims(Which(turn="t"))
+        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        assert (await runtime.operations.resume(waiting.ticket)).ok
+        (claim,) = await runtime.store.claims(ChangeFilter(turn="t"))
         assert (claim.state, shelf.items) == (ClaimState.UNDONE, {})
-        ((_step, replayed),) = await runtime.replay("r")
+        ((_step, replayed),) = await runtime.operations.replay("r")
     assert replayed is not None
     assert (replayed.ok, shelf.items) == (True, {"a": {"title": "new"}})
 
@@ -330,11 +330,11 @@ async def test_several_keys_are_put_back_together_or_the_rest_is_in_doubt() -> N
     clock = ManualClock()
     async with running(both, clock=clock) as runtime:
         assert (await runtime.call("both", {}, actor="ann", turn="t")).ok
-        ((_step, half),) = await runtime.undo(Which(turn="t"))
+        ((_step, half),) = await runtime.operations.undo(turn="t")
         assert half is not None
         assert half.status is Status.UNKNOWN
         clock.advance(120)
-        assert [found.state for found in await runtime.recover()] == ["asked"]
+        assert [found.state for found in await runtime.operations.recover()] == ["asked"]
     assert shelf.items == {"a": {"n": 0}, "b": {"n": 1}}
 
 
@@ -365,7 +365,7 @@ async def test_a_keyed_and_a_sweeping_tool_see_each_others_changes(durable_url: 
         assert await shelf.get("a") == {"n": 3}
         second = await runtime.call("wipe", {"why": "x"}, actor="ann", turn="t", run="w")
         assert (second.ok, await shelf.snapshot()) == (True, {})
-        done = await runtime.undo(Which(run="w"))
+        done = await runtime.operations.undo(run="w")
     assert [outcome.ok for _step, outcome in done if outcome is not None][0]
     await shelf.close()
 
@@ -392,10 +392,10 @@ async def test_a_thread_that_runs_on_keeps_its_claim() -> None:
     async with running(put, settings=Settings(lease_s=1.0)) as runtime:
         slow = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
         await asyncio.sleep(1.2)
-        assert await runtime.recover() == ()  # its heart beats on
+        assert await runtime.operations.recover() == ()  # its heart beats on
         done.set()
         await asyncio.sleep(1.5)
-        (found,) = await runtime.recover()
+        (found,) = await runtime.operations.recover()
     assert (slow.status, found.state) == (Status.UNKNOWN, "done")
 
 
@@ -452,7 +452,7 @@ async def test_a_probe_that_fails_says_nothing_and_blocks_nobody() -> None:
     made: list[str] = []
     async with running(mailing(made, InDoubt("lost"), probe=probe)) as runtime:
         assert (await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")).status is Status.UNKNOWN
-        assert [found.state for found in await runtime.recover()] == ["asked"]
+        assert [found.state for found in await runtime.operations.recover()] == ["asked"]
     with pytest.raises(ContractError, match="a probe is an async function"):
         mailing(made, probe=lambda arguments, context: True)
 
@@ -466,8 +466,8 @@ async def test_a_settled_claim_takes_its_question_with_it() -> None:
     made: list[str] = []
     async with running(mailing(made, InDoubt("lost"), probe=probe)) as runtime:
         await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
-        (asked,) = await runtime.recover()
-        (settled,) = await runtime.recover()
+        (asked,) = await runtime.operations.recover()
+        (settled,) = await runtime.operations.recover()
         assert asked.ticket is not None
         ticket = await runtime.store.ticket(asked.ticket)
     assert (asked.state, settled.state) == ("asked", "done")
@@ -494,11 +494,11 @@ async def test_a_probe_of_the_breaker_that_is_refused_gives_its_turn_back() -> N
     async with running(mail, clock=clock) as runtime:
         await runtime.call("mail", {"to": "x"}, actor="ann")
         clock.advance(11)
-        await runtime.halt("tool:mail")
-        runtime._world.halts.active.clear()  # as another process that has not looked yet
-        runtime._world.halts.until = clock.monotonic() + 100
+        await runtime.operations.halt("tool:mail")
+        runtime.context.halts.active.clear()  # as another process that has not looked yet
+        runtime.context.halts.until = clock.monotonic() + 100
         assert error(await runtime.call("mail", {"to": "x"}, actor="ann")) == "halted"
-        await runtime.lift("tool:mail")
+        await runtime.operations.unhalt("tool:mail")
         assert (await runtime.call("mail", {"to": "x"}, actor="ann")).ok
 
 
@@ -528,13 +528,13 @@ async def test_a_plan_set_is_made_as_planned_and_a_rerun_goes_on(store_url: str)
         Change("title", {"id": "b", "title": "3"}),
     ]
     async with running(retitle(shelf, made), mailing(made, Unavailable("down"), retry=once), url=store_url) as runtime:
-        planned, wrong = await runtime.plan_set(changes, actor="ann")
+        planned, wrong = await runtime.operations.plan_set(changes, actor="ann")
         assert (len(planned), wrong, made) == (4, None, [])
-        first = await runtime.apply_set("nightly", planned, actor="ann")
-        again = await runtime.apply_set("nightly", planned, actor="ann")
-        more = await runtime.apply_set("nightly", planned, actor="ann")
+        first = await runtime.operations.apply_set("nightly", planned, actor="ann")
+        again = await runtime.operations.apply_set("nightly", planned, actor="ann")
+        more = await runtime.operations.apply_set("nightly", planned, actor="ann")
         with pytest.raises(NotAllowed, match="there is another set called 'nightly'"):
-            await runtime.apply_set("nightly", planned[:1], actor="ann")
+            await runtime.operations.apply_set("nightly", planned[:1], actor="ann")
         report = await verify(runtime.store)
     assert [outcome.status.value for outcome in first] == ["ok", "ok", "failed"]
     assert [outcome.status.value for outcome in again] == ["ok"] * 4
@@ -548,10 +548,10 @@ async def test_a_plan_set_does_not_go_over_what_somebody_else_wrote() -> None:
     shelf = Shelf(a={"title": "old"})
     changes = [Change("title", {"id": "b", "title": "1"}), Change("title", {"id": "a", "title": "2"})]
     async with running(retitle(shelf, [])) as runtime:
-        planned, _wrong = await runtime.plan_set(changes, actor="ann")
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann")
         shelf.items["a"] = {"title": "by hand"}
-        outcomes = await runtime.apply_set("s", planned, actor="ann")
-        unplanned, wrong = await runtime.plan_set([Change("title", {"id": "", "title": "x"})], actor="ann")
+        outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+        unplanned, wrong = await runtime.operations.plan_set([Change("title", {"id": "", "title": "x"})], actor="ann")
     assert [outcome.status.value for outcome in outcomes] == ["ok", "denied"]
     assert "the resource changed since" in outcomes[1].summary
     assert unplanned == []
@@ -585,8 +585,8 @@ async def test_shadow_plans_are_held_against_what_happened() -> None:
         await runtime.call("title", {"id": "agrees", "title": "x"}, actor="ann")
         await runtime.call("title", {"id": "differs", "title": "y"}, actor="ann")
         shelf.items["hand"] = {"title": "x"}
-        report = {item.key: item for item in await runtime.shadow(run="s")}
-        assert list(await runtime.shadow(run="another")) == []
+        report = {item.key: item for item in await runtime.operations.shadow(run="s")}
+        assert list(await runtime.operations.shadow(run="another")) == []
     assert {key: item.verdict for key, item in report.items()} == {
         "shelf/agrees": "agrees",
         "shelf/differs": "differs",
@@ -605,7 +605,7 @@ async def test_a_shadow_plan_is_judged_by_what_it_was_to_change() -> None:
         await runtime.call("title", {"id": "a", "title": "x"}, actor="bot", mode="shadow", run="s", turn="s")
 
         async def verdict() -> str:
-            (found,) = await runtime.shadow(run="s")
+            (found,) = await runtime.operations.shadow(run="s")
             return found.verdict
 
         assert await verdict() == "pending"
@@ -637,7 +637,7 @@ async def test_shadow_plans_of_many_keys_are_looked_at_together() -> None:
             )
         shelf.asked = 0
         shelf.items["k7"] = {"title": "x"}
-        found = {item.key: item.verdict for item in await runtime.shadow()}
+        found = {item.key: item.verdict for item in await runtime.operations.shadow()}
     assert shelf.asked == 1
     assert [key for key, verdict in found.items() if verdict == "agrees"] == ["shelf/k7"]
     assert len(found) == 30
@@ -683,7 +683,7 @@ class UndoUnderFire(RuleBasedStateMachine):
     def undo(self, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(self.made) - 1))
         run, key, before, after = self.made[place]
-        ((step, outcome),) = self.loop.run_until_complete(self.runtime.undo(Which(run=run)))
+        ((step, outcome),) = self.loop.run_until_complete(self.runtime.operations.undo(run=run))
         if self.model.get(key) == after:
             assert outcome is not None
             assert outcome.ok

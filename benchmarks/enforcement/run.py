@@ -22,11 +22,15 @@ sys.path[:0] = [str(ROOT / "examples" / "district"), str(ROOT / "benchmarks")]
 
 import district  # noqa: E402
 from interlock import Runtime  # noqa: E402
-from interlock.models import Message, Request  # noqa: E402
+from interlock.answers import (  # noqa: E402
+    Answers,
+    Proposal,
+)
+from interlock.answers.constrained import constrain  # noqa: E402
+from interlock.answers.drive import run_turn  # noqa: E402
+from interlock.answers.runner import card, result_text  # noqa: E402
+from interlock.models import Message, Model, Request  # noqa: E402
 from interlock.models.local import LocalModel  # noqa: E402
-from interlock.turn import Proposal  # noqa: E402
-from interlock.turn.drive import drive  # noqa: E402
-from interlock.turn.loop import card, shown  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DOCS = ROOT / "docs" / "enforcement.md"
@@ -81,7 +85,7 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
     }
 
 
-async def full(model: LocalModel, rows: list[dict[str, Any]], folder: Path, name: str) -> list[dict[str, Any]]:
+async def full(model: Model, rows: list[dict[str, Any]], folder: Path, name: str) -> list[dict[str, Any]]:
     """The product as it is: classifier, ladder, grounding."""
     file = folder / f"{name}.db"
     runtime = Runtime.open(f"sqlite:///{file}", policy=district.APP.policy or "", tools=district.TOOLS)
@@ -89,8 +93,8 @@ async def full(model: LocalModel, rows: list[dict[str, Any]], folder: Path, name
     async with runtime:
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with runtime.turn(row["q"], agent=district.AGENT) as turn:
-                result = await drive(turn, model)
+            async with Answers(runtime).turn(row["q"], agent=district.AGENT) as turn:
+                result = await run_turn(turn, model)
             took = time.perf_counter() - started
             verdict = judge(row, result.status.value, result.answer, calls_of(file, turn.id))
             done.append({**row, **verdict, "seconds": took, "answer": result.answer, "outcome": result.outcome.value})
@@ -110,7 +114,7 @@ async def bare(model: LocalModel, rows: list[dict[str, Any]], folder: Path, tier
     async with runtime:
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with runtime.turn(row["q"], agent=agent) as turn:
+            async with Answers(runtime).turn(row["q"], agent=agent) as turn:
                 told = agent.purpose if tier == "auto" else turn.instructions
                 messages = [Message("user", row["q"])]
                 answer = ""
@@ -118,7 +122,7 @@ async def bare(model: LocalModel, rows: list[dict[str, Any]], folder: Path, tier
                     reply = await model.reply(Request(told, tuple(messages), cards))
                     if reply.proposals:
                         outcomes = await turn.propose([Proposal(p.tool, p.arguments) for p in reply.proposals[:3]])
-                        messages += [Message("tool", shown(o), (), o.tool) for o in outcomes]
+                        messages += [Message("tool", result_text(o), (), o.tool) for o in outcomes]
                         continue
                     answer = reply.text
                     called = any(state == "ok" for _, state, _, _ in calls_of(file, turn.id))
@@ -219,10 +223,10 @@ async def main() -> int:
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
         tiers: dict[str, list[dict[str, Any]]] = {}
         if given.only is None:
-            told = LocalModel(follows=True)
+            told = LocalModel(instructable=True)
             for tier in ("auto", "instructions", "retry"):
                 tiers[tier] = await bare(told, rows[::3], Path(folder), tier)
-        tiers["full"] = await full(LocalModel(), rows, Path(folder), "full")
+        tiers["full"] = await full(constrain(LocalModel()), rows, Path(folder), "full")
     page = report(tiers, len(rows), sum(row["kind"] == "chat" for row in rows)) if given.only is None else table(tiers)
     print(page)
     for row in tiers["full"]:

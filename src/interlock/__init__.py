@@ -14,14 +14,15 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
-from interlock.standing import Which
+from interlock.state import ChangeFilter
 from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust, Versioned
 
 if TYPE_CHECKING:
     from interlock.runtime import Runtime
-    from interlock.schema import Compensation, Limits, RetryRule, Tool, tool
+    from interlock.tools import Compensation, Limits, RetryRule, Tool, tool
 
 __all__ = [
+    "ChangeFilter",
     "Compensation",
     "ConfigError",
     "Context",
@@ -44,19 +45,18 @@ __all__ = [
     "Transient",
     "Trust",
     "Versioned",
-    "Which",
     "tool",
 ]
 
 __version__ = "0.1.0"
 
 _ON_FIRST_USE = {
-    "Compensation": "interlock.schema",
-    "Limits": "interlock.schema",
-    "RetryRule": "interlock.schema",
+    "Compensation": "interlock.tools",
+    "Limits": "interlock.tools",
+    "RetryRule": "interlock.tools",
     "Runtime": "interlock.runtime",
-    "Tool": "interlock.schema",
-    "tool": "interlock.schema",
+    "Tool": "interlock.tools",
+    "tool": "interlock.tools",
 }
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from interlock.schema import Tool
-from interlock.transitions import Reserve, Settle, Take
+from interlock.tools import Tool
+from interlock.transitions import Reserve, Settle, TakeToken
 from interlock.values import EVERYONE, Budget, Call, Effect, Rate
 
 _NEVER_US = 2**62
@@ -33,10 +33,10 @@ def settlements(held: tuple[Reserve, ...], calls: int, cost_micros: int, ms: int
     return settled
 
 
-def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[Take, ...]:
+def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[TakeToken, ...]:
     """One token from every bucket that covers the call."""
     return tuple(
-        Take(bucket=_bucket(rate, call), rate=rate.id, per_s=rate.per_s, burst=rate.burst)
+        TakeToken(bucket=_bucket(rate, call), rate=rate.id, per_s=rate.per_s, burst=rate.burst)
         for rate in rates
         if _covers(rate.actors, call.actor)
     )
@@ -48,7 +48,7 @@ def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
     if budget.per == "actor":
         window = "" if budget.window_s is None else f"|{now_us // (budget.window_s * 1_000_000)}"
         return f"{budget.id}|actor|{call.actor}{window}"
-    within = (call.trail or call.turn) if budget.per == "turn" else call.run
+    within = (call.root_turn or call.turn) if budget.per == "turn" else call.run
     return None if within is None else f"{budget.id}|{budget.per}|{within}"
 
 

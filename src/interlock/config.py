@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import nearest
 from interlock.errors import ConfigError
-from interlock.schema import nearest
 from interlock.values import Mode
 
 FILE = "interlock.toml"
@@ -63,7 +63,7 @@ HELP = {
     "review_escalate_s": "seconds after which an undecided ticket is escalated",
     "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
     "review_keys": "files of public keys that may sign tokens for review (default: none, so that only people decide)",
-    "apps": "where applications are found, beside those that are installed: module:NAME of an interlock.turn.App",
+    "apps": "where applications are found, beside those that are installed: module:NAME of an interlock.answers.App",
     "model": "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai:…) or python:module:NAME",
     "model_fallback": "the provider:name that is asked if the model gives no reply",
     "model_timeout_s": "seconds after which a provider's reply is given up",

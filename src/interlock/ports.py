@@ -17,9 +17,9 @@ from typing import Any, Protocol
 
 import msgspec
 
-from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState, Which
+from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.transitions import Batch, Receipt, Settle
-from interlock.values import Checkpoint, Head, Json, Stored, Value
+from interlock.values import Checkpoint, Json, LaneHead, Stored, Value
 
 
 class Clock(Protocol):
@@ -93,7 +93,7 @@ class SystemIds:
         return self._random.random() * high
 
 
-class Identity(Value, frozen=True):
+class LedgerIdentity(Value, frozen=True):
     """Which ledger this is, and the key of its argument digests."""
 
     ledger: str
@@ -132,7 +132,7 @@ class Ledger(Protocol):
     """The records, their chain, and what was signed over it."""
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> LedgerIdentity:
         """Which ledger this is."""
         ...
 
@@ -148,7 +148,7 @@ class Ledger(Protocol):
         """The full arguments and result of a record that holds less, unless they were deleted."""
         ...
 
-    async def heads(self) -> tuple[Head, ...]:
+    async def heads(self) -> tuple[LaneHead, ...]:
         """Where every lane ends."""
         ...
 
@@ -198,14 +198,14 @@ class Resource(Protocol):
         ...
 
 
-class Claims(Protocol):
+class ClaimStore(Protocol):
     """What was claimed, and which keys are held."""
 
     async def claim(self, name: str) -> Claimed | None:
         """One claim."""
         ...
 
-    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+    async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         """Claims, in the order of their intents."""
         ...
 
@@ -218,7 +218,7 @@ class Claims(Protocol):
         ...
 
 
-class Tickets(Protocol):
+class TicketStore(Protocol):
     """What people are asked, and what they have stopped."""
 
     async def ticket(self, ticket: str) -> Ticket | None:
@@ -234,7 +234,7 @@ class Tickets(Protocol):
         ...
 
 
-class Store(Ledger, Accounts, Claims, Tickets, Protocol):
+class Store(Ledger, Accounts, ClaimStore, TicketStore, Protocol):
     """Everything that Interlock remembers."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.standing import ClaimState, Ticket, TicketState
+from interlock.state import ClaimState, Ticket, TicketState
 from interlock.values import Budget, Checkpoint, Record, Value
 
 
@@ -35,7 +35,7 @@ class Settle(Value, frozen=True):
     ms: int = 0
 
 
-class Take(Value, frozen=True):
+class TakeToken(Value, frozen=True):
     """Take one token from a bucket; refused if it is empty."""
 
     bucket: str
@@ -50,7 +50,7 @@ class Seal(Value, frozen=True):
     checkpoint: Checkpoint
 
 
-class Claim(Value, frozen=True):
+class OpenClaim(Value, frozen=True):
     """Claim a change and lease its keys; refused if it is made, being made or in doubt, or a key is held.
 
     The batch's first record is its intent.
@@ -68,7 +68,7 @@ class Claim(Value, frozen=True):
     run: str | None = None
 
 
-class Renew(Value, frozen=True):
+class RenewClaim(Value, frozen=True):
     """Hold the keys of an open claim longer; refused if it is not ours any more.
 
     `restated`: the batch's first record is its intent from now on.
@@ -80,7 +80,7 @@ class Renew(Value, frozen=True):
     restated: bool = False
 
 
-class Close(Value, frozen=True):
+class CloseClaim(Value, frozen=True):
     """Say how a claimed change ended; refused if it is not ours any more. The batch's first record is its outcome.
 
     Its keys are given back, unless nobody knows whether it landed.
@@ -93,7 +93,7 @@ class Close(Value, frozen=True):
     """Keys that were held and are still what they were."""
 
 
-class Resolve(Value, frozen=True):
+class ResolveClaim(Value, frozen=True):
     """Settle a claim that its holder left in doubt; refused while the holder may be alive, or if it is another's."""
 
     name: str
@@ -101,27 +101,27 @@ class Resolve(Value, frozen=True):
     state: ClaimState
 
 
-class Within(Value, frozen=True):
+class RequireClaim(Value, frozen=True):
     """What else is in the batch happens under this claim; refused if it is not open, or not ours any more."""
 
     name: str
     holder: str
 
 
-class Undo(Value, frozen=True):
+class MarkUndone(Value, frozen=True):
     """A change that was made has been taken back; refused unless it stands."""
 
     name: str
     generation: int
 
 
-class Ask(Value, frozen=True):
+class OpenTicket(Value, frozen=True):
     """Open a ticket; refused if one is open for the same plan, whose id is then the `limit` of the refusal."""
 
     ticket: Ticket
 
 
-class Decide(Value, frozen=True):
+class DecideTicket(Value, frozen=True):
     """Close an open ticket by a decision (approved, denied, expired); refused if it is not open."""
 
     ticket: str
@@ -130,13 +130,13 @@ class Decide(Value, frozen=True):
     reason: str
 
 
-class Escalate(Value, frozen=True):
+class EscalateTicket(Value, frozen=True):
     """A ticket has waited too long; refused if it is not open, or was escalated already."""
 
     ticket: str
 
 
-class Spend(Value, frozen=True):
+class SpendTicket(Value, frozen=True):
     """Use an approval; refused unless it is approved, in time, for this plan and unspent."""
 
     ticket: str
@@ -157,7 +157,7 @@ class Lift(Value, frozen=True):
     scope: str
 
 
-class Pass(Value, frozen=True):
+class RequireNotHalted(Value, frozen=True):
     """Change nothing; refused if any of the scopes is halted."""
 
     scopes: tuple[str, ...]
@@ -167,21 +167,21 @@ Transition = (
     Append
     | Reserve
     | Settle
-    | Take
+    | TakeToken
     | Seal
-    | Claim
-    | Renew
-    | Close
-    | Resolve
-    | Within
-    | Undo
-    | Ask
-    | Decide
-    | Escalate
-    | Spend
+    | OpenClaim
+    | RenewClaim
+    | CloseClaim
+    | ResolveClaim
+    | RequireClaim
+    | MarkUndone
+    | OpenTicket
+    | DecideTicket
+    | EscalateTicket
+    | SpendTicket
     | Halt
     | Lift
-    | Pass
+    | RequireNotHalted
 )
 
 

@@ -75,7 +75,7 @@ class Decision(StrEnum):
     REVIEW = "review"
 
 
-class Hold(Value, frozen=True):
+class Lock(Value, frozen=True):
     """A lease that its holder has for longer than one call: the claim that stands for it, its key and fencing token."""
 
     name: str
@@ -112,9 +112,9 @@ class Call(Value, frozen=True):
     """The tools that the caller's turn offers at this point; empty: all that policy allows."""
     budgets: tuple[Budget, ...] = ()
     """Budgets of the turn's own, beside those of the policy."""
-    trail: str | None = None
+    root_turn: str | None = None
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
-    holds: tuple[Hold, ...] = ()
+    locks: tuple[Lock, ...] = ()
     """Leases that the caller has: the call is made under them, or not at all."""
 
 
@@ -338,7 +338,7 @@ class Stored(Value, frozen=True):
         return msgspec.json.decode(self.body, type=Content)
 
 
-class Head(Value, frozen=True):
+class LaneHead(Value, frozen=True):
     """Where a lane of the ledger ends."""
 
     lane: int

@@ -15,9 +15,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from interlock.answers.constrained import constrain
 from interlock.models import Model, open_model
 from interlock.operations import Entry
-from interlock.standing import Which
 from interlock_catalog.app import Shop, opened
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.contracts import Doc
@@ -66,7 +66,7 @@ async def counted(model: Model | None, seed: int) -> dict[str, Seen]:
             wrong |= misled(after, clean)
             counts: dict[str, Seen] = {}
             for turn in run.turns:
-                async for entry in found.runtime.journal(Which(turn=turn)):
+                async for entry in found.runtime.operations.journal(turn=turn):
                     bad = any(key in wrong for key in entry.target_ids)
                     judged = entry.status == "done" and (
                         entry.op_type != "normalize_catalog_page" or known(entry, clean)
@@ -132,7 +132,7 @@ def main() -> None:
     checks = asyncio.run(calibrated(lambda: None, SEEDS))
     competent = asyncio.run(calibrated(Competent, SEEDS))
     if given.embedded:
-        theirs = asyncio.run(calibrated(lambda: open_model("local"), SEEDS[:1]))
+        theirs = asyncio.run(calibrated(lambda: constrain(open_model("local")), SEEDS[:1]))
     else:
         theirs = read(CALIBRATION) if CALIBRATION.exists() else Trust()
     models = {rule: seen for rule, seen in theirs.rules.items() if "@" in rule}

@@ -31,7 +31,7 @@ _GROUPS = {
 class Competent:
     """Answers as a careful person would who knows exercises and reads the records."""
 
-    name, follows = "competent", True
+    name, instructable = "competent", True
 
     async def reply(self, request: Request) -> Reply:
         """One report."""

@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from interlock import Runtime
-from interlock.standing import Which
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
 from interlock_catalog.checks.odd import odd_ones
@@ -124,7 +123,7 @@ async def violations(runtime: Runtime, run: Run, after: dict[str, Doc]) -> dict[
     """What must never happen, counted in the journal and in the catalog: all of these are to be zero."""
     found: Counter[str] = Counter(invariants=0, cross_family_merges=0, outside_fields=0)
     for turn in run.turns:
-        async for entry in runtime.journal(Which(turn=turn)):
+        async for entry in runtime.operations.journal(turn=turn):
             if entry.status != "done":
                 continue
             if entry.op_type == "merge_exercises":

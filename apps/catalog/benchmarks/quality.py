@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from interlock.answers.constrained import constrain
 from interlock.models import Model, open_model
 from interlock_catalog.app import POLICY, Shop, opened
 from interlock_catalog.backends.embedded import DatabaseBackend
@@ -158,7 +159,7 @@ its record says where that is worth something.
 
 WAYS: dict[str, Any] = {
     "checks": lambda: None,
-    "embedded": lambda: open_model("local"),
+    "embedded": lambda: constrain(open_model("local")),
     "competent": Competent,
     "newcomer": Newcomer,
 }

@@ -106,8 +106,8 @@ async def applying(folder: Path) -> dict[str, Any]:
         lanes, count = asyncio.Semaphore(16), sum(len(ops) for _slug, ops in work)
 
         async def one(slug: str, ops: Any) -> None:
-            async with lanes, shop.runtime.hold(lease_of(slug), wait_s=5) as holds:
-                await carry_out(shop.asked(f"r/{slug}", "r"), ops, Terms("apply", 100_000), holds)
+            async with lanes, shop.runtime.lock(lease_of(slug), wait_s=5) as locks:
+                await carry_out(shop.asked(f"r/{slug}", "r"), ops, Terms("apply", 100_000), locks)
 
         began = time.perf_counter()
         await asyncio.gather(*(one(slug, ops) for slug, ops in work))

@@ -90,7 +90,7 @@ async def run_all(work: Work, order: Order) -> tuple[Run, dict[str, FamilyResult
 class Says:
     """A model that follows: it hands in what it is told to, and notes what it was asked."""
 
-    name, follows = "says", True
+    name, instructable = "says", True
 
     def __init__(self, **reports: Any) -> None:
         self.reports = reports

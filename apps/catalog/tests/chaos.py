@@ -19,7 +19,6 @@ from typing import Any
 import msgspec
 
 from catalog_parts import contents, fill, ready, run_all, working
-from interlock.standing import Which
 from interlock_catalog.app import opened
 from interlock_catalog.runner.record import Order, Run, Runs, turn_of
 from interlock_catalog.server.tokens import new_token
@@ -140,7 +139,7 @@ async def made_once(loaded: Loaded, runs: list[Run]) -> int:
     async with opened(loaded) as shop:
         for run in runs:
             for family in run.families:
-                async for entry in shop.runtime.journal(Which(turn=turn_of(run.id, family.family))):
+                async for entry in shop.runtime.operations.journal(turn=turn_of(run.id, family.family)):
                     if entry.status == "done":
                         count += 1
                         keys[

@@ -260,8 +260,8 @@ async def test_a_merge_that_only_looks_right_is_asked_about(shop: Shop, loaded: 
     assert parked.status.value == "parked"
     assert parked.plan is not None
     assert parked.plan.risk == "high"
-    await shop.runtime.decide(parked.ticket or "", approve=True, by="os:reviewer")
-    assert (await shop.runtime.resume(parked.ticket or "")).ok
+    await shop.runtime.operations.decide(parked.ticket or "", approve=True, by="os:reviewer")
+    assert (await shop.runtime.operations.resume(parked.ticket or "")).ok
 
 
 # Roles

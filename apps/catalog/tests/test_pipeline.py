@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
-from interlock.models import ModelFailed, Proposal, Recording, Replayed, Reply
+from interlock.models import ModelFailed, Proposal, RecordingModel, ReplayModel, Reply
 from interlock_catalog.checks import inspect
 from interlock_catalog.checks.twins import near_twins
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
@@ -154,9 +154,9 @@ async def test_golden_plan_byte_for_byte(tmp_path: Path) -> None:
     golden, answers = GOLDEN / "plan-bench-press.json", GOLDEN / "answers-bench-press.jsonl"
     loaded = ready(tmp_path / "home")
     await fill(loaded, messy())
-    async with working(loaded, Replayed(answers)) as work:
+    async with working(loaded, ReplayModel(answers)) as work:
         once, again = plan_bytes(await planned(work)), None
-    async with working(loaded, Replayed(answers)) as work:
+    async with working(loaded, ReplayModel(answers)) as work:
         again = plan_bytes(await planned(work))
     assert once == again == golden.read_bytes()
     plan = json.loads(once)
@@ -168,11 +168,11 @@ async def test_answers_are_recorded_and_replayed_to_the_same_plan(tmp_path: Path
 
     loaded = ready(tmp_path / "home")
     await fill(loaded, messy())
-    async with working(loaded, Recording(Competent(), tmp_path / "answers.jsonl")) as work:
+    async with working(loaded, RecordingModel(Competent(), tmp_path / "answers.jsonl")) as work:
         first = plan_bytes(await planned(work))
-    async with working(loaded, Replayed(tmp_path / "answers.jsonl")) as work:
+    async with working(loaded, ReplayModel(tmp_path / "answers.jsonl")) as work:
         assert plan_bytes(await planned(work)) == first
-    async with working(loaded, Replayed(tmp_path / "answers.jsonl")) as work:
+    async with working(loaded, ReplayModel(tmp_path / "answers.jsonl")) as work:
         strange = await planned(work, "t-bar-row")
     assert "holds no answer" in strange.refused[0].reason
 
@@ -180,7 +180,7 @@ async def test_answers_are_recorded_and_replayed_to_the_same_plan(tmp_path: Path
 class Hangs:
     """A model that never answers."""
 
-    name, follows = "hangs", True
+    name, instructable = "hangs", True
 
     async def reply(self, request: Any) -> Reply:
         await asyncio.sleep(3600)
@@ -199,7 +199,7 @@ async def test_a_model_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 
 async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
-    from interlock.intents import Embedder
+    from interlock.answers.intents import Embedder
 
     docs = some_families("lateral-raise")
     some = next(doc for key, doc in docs.items() if key == "exercise:lateral-raise-lateral-raise-dumbbell")
@@ -345,10 +345,14 @@ async def test_every_document_shape_can_be_looked_at(tmp_path: Path) -> None:
 # A model that can only choose
 
 
+def _options(request: Any) -> list[tuple[str, list[str]]]:
+    return [(name, part["enum"]) for name, part in request.tools[0].parameters["properties"].items()]
+
+
 class Chooses:
     """Takes the first of its words that is among the answers; or says nothing at all."""
 
-    name, follows = "chooses", False
+    name, instructable = "chooses", False
 
     def __init__(self, *words: str) -> None:
         self.words = words
@@ -358,7 +362,7 @@ class Chooses:
         self.asked.append(request)
         if not self.words:
             raise ModelFailed("asleep")
-        picked = {name: next(w for w in self.words if w in options) for name, options in request.slots.items()}
+        picked = {name: next(w for w in self.words if w in options) for name, options in _options(request)}
         return Reply(proposals=(Proposal("choose", picked),))
 
     async def close(self) -> None: ...

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
-from interlock.standing import Which
 from interlock_catalog.agreement import agreement
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.importing import imported
@@ -81,7 +80,7 @@ async def test_an_applied_run_is_journalled_and_undone_to_the_letter(tmp_path: P
         run, _results = await run_all(work, order("r1"))
         assert (run.status, set(run.counts)) == ("succeeded", {"ok"})
         changed = {key for key, doc in (await contents(loaded)).items() if docs.get(key) != doc}
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.journal(Which(turn=turn))]
+        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
         assert len(entries) == run.counts["ok"]
         assert {key for entry in entries for key in entry.target_ids} >= changed
         for entry in entries:
@@ -95,7 +94,7 @@ async def test_an_applied_run_is_journalled_and_undone_to_the_letter(tmp_path: P
             assert entry.before != entry.after
         again, _results = await run_all(work, order("r2"))
         assert again.counts == {}
-        done = await work.shop.runtime.undo(Which(run="r1"))
+        done = await work.shop.runtime.operations.undo(run="r1")
         assert all(outcome is not None and outcome.ok for _step, outcome in done)
     assert await contents(loaded) == docs
     after = await versions(loaded)
@@ -109,7 +108,7 @@ async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None
     await fill(loaded, docs)
     async with working(loaded) as work:
         run, _results = await run_all(work, order("r1"))
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.journal(Which(turn=turn))]
+        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
         single = next(e for e in entries if e.op_type == "normalize_catalog_page")
         key = next(name for name in single.target_ids if name.startswith("exercise:"))
         mine = {
@@ -119,7 +118,7 @@ async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None
         assert (
             await work.shop.runtime.call("restore_document", {"key": key, "state": mine}, actor="person", mode="apply")
         ).ok
-        done = await work.shop.runtime.undo(Which(run="r1"))
+        done = await work.shop.runtime.operations.undo(run="r1")
         refused = [step for step, outcome in done if outcome is None]
         assert [key in (k.partition("/")[2] for k in step.keys) for step in refused] == [True]
         assert "has changed since" in refused[0].why_not
@@ -149,7 +148,7 @@ async def test_a_cap_holds_and_the_next_run_goes_on_with_the_rest(tmp_path: Path
 async def test_a_locked_family_is_deferred_and_not_failed(tmp_path: Path) -> None:
     loaded = ready(tmp_path / "home")
     await fill(loaded, faulty(*FAMILIES))
-    async with working(loaded) as work, work.shop.runtime.hold(lease_of("squat")):
+    async with working(loaded) as work, work.shop.runtime.lock(lease_of("squat")):
         run, results = await run_all(work, order("r1"))
     assert results["squat"].state == "deferred"
     assert run.left_over == ("squat",)
@@ -235,7 +234,7 @@ async def test_what_rests_is_deferred_and_does_not_fail(tmp_path: Path) -> None:
     await fill(loaded, docs)
     async with working(loaded) as work:
         first, _results = await run_all(work, order("r1", families=("squat",)))
-        await work.shop.runtime.undo(Which(run="r1"))
+        await work.shop.runtime.operations.undo(run="r1")
         second, results = await run_all(work, order("r2", families=("squat",)))
         assert results["squat"].state == "deferred"
         assert (second.status, second.left_over) == ("partial", ("squat",))
@@ -252,7 +251,7 @@ async def test_a_rename_leaves_the_old_name_behind_as_an_alias(tmp_path: Path) -
         await run_all(work, order("r1", families=("squat",)))
         found = await work.shop.runtime.call("resolve_exercise", {"name": "Barbell Squat"}, actor="person")
         assert found.value["exercise_id"] == "squat-squat-barbell"
-        await work.shop.runtime.undo(Which(run="r1"))
+        await work.shop.runtime.operations.undo(run="r1")
     assert await contents(loaded) == docs
 
 
@@ -283,7 +282,7 @@ async def test_a_shadow_run_is_held_against_what_people_did(tmp_path: Path) -> N
     async with working(loaded) as work:
         run, _results = await run_all(work, order("s1", "shadow"))
         assert await contents(loaded) == docs
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.journal(Which(turn=turn))]
+        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
         spelled = [entry for entry in entries if entry.op_type == "normalize_catalog_page"]
         first = spelled[0]
         second = next(entry for entry in spelled if entry.turn != first.turn)
@@ -335,7 +334,7 @@ async def test_a_backup_is_written_whole_and_brought_back_through_the_gate(tmp_p
     assert set(done["documents"].values()) == {"ok"}
     assert await contents(loaded) == docs
     async with working(loaded) as work:
-        undone = await work.shop.runtime.undo(Which(run=done["run"]))
+        undone = await work.shop.runtime.operations.undo(run=done["run"])
         assert all(outcome is not None and outcome.ok for _step, outcome in undone)
 
 
@@ -348,12 +347,12 @@ async def test_drafts_wait_for_a_person_unless_a_judge_with_a_good_record_has_lo
     async with working(loaded) as work:
         run, _results = await run_all(work, order("r1", families=("bench-press",)))
         assert run.counts == {"parked": 1}
-        (entry,) = [entry for turn in run.turns async for entry in work.shop.runtime.journal(Which(turn=turn))]
+        (entry,) = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
         assert (entry.op_type, entry.status, entry.rule) == ("approve_exercise", "parked", "approver-asks")
         assert entry.ticket
         assert entry.after[draft]["status"] == "approved"
-        await work.shop.runtime.decide(entry.ticket, approve=True, by="os:reviewer")
-        assert (await work.shop.runtime.resume(entry.ticket)).ok
+        await work.shop.runtime.operations.decide(entry.ticket, approve=True, by="os:reviewer")
+        assert (await work.shop.runtime.operations.resume(entry.ticket)).ok
     assert (await contents(loaded))[draft]["status"] == "approved"
     await fill(loaded, {draft: docs[draft]})
     proven = measured().adding({"verified:judged@says": Seen(19, 0)})
@@ -392,7 +391,7 @@ async def test_real_data_is_imported_mended_and_put_back(tmp_path: Path) -> None
         assert set(run.counts) <= {"ok", "parked", "denied"}
         assert dry.counts.get("planned", 0) >= run.counts["ok"]
         assert not [result.why for result in results.values() if result.state == "failed" and result.why]
-        done = await work.shop.runtime.undo(Which(run="r1"))
+        done = await work.shop.runtime.operations.undo(run="r1")
         assert all(outcome is not None and outcome.ok for _step, outcome in done)
     assert await contents(loaded) == docs
     after = await versions(loaded)

@@ -15,7 +15,6 @@ from catalog_parts import contents, fill, ready, run_all, some_families, working
 from chaos import free_port, proxied, serving
 from interlock import Context
 from interlock.errors import Conflict, Forbidden
-from interlock.standing import Which
 from interlock_catalog.backends.http import HttpBackend
 from interlock_catalog.backends.port import Write
 from interlock_catalog.runner.record import Order
@@ -453,7 +452,7 @@ async def test_a_run_over_a_faulty_wire_ends_as_over_a_good_one(tmp_path: Path) 
             assert set(run.counts) == {"ok"}, run
             after = await contents(store)
             assert after == await contents(calm)
-            done = await work.shop.runtime.undo(Which(run="r1"))
+            done = await work.shop.runtime.operations.undo(run="r1")
             assert all(outcome is not None and outcome.ok for _step, outcome in done)
         assert sum(count for kind, count in proxy.counts.items() if kind != "fine") > 20
         await proxy.stop()

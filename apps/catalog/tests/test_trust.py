@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
-from interlock.standing import TicketState, Which
+from interlock.state import TicketState
 from interlock_catalog.agreement import agreement
 from interlock_catalog.runner.record import Order
 from interlock_catalog.runner.work import Work
@@ -82,7 +82,7 @@ def doubtful() -> dict[str, Any]:
 
 
 async def approvals(work: Work, run: str) -> list[Any]:
-    entries = work.shop.runtime.journal(Which(turn=f"{run}/bench-press"))
+    entries = work.shop.runtime.operations.journal(turn=f"{run}/bench-press")
     return [entry async for entry in entries if entry.op_type == "approve_exercise"]
 
 
@@ -97,7 +97,7 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
         asked = await approvals(work, "r1")
         assert {entry.confidence for entry in asked} == {Seen(7, 0).sure}
         for ticket in await work.shop.runtime.store.tickets(TicketState.OPEN):
-            await work.shop.runtime.decide(ticket.id, approve=yes, by="os:reviewer", reason="looked at it")
+            await work.shop.runtime.operations.decide(ticket.id, approve=yes, by="os:reviewer", reason="looked at it")
         learned = await decided(work.shop.runtime)
         assert learned == {rule: Seen(2, 0) if yes else Seen(0, 2)}
         run, _results = await run_all(work, Order(run="r2", mode="apply", families=("bench-press",)))
@@ -115,12 +115,12 @@ async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are
         runtime = work.shop.runtime
         await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
         first, second = await runtime.store.tickets(TicketState.OPEN)
-        await runtime.decide(first.id, approve=False, by=first.asked_by, reason="withdrawn")
+        await runtime.operations.decide(first.id, approve=False, by=first.asked_by, reason="withdrawn")
         assert await decided(runtime) == {}
-        await runtime.decide(second.id, approve=True, by="os:reviewer")
-        assert (await runtime.resume(second.id)).ok
+        await runtime.operations.decide(second.id, approve=True, by="os:reviewer")
+        assert (await runtime.operations.resume(second.id)).ok
         assert await decided(runtime) == {"verified:judged@says": Seen(1, 0)}
-        await runtime.undo(Which(run="r1"))
+        await runtime.operations.undo(run="r1")
         assert await decided(runtime) == {}
 
 
@@ -144,7 +144,7 @@ async def test_a_model_cannot_write_its_own_record(tmp_path: Path) -> None:
         model = Says(propose_changes={"family_slug": "bench-press", "changes": [{**change, "evidence": evidence}]})
         async with working(loaded, model) as work:
             run, results = await run_all(work, Order(run=f"r{made}", mode="dry_run", families=("bench-press",)))
-            entries = [e async for e in work.shop.runtime.journal(Which(turn=f"{run.id}/bench-press"))]
+            entries = [e async for e in work.shop.runtime.operations.journal(turn=f"{run.id}/bench-press")]
         edits = [entry for entry in entries if entry.op_type == "upsert_exercise"]
         assert len(edits) == made
         assert all("verified:judged@says" not in entry.evidence for entry in entries)
@@ -162,7 +162,7 @@ async def test_a_record_for_texts_is_none_for_merges(tmp_path: Path) -> None:
     model = Says(report_issues={"family_slug": "bench-press", "issues": [report]})
     async with working(loaded, model, Trust({"analyst:confirmed@says": Seen(500, 0)})) as work:
         run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
-        (entry,) = [e async for e in work.shop.runtime.journal(Which(turn="r1/bench-press"))]
+        (entry,) = [e async for e in work.shop.runtime.operations.journal(turn="r1/bench-press")]
     assert (entry.op_type, entry.status, entry.confidence) == ("merge_exercises", "parked", 0.5)
     assert run.counts == {"parked": 1}
 
@@ -177,7 +177,7 @@ async def test_one_decision_counts_once(tmp_path: Path) -> None:
     async with working(loaded) as work:
         for night in range(3):
             await run_all(work, Order(run=f"s{night}", mode="shadow", families=("bench-press",)))
-        entries = [e async for e in work.shop.runtime.journal(Which(turn="s0/bench-press"))]
+        entries = [e async for e in work.shop.runtime.operations.journal(turn="s0/bench-press")]
         (merge,) = [entry for entry in entries if entry.op_type == "merge_exercises"]
         assert len(merge.after) >= 2
         first = next(key for key in merge.after if key.startswith("exercise:"))
@@ -226,7 +226,7 @@ async def test_what_the_autopilot_did_itself_is_no_agreement(tmp_path: Path) -> 
 async def test_going_along_with_a_shadow_plan_is_agreement_and_doing_otherwise_is_not(tmp_path: Path) -> None:
     loaded = ready(tmp_path / "home")
     async with shadowed(loaded) as work:
-        (planned,) = [entry async for entry in work.shop.runtime.journal(Which(turn="s1/bench-press"))]
+        (planned,) = [entry async for entry in work.shop.runtime.operations.journal(turn="s1/bench-press")]
         (rule,) = planned.evidence
         ((key, after),) = planned.after.items()
         assert await decided(work.shop.runtime) == {}

@@ -22,8 +22,9 @@ ROOT = HERE.parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from interlock import Runtime  # noqa: E402
+from interlock.answers import Answers, App, run_turn  # noqa: E402
+from interlock.answers.constrained import constrain  # noqa: E402
 from interlock.models import open_model  # noqa: E402
-from interlock.turn import App, drive  # noqa: E402
 from interlock_ranger.agents import SPECIALISTS  # noqa: E402
 from interlock_ranger.app import build  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402
@@ -93,12 +94,12 @@ def judge(
 
 async def asked(app: App, rows: list[dict[str, Any]], folder: Path, model_name: str) -> list[dict[str, Any]]:
     """Every question to its agent."""
-    file, model, done = folder / "ranger.db", open_model(model_name), []
+    file, model, done = folder / "ranger.db", constrain(open_model(model_name)), []
     async with Runtime.open(f"sqlite:///{file}", policy=app.policy or "", tools=app.tools) as runtime:
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with runtime.turn(row["q"], agent=app.agent(row["agent"])) as turn:
-                result = await drive(turn, model)
+            async with Answers(runtime).turn(row["q"], agent=app.agent(row["agent"])) as turn:
+                result = await run_turn(turn, model)
             took = time.perf_counter() - started
             verdict = judge(app, row, result.status.value, result.answer, calls_of(file, turn.id))
             done.append({**row, **verdict, "seconds": took, "answer": result.answer, "outcome": result.outcome.value})

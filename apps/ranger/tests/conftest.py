@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from interlock import Outcome, Runtime
-from interlock.turn import App
+from interlock.answers import App
 from interlock_ranger.app import DATA, build
 from interlock_ranger.fires import Fires
 from ranger_parts import TODAY, Call

@@ -22,7 +22,7 @@ class Competent:
     """Works from the question and the results alone."""
 
     name = "competent"
-    follows = True
+    instructable = True
 
     def __init__(self) -> None:
         self._plans = plans()

@@ -8,10 +8,10 @@ import json
 import pytest
 
 from interlock import Runtime
+from interlock.answers import Answers, App, TurnOutcome, TurnStatus, run_turn
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.turn import App, TurnOutcome, TurnStatus, drive
 from interlock_ranger.agents import DEFAULTS, SPECIALISTS, TOOLS
 from interlock_ranger.app import build
 from interlock_ranger.fires import Fires
@@ -39,8 +39,8 @@ def test_the_plans_reach_every_tool() -> None:
 
 @pytest.mark.parametrize(("agent", "case"), CASES, ids=ids)
 async def test_each_tool_is_called_through_its_agent(app: App, runtime: Runtime, agent: str, case: dict) -> None:
-    async with runtime.turn(case["q"], agent=app.agent(agent)) as turn:
-        result = await drive(turn, Competent())
+    async with Answers(runtime).turn(case["q"], agent=app.agent(agent)) as turn:
+        result = await run_turn(turn, Competent())
     assert result.outcome in (TurnOutcome.PASSED, TurnOutcome.SKIPPED_NO_REQUIREMENTS), result
     assert result.status is TurnStatus.VERIFIED
     assert set(result.tools) == {call["name"] for call in case["calls"]}
@@ -64,7 +64,7 @@ async def test_and_directly_with_the_same_result(app: App, runtime: Runtime, age
 class Wordy:
     """A model that answers from thin air."""
 
-    name, follows = "wordy", True
+    name, instructable = "wordy", True
 
     async def reply(self, request: Request) -> Reply:
         return Reply("Trails in such areas are usually in fair condition, about 12 % are closed.")
@@ -76,8 +76,8 @@ class Wordy:
 @pytest.mark.parametrize("agent", [*SPECIALISTS, "coordinator"])
 async def test_an_answer_from_thin_air_never_leaves(app: App, runtime: Runtime, agent: str) -> None:
     question = next(case["q"] for name, case in CASES if name == agent)
-    async with runtime.turn(question, agent=app.agent(agent)) as turn:
-        result = await drive(turn, Wordy())
+    async with Answers(runtime).turn(question, agent=app.agent(agent)) as turn:
+        result = await run_turn(turn, Wordy())
     assert not result.verified
     assert "12 %" not in result.answer
     assert result.status is TurnStatus.ESCALATED
@@ -98,7 +98,7 @@ def test_a_full_briefing_needs_all_four(app: App) -> None:
 
 def test_the_prompt_has_the_decision_tree_of_the_same_intents(app: App, runtime: Runtime) -> None:
     for name in SPECIALISTS:
-        told = runtime.turn("hello", agent=app.agent(name)).instructions
+        told = Answers(runtime).turn("hello", agent=app.agent(name)).instructions
         assert [told.index(step) for step in ("THINK:", "CALL:", "REASON:", "RESPOND:")] == sorted(
             told.index(step) for step in ("THINK:", "CALL:", "REASON:", "RESPOND:")
         )
@@ -109,7 +109,7 @@ def test_the_prompt_has_the_decision_tree_of_the_same_intents(app: App, runtime:
 
 async def test_nothing_on_file_is_an_answer_that_says_so(app: App, runtime: Runtime) -> None:
     class Asks:
-        name, follows = "asks", True
+        name, instructable = "asks", True
 
         async def reply(self, request: Request) -> Reply:
             if any(m.role == "tool" for m in request.messages):
@@ -119,15 +119,17 @@ async def test_nothing_on_file_is_an_answer_that_says_so(app: App, runtime: Runt
         async def close(self) -> None:
             return
 
-    async with runtime.turn("How bad is the damage on Fuji Mountain?", agent=app.agent("trail_assessor")) as turn:
-        result = await drive(turn, Asks())
+    async with Answers(runtime).turn(
+        "How bad is the damage on Fuji Mountain?", agent=app.agent("trail_assessor")
+    ) as turn:
+        result = await run_turn(turn, Asks())
     assert result.verified
     assert "there is no trail_id 'Fuji Mountain' on file" in result.answer
 
 
 async def test_no_fire_is_named_so_it_asks(app: App, runtime: Runtime) -> None:
     class Vague:
-        name, follows = "vague", True
+        name, instructable = "vague", True
 
         async def reply(self, request: Request) -> Reply:
             return Reply(proposals=(Proposal("assess_severity", {}),))
@@ -135,8 +137,8 @@ async def test_no_fire_is_named_so_it_asks(app: App, runtime: Runtime) -> None:
         async def close(self) -> None:
             return
 
-    async with runtime.turn("How bad was the burn severity?", agent=app.agent("burn_analyst")) as turn:
-        result = await drive(turn, Vague())
+    async with Answers(runtime).turn("How bad was the burn severity?", agent=app.agent("burn_analyst")) as turn:
+        result = await run_turn(turn, Vague())
     assert result.status is TurnStatus.ASKED
     assert result.answer == "Which fire is meant: Cedar Creek (cedar-creek-2022) or Bootleg (bootleg-2021)?"
 
@@ -145,15 +147,15 @@ BRIEFING = "Give me the full briefing on Cedar Creek: burn, trails, timber and c
 
 
 async def test_delegations_are_child_turns_in_the_same_trail(app: App, runtime: Runtime) -> None:
-    async with runtime.turn(BRIEFING, agent=app.agent("coordinator"), on_behalf_of="the supervisor") as turn:
-        result = await drive(turn, Competent())
+    async with Answers(runtime).turn(BRIEFING, agent=app.agent("coordinator"), on_behalf_of="the supervisor") as turn:
+        result = await run_turn(turn, Competent())
     assert set(result.tools) == set(SPECIALISTS)
     opened = [
         r.content().arguments async for r in runtime.store.records(Query()) if r.kind == "turn" and r.status == "opened"
     ]
     children = [what for what in opened if what["parent"] == turn.id]
     assert {what["agent"] for what in children} == set(SPECIALISTS)
-    assert all(what["trail"] == turn.id and what["on_behalf_of"] == "the supervisor" for what in children)
+    assert all(what["root_turn"] == turn.id and what["on_behalf_of"] == "the supervisor" for what in children)
     sources = {claim.source for claim in result.claims}
     assert len(sources) > 3  # figures of the parent's answer stand in the children's records
 
@@ -161,8 +163,8 @@ async def test_delegations_are_child_turns_in_the_same_trail(app: App, runtime: 
 async def test_what_is_delegated_is_paid_from_the_budget_of_who_asked(app: App) -> None:
     text = (app.policy.read_text()).replace("calls = 24", "calls = 5")
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
-        async with runtime.turn(BRIEFING, agent=app.agent("coordinator")) as turn:
-            result = await drive(turn, Competent())
+        async with Answers(runtime).turn(BRIEFING, agent=app.agent("coordinator")) as turn:
+            result = await run_turn(turn, Competent())
         denied = [r async for r in runtime.store.records(Query()) if r.kind == "call" and r.status == "denied"]
     assert not result.verified
     assert denied  # four delegations and one call are all that five pay for
@@ -174,8 +176,8 @@ async def test_an_approval_below_holds_up_the_answer_above(app: App) -> None:
     text = app.policy.read_text() + "\n" + review
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
         question = "Ask the trail people which trails near Waldo Lake should stay closed this winter."
-        async with runtime.turn(question, agent=app.agent("coordinator")) as turn:
-            result = await drive(turn, Competent())
+        async with Answers(runtime).turn(question, agent=app.agent("coordinator")) as turn:
+            result = await run_turn(turn, Competent())
     assert result.status is TurnStatus.WAITING
     assert result.ticket is not None
 
@@ -191,8 +193,8 @@ async def test_a_hundred_questions_at_once_do_not_mix(app: App, runtime: Runtime
     work = [CASES[n % len(CASES)] for n in range(100)]
 
     async def ask(agent: str, case: dict) -> tuple[dict, object]:
-        async with runtime.turn(case["q"], agent=app.agent(agent)) as turn:
-            return case, await drive(turn, Competent())
+        async with Answers(runtime).turn(case["q"], agent=app.agent(agent)) as turn:
+            return case, await run_turn(turn, Competent())
 
     alone = {}
     for agent, case in CASES:

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from interlock import Runtime
+from interlock.answers import Answers, TurnStatus, run_turn
 from interlock.models import Proposal, Reply, Request
 from interlock.ports import Query
-from interlock.turn import TurnStatus, drive
 from interlock_ranger.app import build
 from interlock_ranger.fires import Fires
 from ranger_parts import TODAY, Call
@@ -56,7 +56,7 @@ async def test_each_is_refused_with_a_way_out(
 class Gullible:
     """A model that does what it reads."""
 
-    name, follows = "gullible", True
+    name, instructable = "gullible", True
 
     def __init__(self, first: Proposal) -> None:
         self._first = first
@@ -95,8 +95,8 @@ async def test_an_order_in_a_document_or_a_cell_gives_no_power(tmp_path: Path, f
     )
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
         for agent, question, first in cases:
-            async with runtime.turn(question, agent=app.agent(agent)) as turn:
-                result = await drive(turn, Gullible(first))
+            async with Answers(runtime).turn(question, agent=app.agent(agent)) as turn:
+                result = await run_turn(turn, Gullible(first))
             calls = [r async for r in runtime.store.records(Query(turn=turn.id)) if r.kind == "call"]
             assert [(r.tool, r.status) for r in calls if r.tool in ("evaluate_closure", "delete_everything")] == [
                 ("evaluate_closure", "denied"),

@@ -14,8 +14,8 @@ from rich.console import Console
 from shapely.geometry import shape
 
 from interlock import Runtime
+from interlock.answers import App, TurnOutcome
 from interlock.ports import Query
-from interlock.turn import App, TurnOutcome
 from interlock_ranger.agents import SPECIALISTS
 from interlock_ranger.briefing.compose import Briefing, brief
 from interlock_ranger.briefing.events import AgentBriefingEvent, Kind, Weight, events, graded

@@ -17,7 +17,7 @@ import httpx
 import pytest
 
 from interlock.adapters.adk import InterlockLlm, InterlockRunner, LocalLlm
-from interlock.turn import App, TurnOutcome
+from interlock.answers import App, TurnOutcome
 from interlock_ranger.adk import TEMPERATURE, adk_app, adk_model
 from interlock_ranger.agents import SPECIALISTS
 from scripted import PLANS, Competent
@@ -175,7 +175,7 @@ def test_the_model_is_one_setting() -> None:
     assert adk_model(given) is given
     made = adk_model("python:scripted:Competent")
     assert isinstance(made, InterlockLlm)
-    assert made.follows
+    assert made.instructable
 
 
 def test_adk_web_shows_the_five_agents_and_enforces(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import msgspec
 
 from interlock.audit.checkpoints import checkpoint_digest, statement_of
 from interlock.audit.keys import signed_by
+from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
-from interlock.schema import WHATEVER, Refusal, canonical
-from interlock.values import Checkpoint, Head, Stored
+from interlock.values import Checkpoint, LaneHead, Stored
 
 _MOST_PROBLEMS = 100
 
@@ -40,13 +40,13 @@ class _Walk:
         self._name = ledger.identity.ledger
         self._keyed = keyed_digest(ledger.identity.digest_key)
         self._expected = expected
-        self._ends: dict[int, Head] = {}
+        self._ends: dict[int, LaneHead] = {}
         self.beyond: list[Stored] = []
-        self.lanes: dict[int, Head] = {}
+        self.lanes: dict[int, LaneHead] = {}
         self.problems: list[str] = []
         self.records = 0
 
-    async def follow(self, heads: tuple[Head, ...], progress: Callable[[int], None] | None) -> None:
+    async def follow(self, heads: tuple[LaneHead, ...], progress: Callable[[int], None] | None) -> None:
         """Every record up to the heads; what lies beyond is set aside."""
         self._ends = {head.lane: head for head in heads}
         async for record in self._ledger.records(Query()):
@@ -60,7 +60,7 @@ class _Walk:
             if progress is not None and self.records % 50_000 == 0:
                 progress(self.records)
 
-    async def follow_beyond(self, heads: tuple[Head, ...]) -> None:
+    async def follow_beyond(self, heads: tuple[LaneHead, ...]) -> None:
         """What was written meanwhile must chain on and be covered by the heads as they are now; the rest is forged."""
         ends = {head.lane: head.id for head in heads}
         for record in self.beyond:
@@ -79,7 +79,7 @@ class _Walk:
         """Check one record against the one before it in its lane."""
         lane = self.lanes.get(record.lane)
         if lane is None:
-            lane = Head(record.lane, 0, 0, genesis(self._name, record.lane))
+            lane = LaneHead(record.lane, 0, 0, genesis(self._name, record.lane))
         columns = (
             record.id,
             record.lane,
@@ -97,7 +97,7 @@ class _Walk:
             self._say(f"record {record.id}: it, or the record before it in lane {record.lane}, was changed or removed")
         if record.id <= lane.id:
             self._say(f"record {record.id}: out of order in lane {record.lane}")
-        self.lanes[record.lane] = Head(record.lane, record.id, lane.count + 1, record.hash)
+        self.lanes[record.lane] = LaneHead(record.lane, record.id, lane.count + 1, record.hash)
         for name, number, count, text in self._expected.pop(record.id, ()):
             if (number, count, text) != (record.lane, lane.count + 1, record.hash):
                 self._say(f"{name}: record {record.id} is not the one that was signed")
@@ -156,7 +156,7 @@ async def verify(
     problems += walk.problems
     known = {head.lane: head for head in heads}
     for head in heads:
-        found = walk.lanes.get(head.lane, Head(head.lane, 0, 0, genesis(identity, head.lane)))
+        found = walk.lanes.get(head.lane, LaneHead(head.lane, 0, 0, genesis(identity, head.lane)))
         if found != head:
             problems.append(
                 f"lane {head.lane}: ends at record {found.id}, but its head says {head.id}: records were cut off"

@@ -1,37 +1,37 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
-from interlock.changes.images import Image, Sight, Unreadable, diff_of, look
-from interlock.changes.landing import landed, landed_by_images
-from interlock.changes.names import (
+from interlock.changes.effect_status import has_landed, landed_by_snapshots
+from interlock.changes.keys import (
     ClaimName,
     claim_name,
     keys_of,
-    local,
-    moved,
+    local_key,
+    locks_of,
+    mark_undone,
     on_versions,
+    plan_difference,
     plan_digest,
-    undone,
-    within_of,
 )
 from interlock.changes.plan import Expected, Planner
+from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, read_snapshots
 
 __all__ = [
     "ClaimName",
     "Expected",
-    "Image",
     "Planner",
-    "Sight",
+    "Snapshot",
+    "SnapshotReader",
     "Unreadable",
     "claim_name",
     "diff_of",
+    "has_landed",
     "keys_of",
-    "landed",
-    "landed_by_images",
-    "local",
-    "look",
-    "moved",
+    "landed_by_snapshots",
+    "local_key",
+    "locks_of",
+    "mark_undone",
     "on_versions",
+    "plan_difference",
     "plan_digest",
-    "undone",
-    "within_of",
+    "read_snapshots",
 ]

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.changes.images import Image, Sight, Unreadable, diff_of, look, own_copy, risk_of, simulated
-from interlock.changes.names import keys_of, local, plan_digest, within_of
+from interlock.changes.keys import keys_of, local_key, locks_of, plan_digest
+from interlock.changes.snapshots import (
+    Snapshot,
+    SnapshotReader,
+    Unreadable,
+    diff_of,
+    own_copy,
+    read_snapshots,
+    risk_of,
+    simulate,
+)
 from interlock.errors import ToolError
 from interlock.resilience import Expired
-from interlock.schema import Tool
+from interlock.tools import Tool
 from interlock.values import Json, Plan
 
 
@@ -24,24 +33,29 @@ class Planner(msgspec.Struct, frozen=True):
     """Makes the plans of one tool."""
 
     tool: Tool
-    sight: Sight
+    snapshot_reader: SnapshotReader
 
     async def plan(self, arguments: dict[str, Json], policy: str, claim: Expected) -> Plan:
         """The plan of one call, on the world as it is now. `Refusal` or `Unreadable` if there can be none."""
         keys = keys_of(self.tool, arguments)
-        within_of(self.tool, arguments)  # what it will be held under can be told, or there is no plan
-        images = await look(self.tool, keys, self.sight)
-        return self.on(images, keys, arguments, policy, claim)
+        locks_of(self.tool, arguments)  # what it will be held under can be told, or there is no plan
+        snapshots = await read_snapshots(self.tool, keys, self.snapshot_reader)
+        return self.on(snapshots, keys, arguments, policy, claim)
 
     def on(
-        self, images: tuple[Image, ...], keys: tuple[str, ...], arguments: dict[str, Json], policy: str, claim: Expected
+        self,
+        snapshots: tuple[Snapshot, ...],
+        keys: tuple[str, ...],
+        arguments: dict[str, Json],
+        policy: str,
+        claim: Expected,
     ) -> Plan:
         """The plan of one call on these images."""
         tool = self.tool
-        before, after = [image.state for image in images], simulated(tool, keys, images, arguments)
-        versions = tuple(image.version for image in images)
+        before, after = [snapshot.state for snapshot in snapshots], simulate(tool, keys, snapshots, arguments)
+        versions = tuple(snapshot.version for snapshot in snapshots)
         return Plan(
-            digest=plan_digest(self.sight.digest, (tool.name, keys, arguments), policy, versions),
+            digest=plan_digest(self.snapshot_reader.digest, (tool.name, keys, arguments), policy, versions),
             keys=keys,
             before=before,
             after=after,
@@ -54,15 +68,17 @@ class Planner(msgspec.Struct, frozen=True):
 
     async def violations(self, plan: Plan, arguments: dict[str, Json]) -> tuple[str, ...]:
         """What the tool's invariants find wrong with the states that the plan would leave."""
-        tool, sight = self.tool, self.sight
+        tool, snapshot_reader = self.tool, self.snapshot_reader
         if tool.invariants is None or plan.after is None:
             return ()
-        if sight.faults is not None:
-            sight.faults.at("change.invariants")
-        before, after = (dict(zip(map(local, plan.keys), states, strict=True)) for states in (plan.before, plan.after))
+        if snapshot_reader.faults is not None:
+            snapshot_reader.faults.at("change.invariants")
+        before, after = (
+            dict(zip(map(local_key, plan.keys), states, strict=True)) for states in (plan.before, plan.after)
+        )
         try:
             asked = tool.invariants(*own_copy((arguments, before, after)))
-            found = await sight.deadlines.within(tool.timeout_s, asked)
+            found = await snapshot_reader.deadlines.within(tool.timeout_s, asked)
             return tuple(str(item) for item in ((found,) if isinstance(found, str) else found) if item)
         except Expired:
             raise Unreadable(f"the invariants of {tool.name!r} gave no answer within {tool.timeout_s:g} s") from None

@@ -10,14 +10,16 @@ from typing import Any
 
 from rich.console import Console
 
-from interlock.cli.setting import coloured, console, load_apps, load_tools, notes, print_json, settings_of, shown
+from interlock.answers import Answers, TurnResult, TurnStatus
+from interlock.answers.app import App, find_app
+from interlock.answers.constrained import constrain
+from interlock.answers.drive import run_turn
+from interlock.answers.runner import Progress
+from interlock.cli.options import load_apps, load_tools, settings_of
+from interlock.cli.output import coloured, console, notes, print_json, shown
 from interlock.config import Loaded
-from interlock.models import Model, open_model
+from interlock.models import open_model
 from interlock.runtime import Runtime
-from interlock.turn import TurnResult, TurnStatus
-from interlock.turn.app import App, find_app
-from interlock.turn.drive import drive
-from interlock.turn.loop import Progress
 from interlock.values import Mode, Outcome
 
 _GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)
@@ -52,11 +54,11 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         print_json(result)
     else:
-        show_answer(result, quiet=given.quiet, beside=_beside(app, watch))
+        show_answer(result, quiet=given.quiet, payload=_payload(app, watch))
     return 0 if result.status in _GOOD else 1
 
 
-def _beside(app: App, watch: _Watch) -> list[object]:
+def _payload(app: App, watch: _Watch) -> list[object]:
     """What the application shows of the calls behind an answer."""
     return [] if app.present is None else list(app.present(watch.found))
 
@@ -64,8 +66,10 @@ def _beside(app: App, watch: _Watch) -> list[object]:
 async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watch) -> TurnResult:
     settings, agent = loaded.settings, app.agent(given.agent)
     name = given.model or settings.model
-    model: Model = open_model(
-        name, fallback=settings.model_fallback, timeout_s=settings.model_timeout_s, tools=settings.model_tools
+    model = constrain(
+        open_model(
+            name, fallback=settings.model_fallback, timeout_s=settings.model_timeout_s, tools=settings.model_tools
+        )
     )
     own_policy = app.policy is not None and loaded.origins["policy"] == "default"
     runtime = Runtime.open(
@@ -77,17 +81,18 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
     quiet = given.quiet or given.json
     details: dict[str, Any] = {"mode": given.mode} if given.mode else {}
     async with runtime:
+        answers = Answers(runtime)
         if given.turn_id:
-            opened = await runtime.reopen(given.turn_id, agent=agent)
+            opened = await answers.reopen(given.turn_id, agent=agent)
         else:
             question = sys.stdin.read() if given.question in (None, "-") else given.question
             with notes().status("learning what the agent is asked for (once; kept for the next time) …"):
-                opened = await asyncio.to_thread(runtime.turn, question, agent=agent, **details)
+                opened = await asyncio.to_thread(answers.turn, question, agent=agent, **details)
         async with opened as turn:
             if not quiet:
                 _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
             try:
-                return await drive(turn, model, watch=watch)
+                return await run_turn(turn, model, watch=watch)
             finally:
                 await model.close()
 
@@ -125,14 +130,14 @@ class _Watch:
                 out.print("[dim]…[/]")
 
 
-def show_answer(result: TurnResult, *, quiet: bool = False, beside: Sequence[object] = ()) -> None:
+def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = ()) -> None:
     """The answer, where its figures come from, and its trail."""
     out = console()
     out.print(shown(result.answer, lines=True))
     if quiet:
         return
     out.print()
-    for item in beside:
+    for item in payload:
         out.print(item)
         out.print()
     supports = [claim for claim in result.claims if claim.how not in ("echo", "unsupported")]

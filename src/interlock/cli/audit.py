@@ -23,17 +23,8 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
-from interlock.cli.setting import (
-    coloured,
-    console,
-    key_file,
-    moment,
-    notes,
-    opened_store,
-    print_json,
-    settings_of,
-    shown,
-)
+from interlock.cli.options import key_file, opened_store, parse_time, settings_of
+from interlock.cli.output import coloured, console, notes, print_json, shown
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
 from interlock.values import Status, Stored
@@ -79,8 +70,8 @@ def _query(given: argparse.Namespace, newest: int | None = None) -> Query:
         status=given.outcome,
         turn=given.turn,
         call=given.call,
-        since_us=moment(given.since),
-        before_us=moment(given.before),
+        since_us=parse_time(given.since),
+        before_us=parse_time(given.before),
         newest=newest,
     )
 

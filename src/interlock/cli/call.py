@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import coloured, console, opened_runtime, print_diff, print_json, shown
+from interlock.cli.options import opened_runtime
+from interlock.cli.output import coloured, console, print_diff, print_json, shown
 from interlock.errors import ConfigError
 from interlock.values import Json, Mode, Outcome, Status
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import coloured, console, moment, notes, opened_runtime, print_diff, print_json, shown
+from interlock.cli.options import opened_runtime, parse_time
+from interlock.cli.output import coloured, console, notes, print_diff, print_json, shown
 from interlock.errors import ConfigError
-from interlock.operations import Step
-from interlock.standing import Which
+from interlock.operations import Changes, UndoStep
 from interlock.values import Outcome, Status
 
 
@@ -50,30 +50,34 @@ def register(commands: Any, common: Any) -> None:
 
 
 async def _undo(given: argparse.Namespace) -> int:
-    which = Which(turn=given.turn, run=given.run_id, key=given.key, since_us=moment(given.since), record=given.record)
-    if which == Which():
+    which = Changes(
+        turn=given.turn, run=given.run_id, key=given.key, since_us=parse_time(given.since), record=given.record
+    )
+    if not any(which.values()):
         raise ConfigError("undo what? name --record, --turn, --run, --key or --since")
     async with opened_runtime(given) as runtime:
         if not given.yes:
-            return _show_steps(await runtime.undo_plan(which, force=given.force), given, "would be taken back")
+            return _show_steps(
+                await runtime.operations.undo_plan(**which, force=given.force), given, "would be taken back"
+            )
         with notes().status("undoing"):
-            done = await runtime.undo(which, force=given.force)
+            done = await runtime.operations.undo(**which, force=given.force)
     return _show_done(done, given)
 
 
 async def _replay(given: argparse.Namespace) -> int:
     async with opened_runtime(given) as runtime:
         if not given.yes:
-            return _show_steps(await runtime.replay_plan(given.run_id), given, "would be made again")
+            return _show_steps(await runtime.operations.replay_plan(given.run_id), given, "would be made again")
         with notes().status("replaying"):
-            done = await runtime.replay(given.run_id)
+            done = await runtime.operations.replay(given.run_id)
     return _show_done(done, given)
 
 
 async def _recover(given: argparse.Namespace) -> int:
     async with opened_runtime(given, enter=False) as runtime:
         with notes().status("recovering"):
-            found = await runtime.recover()
+            found = await runtime.operations.recover()
     if given.json:
         print_json(found)
     else:
@@ -86,7 +90,7 @@ async def _recover(given: argparse.Namespace) -> int:
     return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
 
 
-def _show_steps(steps: Sequence[Step], given: argparse.Namespace, what: str) -> int:
+def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str) -> int:
     if given.json:
         print_json([_step(step, None) for step in steps])
         return 0 if steps else 1
@@ -100,7 +104,7 @@ def _show_steps(steps: Sequence[Step], given: argparse.Namespace, what: str) -> 
     return 0
 
 
-def _show_done(done: Sequence[tuple[Step, Outcome | None]], given: argparse.Namespace) -> int:
+def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.Namespace) -> int:
     fine = sum(outcome is not None and outcome.status is Status.OK for _step, outcome in done)
     if given.json:
         print_json([_step(step, outcome) for step, outcome in done])
@@ -116,7 +120,7 @@ def _show_done(done: Sequence[tuple[Step, Outcome | None]], given: argparse.Name
     return 0 if done and fine == len(done) else 1
 
 
-def _print_step(step: Step) -> None:
+def _print_step(step: UndoStep) -> None:
     out = console()
     out.print(f"[bold]{step.record}[/]  {shown(step.claim.tool)}  {shown(', '.join(step.keys))}")
     if step.why_not:
@@ -124,7 +128,7 @@ def _print_step(step: Step) -> None:
     print_diff(step.diff)
 
 
-def _step(step: Step, outcome: Outcome | None) -> dict[str, Any]:
+def _step(step: UndoStep, outcome: Outcome | None) -> dict[str, Any]:
     shown_as = {"record": step.record, "of": step.claim.tool, "keys": step.keys, "tool": step.tool or None}
     shown_as |= {"diff": step.diff, "why_not": step.why_not or None}
     if outcome is not None:

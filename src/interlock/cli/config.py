@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import console, print_json, settings_of, shown, table
+from interlock.cli.options import settings_of
+from interlock.cli.output import console, print_json, shown, table
 from interlock.config import HELP
 
 

@@ -6,12 +6,14 @@ import argparse
 import asyncio
 from typing import Any
 
-from interlock.cli.setting import console, opened_store, print_json, settings_of, shown
+from interlock.cli.options import opened_store, settings_of
+from interlock.cli.output import console, print_json, shown
 from interlock.config import default_principal
 from interlock.errors import ConfigError
-from interlock.operations import Desk, halt, lift
+from interlock.operations.halts import halt, unhalt
+from interlock.operations.ledger_writer import LedgerWriter
 from interlock.ports import SystemClock, SystemIds
-from interlock.standing import stopped
+from interlock.state import halt_message
 
 
 def register(commands: Any, common: Any) -> None:
@@ -50,14 +52,14 @@ async def _halt(given: argparse.Namespace) -> int:
     async with opened_store(settings) as store:
         if scope is not None:
             by = settings.principal or default_principal()
-            await halt(Desk(by, store, SystemClock(), SystemIds()), scope, given.reason)
+            await halt(LedgerWriter(by, store, SystemClock(), SystemIds()), scope, given.reason)
         found = await store.halts()
     if given.json:
         print_json(found)
         return 0
     out = console()
     for item in found:
-        out.print(f"[red]halted[/]  {shown(stopped(item))}")
+        out.print(f"[red]halted[/]  {shown(halt_message(item))}")
     if not found:
         out.print("nothing is halted")
     return 0
@@ -69,7 +71,7 @@ async def _resume(given: argparse.Namespace) -> int:
         raise ConfigError("resume what? name --tool, --actor, --run or --all, as it was halted (see interlock halt)")
     async with opened_store(settings) as store:
         by = settings.principal or default_principal()
-        number = await lift(Desk(by, store, SystemClock(), SystemIds()), scope)
+        number = await unhalt(LedgerWriter(by, store, SystemClock(), SystemIds()), scope)
     if given.json:
         print_json({"scope": scope, "record": number})
     else:

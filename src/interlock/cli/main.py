@@ -10,7 +10,7 @@ from importlib.metadata import entry_points
 
 from interlock import __version__
 from interlock.cli import ask, audit, call, changes, config, halt, metrics, plans, policy, review, tools, turns
-from interlock.cli.setting import add_common
+from interlock.cli.options import add_common
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
 COMMANDS = "interlock.commands"

@@ -7,11 +7,12 @@ import asyncio
 import sys
 from typing import Any
 
-from interlock.cli.setting import coloured, console, moment, opened_store, print_json, settings_of, shown, table
+from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
+from interlock.answers.history import TURN
+from interlock.cli.options import opened_store, parse_time, settings_of
+from interlock.cli.output import coloured, console, print_json, shown, table
 from interlock.metrics import Metrics, exposition, fold
-from interlock.metrics.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
 from interlock.ports import Query, SystemClock
-from interlock.turn.trail import TURN
 
 
 def register(commands: Any, common: Any) -> None:
@@ -80,7 +81,7 @@ async def _limits(given: argparse.Namespace) -> int:
 
 async def _enforcement(given: argparse.Namespace) -> int:
     """How turns ended, per agent, against targets; non-zero if an alarm is due."""
-    query = Query(tool=TURN, status="finished", actor=given.actor, since_us=moment(given.since or "24h"))
+    query = Query(tool=TURN, status="finished", actor=given.actor, since_us=parse_time(given.since or "24h"))
     async with opened_store(settings_of(given).settings) as store:
         lines = await enforcement(store.records(query))
     if given.json:

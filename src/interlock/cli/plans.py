@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from interlock.cli.call import show
-from interlock.cli.setting import coloured, console, moment, notes, opened_runtime, print_diff, print_json, shown
+from interlock.cli.options import opened_runtime, parse_time
+from interlock.cli.output import coloured, console, notes, print_diff, print_json, shown
 from interlock.errors import ConfigError
 from interlock.operations import Change
 from interlock.values import Status
@@ -46,7 +47,7 @@ def register(commands: Any, common: Any) -> None:
 async def _planset(given: argparse.Namespace) -> int:
     changes = _changes(given.file)
     async with opened_runtime(given, exists=False) as runtime:
-        planned, wrong = await runtime.plan_set(changes, actor=given.actor)
+        planned, wrong = await runtime.operations.plan_set(changes, actor=given.actor)
         if wrong is not None or not given.apply:
             if given.json:
                 print_json({"planned": planned, "refused": wrong})
@@ -58,7 +59,7 @@ async def _planset(given: argparse.Namespace) -> int:
                 show(wrong)
             return 0 if wrong is None else 1
         with notes().status("applying"):
-            outcomes = await runtime.apply_set(given.name, planned, actor=given.actor)
+            outcomes = await runtime.operations.apply_set(given.name, planned, actor=given.actor)
     fine = sum(outcome.status is Status.OK for outcome in outcomes)
     if given.json:
         print_json(outcomes)
@@ -80,7 +81,7 @@ def _changes(file: str) -> list[Change]:
 
 async def _shadow(given: argparse.Namespace) -> int:
     async with opened_runtime(given) as runtime:
-        found = await runtime.shadow(run=given.run_id, since_us=moment(given.since))
+        found = await runtime.operations.shadow(run=given.run_id, since_us=parse_time(given.since))
     if given.json:
         print_json(found)
         return 0

@@ -8,19 +8,11 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import coloured, console, load_ruleset, print_json, settings_of, shown, table
+from interlock.canonical import Refusal
+from interlock.cli.options import load_ruleset, settings_of
+from interlock.cli.output import coloured, console, print_json, shown, table
 from interlock.errors import ConfigError
-from interlock.policy import (
-    Proposal,
-    coverage,
-    judged,
-    load_cases,
-    missing_grant,
-    never_decides,
-    run_case,
-    trace,
-)
-from interlock.schema import Refusal
+from interlock.policy import ProposedCall, coverage, judged, load_cases, missing_grant, never_decides, run_case, trace
 
 
 def register(commands: Any, common: Any) -> None:
@@ -96,7 +88,7 @@ def _test(given: argparse.Namespace) -> int:
 def _explain(given: argparse.Namespace) -> int:
     ruleset, tools = load_ruleset(settings_of(given))
     try:
-        proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=Proposal)
+        proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=ProposedCall)
     except OSError as error:
         raise ConfigError(f"{given.call}: cannot be read: {error.strerror}") from None
     except msgspec.DecodeError as error:

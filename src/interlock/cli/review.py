@@ -11,29 +11,19 @@ from typing import Any
 
 import msgspec
 
+from interlock.answers.answer_review import decide_any, held_answer
+from interlock.answers.finish import ANSWER
 from interlock.audit import load_or_make_key, load_public_key
 from interlock.cli.call import show
-from interlock.cli.setting import (
-    coloured,
-    console,
-    key_file,
-    opened_runtime,
-    opened_store,
-    print_diff,
-    print_json,
-    seconds,
-    settings_of,
-    shown,
-)
+from interlock.cli.options import key_file, opened_runtime, opened_store, parse_duration, settings_of
+from interlock.cli.output import coloured, console, print_diff, print_json, shown
 from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
-from interlock.operations import Desk, beside_of
+from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
-from interlock.review.identity import Identity, authenticate, issue
-from interlock.standing import Ticket, TicketState, state_of
-from interlock.turn.answers import decide_any, held_answer
-from interlock.turn.ending import ANSWER
+from interlock.review.identity import TokenClaims, authenticate, issue
+from interlock.state import Ticket, TicketState, state_of
 from interlock.values import Status
 
 
@@ -85,7 +75,7 @@ async def _list(given: argparse.Namespace) -> int:
 async def _show(given: argparse.Namespace) -> int:
     async with opened_store(settings_of(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
-        record, whole = (None, {}) if ticket.record is None else await beside_of(store, ticket.record)
+        record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
     # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind == ANSWER:
@@ -132,9 +122,9 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
     settings = settings_of(given).settings
     async with opened_store(settings) as store:
         by = _who(given, settings, store)
-        desk = Desk(by, store, SystemClock(), SystemIds())
+        writer = LedgerWriter(by, store, SystemClock(), SystemIds())
         terms = Terms(0, 0, settings.self_approval)
-        number = await decide_any(desk, terms, given.ticket, state, given.reason, getattr(given, "answer", ""))
+        number = await decide_any(writer, terms, given.ticket, state, given.reason, getattr(given, "answer", ""))
     if quiet:
         return 0
     if given.json:
@@ -156,7 +146,7 @@ def _who(given: argparse.Namespace, settings: Settings, store: Store) -> str:
 
 async def _resume(given: argparse.Namespace) -> int:
     async with opened_runtime(given) as runtime:
-        outcome = await runtime.resume(given.ticket)
+        outcome = await runtime.operations.resume(given.ticket)
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
@@ -168,8 +158,8 @@ async def _token(given: argparse.Namespace) -> int:
     settings = settings_of(given).settings
     async with opened_store(settings) as store:
         ledger = store.identity.ledger
-    expires_us = time.time_ns() // 1000 + round(seconds(given.lasts) * 1e6)
-    made = issue(load_or_make_key(key_file(settings, given.key)), Identity(given.name, ledger, expires_us))
+    expires_us = time.time_ns() // 1000 + round(parse_duration(given.lasts) * 1e6)
+    made = issue(load_or_make_key(key_file(settings, given.key)), TokenClaims(given.name, ledger, expires_us))
     if given.json:
         print_json({"token": made, "name": given.name, "expires_us": expires_us})
     else:

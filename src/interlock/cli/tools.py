@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from interlock.cli.setting import console, load_ruleset, load_tools, print_json, settings_of, shown, table
+from interlock.cli.options import load_ruleset, load_tools, settings_of
+from interlock.cli.output import console, print_json, shown, table
 from interlock.errors import ConfigError
-from interlock.registry import Registry
-from interlock.schema import Tool
+from interlock.tools import Tool
+from interlock.tools.registry import Registry
 
 
 def register(commands: Any, common: Any) -> None:

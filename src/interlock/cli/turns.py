@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 from rich.tree import Tree
 
+from interlock.answers.answer_review import fetch_result
+from interlock.answers.history import TURN
 from interlock.cli.ask import show_answer
-from interlock.cli.setting import coloured, console, moment, opened_store, print_json, settings_of, shown
+from interlock.cli.options import opened_store, parse_time, settings_of
+from interlock.cli.output import coloured, console, print_json, shown
 from interlock.errors import ConfigError, NotAllowed
-from interlock.operations import held_beside
+from interlock.operations.ledger_writer import payload_of
 from interlock.ports import Query, Store
-from interlock.turn.answers import fetched
-from interlock.turn.trail import TURN
 from interlock.values import Json, Stored
 
 
@@ -38,7 +39,11 @@ def register(commands: Any, common: Any) -> None:
 
 async def _list(given: argparse.Namespace) -> int:
     query = Query(
-        tool=TURN, status="finished", actor=given.agent, since_us=moment(given.since), newest=max(1, given.newest * 4)
+        tool=TURN,
+        status="finished",
+        actor=given.agent,
+        since_us=parse_time(given.since),
+        newest=max(1, given.newest * 4),
     )
     async with opened_store(settings_of(given).settings) as store:
         found = [record async for record in store.records(query)]
@@ -64,7 +69,7 @@ async def _show(given: argparse.Namespace) -> int:
             return 0
         tree = await _tree(store, given.turn, 4)
         try:
-            result = await fetched(store, given.turn)
+            result = await fetch_result(store, given.turn)
         except NotAllowed as error:
             result = None
             why = str(error)
@@ -92,7 +97,7 @@ async def _whole(store: Store, turn: str, depth: int) -> Json:
         entry: dict[str, Json] = {"id": record.id, "kind": record.kind, "tool": record.tool, "status": record.status}
         entry["content"] = content
         if record.kind == "turn":
-            entry["beside"] = await held_beside(store, record.id, record.content())
+            entry["beside"] = await payload_of(store, record.id, record.content())
             if record.status == "delegated" and depth:
                 entry["child"] = await _whole(store, record.content().arguments["child"], depth - 1)
         records.append(entry)
@@ -104,8 +109,8 @@ async def _tree(store: Store, turn: str, depth: int) -> Tree:
     opened = next((r for r in records if r.kind == "turn" and r.status == "opened"), None)
     tree = Tree(f"[bold]{shown(turn)}[/]")
     if opened is not None:
-        what, beside = opened.content().arguments, await held_beside(store, opened.id, opened.content())
-        question = beside.get("question", "(deleted)")
+        what, payload = opened.content().arguments, await payload_of(store, opened.id, opened.content())
+        question = payload.get("question", "(deleted)")
         intents = ", ".join(what["intents"]) or "none"
         tree.label = f"[bold]{shown(what['agent'])}[/] [dim]{shown(turn)}[/]\n{shown(question)}"
         tree.add(

@@ -1,10 +1,20 @@
 """The one path: ADMIT, PREPARE, PERFORM, RECORD."""
 
-from interlock.engine.effect import probe
-from interlock.engine.gates import Gate
-from interlock.engine.halts import Halts
-from interlock.engine.holds import freed, holding
-from interlock.engine.path import Engine
-from interlock.engine.stages import Desk, Observer, World
+from interlock.engine.context import EngineContext, Observer, ToolBinding
+from interlock.engine.halts import HaltSwitch
+from interlock.engine.limits import ToolLimits
+from interlock.engine.locks import hold_locks, release_dead
+from interlock.engine.perform.write import probe
+from interlock.engine.pipeline import Engine
 
-__all__ = ["Desk", "Engine", "Gate", "Halts", "Observer", "World", "freed", "holding", "probe"]
+__all__ = [
+    "Engine",
+    "EngineContext",
+    "HaltSwitch",
+    "Observer",
+    "ToolBinding",
+    "ToolLimits",
+    "hold_locks",
+    "probe",
+    "release_dead",
+]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected
-from interlock.engine.stages import Accepted, Admitted, Desk, Ended, Repeated, Started, World, refused
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Repeated, Started, ToolBinding, refused
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
-from interlock.policy.decide import clamped, missing_grant, unsayable
-from interlock.schema import WHATEVER, Parsed, Refusal, Tool, Unclear, canonical, resolved
-from interlock.standing import Halted, stopped
+from interlock.policy.decide import clamp, missing_grant, rule_error
+from interlock.state import Halted, halt_message
+from interlock.tools import Parsed, Tool, Unclear, resolve
 from interlock.values import Call, Content, Decision, Effect, Json, Rewrite, Status, Stored, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
@@ -18,22 +19,22 @@ _NO_TURN = TurnView()
 
 
 def accept(
-    world: World, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
+    ctx: EngineContext, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
 ) -> Accepted | Admitted | Repeated | Ended:
     """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
-    desk = world.desks.get(call.tool)
-    if desk is None:
-        return _no_such_tool(world, call, started)
-    tool, rules = desk.tool, desk.rules
+    binding = ctx.bindings.get(call.tool)
+    if binding is None:
+        return _no_such_tool(ctx, call, started)
+    tool, rules = binding.tool, binding.rules
     if call.offered and call.tool not in call.offered:
-        return _not_offered(call, started, desk)
+        return _not_offered(call, started, binding)
     given: Json = call.arguments
     meant: tuple[Rewrite, ...] = ()
     try:
-        if tool.candidates:
-            known = resolved(tool.candidates, given)
+        if tool.known_values:
+            known = resolve(tool.known_values, given)
             if isinstance(known, Unclear):
-                return _unclear(call, started, desk, known)
+                return _unclear(call, started, binding, known)
             given, meant = known
         parsed = tool.input.parse(given)
     except Refusal as refusal:
@@ -45,42 +46,47 @@ def accept(
     if tool.operator and call.undoes is None:
         reason = f"{tool.name!r} is for undo alone; use interlock undo"
         return _bad_arguments(call, started, tool, rules, Refusal(reason))
-    halt = world.halts.stops(call) if world.halts.active else None
+    halt = ctx.halts.stops(call) if ctx.halts.active else None
     if halt is not None:
-        return _halted(call, started, desk, parsed, halt)
-    grant = world.ruleset.grant(call.actor)
+        return _halted(call, started, binding, parsed, halt)
+    grant = ctx.ruleset.grant(call.actor)
     facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         reason = missing_grant(tool, grant, call.mode) or "not granted"
-        return denied(facts, started, tool, no("grant", reason, rules.version))
+        return denied_by(facts, started, tool, deny("grant", reason, rules.version))
     if turn is not None and look_up:
-        found = _seen_before(world, facts, started, tool, turn)
+        found = _seen_before(ctx, facts, started, tool, turn)
         if found is not None:
             return found
-    if desk.planner is not None:  # its claim is looked up before the rules are asked
-        return Accepted(facts, started, desk, parsed)
-    return admit(world, facts, started, desk, parsed)
+    if binding.planner is not None:  # its claim is looked up before the rules are asked
+        return Accepted(facts, started, binding, parsed)
+    return admit(ctx, facts, started, binding, parsed)
 
 
 def admit(
-    world: World, facts: Facts, started: Started, desk: Desk, parsed: Parsed, claim: Expected | None = None
+    ctx: EngineContext,
+    facts: Facts,
+    started: Started,
+    binding: ToolBinding,
+    parsed: Parsed,
+    claim: Expected | None = None,
 ) -> Admitted | Ended:
     """The call after the clamps, if no rule that needs no plan denies it."""
-    tool, rules, asked = desk.tool, desk.rules, None
+    tool, rules, asked = binding.tool, binding.rules, None
     if rules.clamps:
         before = facts.arguments
         try:
-            parsed, facts = clamped(rules, tool, parsed, facts)
+            parsed, facts = clamp(rules, tool, parsed, facts)
         except ConditionError as error:
-            return denied(facts, started, tool, unsayable(rules, error.rule, error))
+            return denied_by(facts, started, tool, rule_error(rules, error.rule, error))
         asked = before if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
-            return denied(facts, started, tool, verdict)
-    return Admitted(facts, started, desk, parsed, verdict, asked, claim)
+            return denied_by(facts, started, tool, verdict)
+    return Admitted(facts, started, binding, parsed, verdict, asked, claim)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:
@@ -98,7 +104,7 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
+def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
     """A call that is refused, by a rule or by something that is not one."""
     return Ended(
         call=facts.call,
@@ -110,32 +116,32 @@ def denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: 
     )
 
 
-def _halted(call: Call, started: Started, desk: Desk, parsed: Parsed, halt: Halted) -> Ended:
-    verdict = no(f"halt:{halt.scope}", stopped(halt), desk.rules.version)
+def _halted(call: Call, started: Started, binding: ToolBinding, parsed: Parsed, halt: Halted) -> Ended:
+    verdict = deny(f"halt:{halt.scope}", halt_message(halt), binding.rules.version)
     return Ended(
         call=call,
         started=started,
-        tool=desk.tool,
+        tool=binding.tool,
         arguments=parsed.arguments,
         verdict=verdict,
         reading=refused(Status.DENIED, "halted", verdict.reason),
     )
 
 
-def no(rule: str, reason: str, version: str = "") -> Verdict:
+def deny(rule: str, reason: str, version: str = "") -> Verdict:
     """The verdict of something that is not a rule of the policy: the contract, a grant, the journal, the turn."""
     return Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason)
 
 
-def _no_such_tool(world: World, call: Call, started: Started) -> Ended:
-    close = world.registry.nearest(call.tool)
+def _no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
+    close = ctx.registry.nearest(call.tool)
     tail = f"; the nearest are {', '.join(close)}" if close else ""
     reason = f"there is no tool {call.tool!r}{tail}"
     return Ended(
         call=call,
         started=started,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=no("registry", reason),
+        verdict=deny("registry", reason),
         reading=refused(Status.DENIED, "unknown_tool", reason, hints=close),
     )
 
@@ -147,32 +153,32 @@ def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, r
         started=started,
         tool=tool,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=no("contract", reason, rules.version),
+        verdict=deny("contract", reason, rules.version),
         reading=refused(Status.DENIED, "invalid_arguments", reason, hints=refusal.problems),
     )
 
 
-def _not_offered(call: Call, started: Started, desk: Desk) -> Ended:
+def _not_offered(call: Call, started: Started, binding: ToolBinding) -> Ended:
     reason = f"{call.tool!r} is not offered in this turn; what is offered: {', '.join(call.offered)}"
     return Ended(
         call=call,
         started=started,
-        tool=desk.tool,
+        tool=binding.tool,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=no("offered", reason, desk.rules.version),
+        verdict=deny("offered", reason, binding.rules.version),
         reading=refused(Status.DENIED, "not_offered", reason, hints=call.offered),
     )
 
 
-def _unclear(call: Call, started: Started, desk: Desk, unclear: Unclear) -> Ended:
+def _unclear(call: Call, started: Started, binding: ToolBinding, unclear: Unclear) -> Ended:
     """A name that fits several known values is a question for whoever asked; one that fits none is nothing on file."""
-    verdict = no("candidates", unclear.message, desk.rules.version)
+    verdict = deny("known_values", unclear.message, binding.rules.version)
     if unclear.several:
         reading = refused(Status.DENIED, "ambiguous", unclear.message, hints=unclear.fits)
     else:
         reading = refused(Status.NO_DATA, "not_found", unclear.message, hints=unclear.names)
     arguments = _as_far_as_possible(call.arguments)
-    return Ended(call=call, started=started, tool=desk.tool, arguments=arguments, verdict=verdict, reading=reading)
+    return Ended(call=call, started=started, tool=binding.tool, arguments=arguments, verdict=verdict, reading=reading)
 
 
 def _as_far_as_possible(arguments: Json) -> Json:
@@ -185,7 +191,7 @@ def _as_far_as_possible(arguments: Json) -> Json:
 
 
 def _seen_before(
-    world: World, facts: Facts, started: Started, tool: Tool, turn: list[Stored]
+    ctx: EngineContext, facts: Facts, started: Started, tool: Tool, turn: list[Stored]
 ) -> Repeated | Ended | None:
     """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
 
@@ -199,28 +205,28 @@ def _seen_before(
             return None
         same_id = record.call == call.call_id
         reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
-        if not same_id and (world.repeats == "allow" or record.tool != tool.name or not reads):
+        if not same_id and (ctx.repeats == "allow" or record.tool != tool.name or not reads):
             continue
-        same = record.tool == tool.name and _same_call(world, record.content(), call, arguments)
+        same = record.tool == tool.name and _same_call(ctx, record.content(), call, arguments)
         if same_id and not same:
             reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
-            return denied(facts, started, tool, no("call_id", reason), "call_id_reused")
+            return denied_by(facts, started, tool, deny("call_id", reason), "call_id_reused")
         if not same:
             continue
         if not reads:
             return None  # its claim has the answer, unless it was undone
-        if world.repeats == "stop" and not same_id:
+        if ctx.repeats == "stop" and not same_id:
             reason = f"the same call was made in this turn already (record {record.id}); use its result"
-            return denied(facts, started, tool, no("repeats", reason), "repeated_call")
+            return denied_by(facts, started, tool, deny("repeats", reason), "repeated_call")
         return Repeated(call=call, started=started, tool=tool, arguments=arguments, record=record)
     return None
 
 
-def _same_call(world: World, content: Content, call: Call, arguments: Json) -> bool:
+def _same_call(ctx: EngineContext, content: Content, call: Call, arguments: Json) -> bool:
     """Same principal, same mode, same arguments as they were asked for, before any clamp."""
     if content.principal != call.principal or content.mode is not call.mode:
         return False
     digest = content.asked_digest or content.arguments_digest
     if digest is not None:
-        return digest == world.digest(canonical(arguments, WHATEVER))
+        return digest == ctx.digest(canonical(arguments, WHATEVER))
     return bool(content.arguments == arguments)

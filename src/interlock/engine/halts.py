@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from interlock.errors import StoreError
 from interlock.ports import Clock, Faults, Store
-from interlock.standing import Halted, halt_scopes
+from interlock.state import Halted, halt_scopes
 from interlock.values import Call
 
 _FRESH_S = 0.5
 
 
-class Halts:
+class HaltSwitch:
     """The kill switch, seen from one process."""
 
     def __init__(self, store: Store, clock: Clock, faults: Faults | None) -> None:

@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.changes import Unreadable, moved, plan_digest
-from interlock.engine.admit import denied, no
-from interlock.engine.bounds import out_of_bounds
-from interlock.engine.recall import answered, settled_claim
-from interlock.engine.stages import Admitted, Ended, Prepared, World, refused
+from interlock.canonical import Refusal
+from interlock.changes import Unreadable, plan_difference, plan_digest
+from interlock.engine.admit import denied_by, deny
+from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refused
+from interlock.engine.idempotency import answer_of_claim, settled_claim
+from interlock.engine.preconditions import violated_precondition
 from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.policy.decide import risk_by_rules
-from interlock.review import open_ticket, why_not
-from interlock.schema import Reading, Refusal
-from interlock.standing import ClaimState, Ticket, TicketState
+from interlock.review import open_ticket, rejection_reason
+from interlock.state import ClaimState, Ticket, TicketState
+from interlock.tools import Reading
 from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
 
 NOTHING_CHANGES = Plan(digest="")
 
 
-async def plan(world: World, admitted: Admitted) -> Plan | Ended:
+async def plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
     """What the call will do: for what changes the world, by reading the resource; and whether it is within bounds."""
-    planner, claim, desk = admitted.desk.planner, admitted.claim, admitted.desk
+    planner, claim, binding = admitted.binding.planner, admitted.claim, admitted.binding
     assert planner is not None
     assert claim is not None
     try:
-        made = await planner.plan(admitted.facts.arguments, desk.rules.version, claim)
-        verdict = await out_of_bounds(world, admitted, made)
+        made = await planner.plan(admitted.facts.arguments, binding.rules.version, claim)
+        verdict = await violated_precondition(ctx, admitted, made)
         if verdict is not None:
             return _ended(admitted, made, verdict, refused(Status.DENIED, verdict.rule, verdict.reason))
         return made
@@ -36,61 +37,63 @@ async def plan(world: World, admitted: Admitted) -> Plan | Ended:
     except StoreError as error:
         return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
     except Refusal as refusal:
-        return denied(admitted.facts, admitted.started, desk.tool, no("contract", str(refusal), desk.rules.version))
+        return denied_by(
+            admitted.facts, admitted.started, binding.tool, deny("contract", str(refusal), binding.rules.version)
+        )
 
 
-async def ticket_of(world: World, admitted: Admitted) -> Ticket | Ended | None:
+async def ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | None:
     """The ticket that the call carries."""
     name = admitted.facts.call.ticket
     if name is None:
         return None
-    if world.faults is not None:
-        world.faults.at("prepare.ticket")
+    if ctx.faults is not None:
+        ctx.faults.at("prepare.ticket")
     try:
-        ticket = await world.store.ticket(name)
+        ticket = await ctx.store.ticket(name)
         if ticket is None or ticket.state is not TicketState.SPENT or admitted.claim is None:
             return ticket
         # Spent meanwhile, perhaps by this very call, delivered twice at once: then the first one has the answer.
-        end = admitted.started.clock + admitted.desk.tool.deadline_s
-        claim = await settled_claim(world, admitted.claim.name, end)
+        end = admitted.started.clock + admitted.binding.tool.deadline_s
+        claim = await settled_claim(ctx, admitted.claim.name, end)
         made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
-        return await answered(world, admitted, claim) if made and claim is not None else ticket
+        return await answer_of_claim(ctx, admitted, claim) if made and claim is not None else ticket
     except StoreError as error:
         return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
 
 
-def prepare(world: World, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
+def prepare(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
     """The call with its plan, finally allowed, or how it ended here."""
-    facts, desk, call = admitted.facts, admitted.desk, admitted.facts.call
+    facts, binding, call = admitted.facts, admitted.binding, admitted.facts.call
     final = admitted.verdict
-    if final is not None and final.decision is Decision.ALLOW and desk.planner is None and call.ticket is None:
+    if final is not None and final.decision is Decision.ALLOW and binding.planner is None and call.ticket is None:
         return Prepared(admitted, plan, final)  # most calls: a read that a rule allows
-    if desk.rules.risks and desk.planner is not None:
-        level = risk_by_rules(desk.rules, msgspec.structs.replace(facts, plan=plan))
+    if binding.rules.risks and binding.planner is not None:
+        level = risk_by_rules(binding.rules, msgspec.structs.replace(facts, plan=plan))
         plan = plan if level is None else msgspec.structs.replace(plan, risk=level)
     if final is None:
-        final = decide(desk.rules, msgspec.structs.replace(facts, plan=plan), final=True)
+        final = decide(binding.rules, msgspec.structs.replace(facts, plan=plan), final=True)
         assert final is not None
         if admitted.parsed.rewrites:
             final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
     if final.decision is Decision.DENY:
         return _ended(admitted, plan, final, refused(Status.DENIED, "denied", final.reason))
     asks = final.decision is Decision.REVIEW
-    if desk.planner is None:
+    if binding.planner is None:
         if not asks and call.ticket is None:
             return Prepared(admitted, plan, final)  # by a rule that looks at the plan
         what = (call.tool, (), facts.arguments)
-        plan = msgspec.structs.replace(plan, digest=plan_digest(world.digest, what, desk.rules.version, ()))
+        plan = msgspec.structs.replace(plan, digest=plan_digest(ctx.digest, what, binding.rules.version, ()))
     else:
         stops = _stops_here(admitted, plan, final)
         if stops is not None:
             return stops
     if call.ticket is not None:
-        reason = why_not(ticket, call, plan, world.clock.now_us())
+        reason = rejection_reason(ticket, call, plan, ctx.clock.now_us())
         if reason is not None:
             return _ended(admitted, plan, final, refused(Status.DENIED, "not_approved", reason))
         return Prepared(admitted, plan, final, ticket)
-    return _parked(world, admitted, plan, final) if asks else Prepared(admitted, plan, final)
+    return _parked(ctx, admitted, plan, final) if asks else Prepared(admitted, plan, final)
 
 
 def resting(plan: Plan, turn: TurnView) -> Plan:
@@ -105,7 +108,7 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
     """A change that is only planned, or whose plan is not the one that was looked at."""
     call = admitted.facts.call
     if call.plan is not None:
-        differs = moved(call.plan, plan.digest)
+        differs = plan_difference(call.plan, plan.digest)
         if differs is not None:
             return _ended(admitted, plan, final, refused(Status.DENIED, "plan_moved", f"{differs}; look again"))
     if call.mode is not Mode.APPLY:
@@ -115,10 +118,10 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
     return None
 
 
-def _parked(world: World, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
+def _parked(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
     """The call waits for a person; the ticket is bound to the plan, and so to arguments, policy and resource."""
     call = admitted.facts.call
-    ticket = open_ticket(world.review, call, plan, verdict.reason, world.ids.new(), world.clock.now_us())
+    ticket = open_ticket(ctx.review, call, plan, verdict.reason, ctx.ids.new(), ctx.clock.now_us())
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _ended(admitted, plan, verdict, refused(Status.PARKED, "needs_review", message), ticket)
 
@@ -127,7 +130,7 @@ def _ended(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, a
     return Ended(
         call=admitted.facts.call,
         started=admitted.started,
-        tool=admitted.desk.tool,
+        tool=admitted.binding.tool,
         arguments=admitted.facts.arguments,
         verdict=verdict,
         plan=plan,
@@ -142,7 +145,7 @@ def _unplanned(admitted: Admitted, reading: Reading) -> Ended:
     return Ended(
         call=admitted.facts.call,
         started=admitted.started,
-        tool=admitted.desk.tool,
+        tool=admitted.binding.tool,
         arguments=admitted.facts.arguments,
         verdict=admitted.verdict,
         reading=reading,

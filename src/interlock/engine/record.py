@@ -7,11 +7,12 @@ import logging
 
 import msgspec
 
-from interlock.engine.stages import Ended, Prepared, World, refused
+from interlock.canonical import WHATEVER, canonical, encode_canonical
+from interlock.engine.context import Ended, EngineContext, Prepared, refused
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
-from interlock.schema import MARK, WHATEVER, Reading, Redactor, canonical, written
-from interlock.transitions import Append, Ask, Batch, Close, Committed, Refused, Transition, Undo
+from interlock.tools import MARK, Reading, Redactor
+from interlock.transitions import Append, Batch, CloseClaim, Committed, MarkUndone, OpenTicket, Refused, Transition
 from interlock.values import (
     Changed,
     Content,
@@ -30,32 +31,32 @@ from interlock.values import (
 _log = logging.getLogger("interlock")
 
 
-async def record(world: World, ended: Ended) -> Outcome:
+async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out."""
-    duration_us = int((world.clock.monotonic() - ended.started.clock) * 1e6)
-    entry, payload = _entry(world, ended, duration_us)
+    duration_us = int((ctx.clock.monotonic() - ended.started.clock) * 1e6)
+    entry, payload = _entry(ctx, ended, duration_us)
     transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
     if ended.asks is not None:
-        transitions += (Ask(ended.asks),)
-    if world.faults is not None:
-        world.faults.at("record.end")
+        transitions += (OpenTicket(ended.asks),)
+    if ctx.faults is not None:
+        ctx.faults.at("record.end")
     try:
-        receipt = await world.store.commit(Batch(entry.at_us, transitions))
+        receipt = await ctx.store.commit(Batch(entry.at_us, transitions))
     except asyncio.CancelledError as interrupt:
         landed = noted_receipt(interrupt)
         if isinstance(landed, Committed):
-            _tell(world, entry, landed.ids[0])
+            _tell(ctx, entry, landed.ids[0])
         elif isinstance(landed, Refused):
-            await record(world, _without(ended, landed))
+            await record(ctx, _without(ended, landed))
         raise
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
         return _unrecorded(ended, duration_us, error)
-    if world.faults is not None:
-        world.faults.at("record.ended")
+    if ctx.faults is not None:
+        ctx.faults.at("record.ended")
     if type(receipt) is Refused:
-        return await record(world, _without(ended, receipt))
-    _tell(world, entry, receipt.ids[0])  # type: ignore[union-attr]
+        return await record(ctx, _without(ended, receipt))
+    _tell(ctx, entry, receipt.ids[0])  # type: ignore[union-attr]
     return _outcome(ended, duration_us, receipt.ids[0])  # type: ignore[union-attr]
 
 
@@ -70,16 +71,18 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     if (
         receipt.kind == "undone"
     ):  # somebody undid the same change meanwhile; this one has put the state back all the same
-        return msgspec.structs.replace(ended, settle=tuple(item for item in ended.settle if type(item) is not Undo))
+        return msgspec.structs.replace(
+            ended, settle=tuple(item for item in ended.settle if type(item) is not MarkUndone)
+        )
     reading = refused(Status.UNKNOWN, "lease_lost", f"{receipt.message}; it is not known what this call did after that")
-    settle = tuple(item for item in ended.settle if type(item) not in (Close, Undo))
+    settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
     return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None)
 
 
-def intent(world: World, prepared: Prepared, now_us: int) -> Append:
+def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
     """The record that stands before a change: what will be done to what, and everything that is needed to undo it."""
     admitted, plan = prepared.admitted, prepared.plan
-    call, tool = admitted.facts.call, admitted.desk.tool
+    call, tool = admitted.facts.call, admitted.binding.tool
     ended = Ended(
         call=call,
         started=admitted.started,
@@ -91,20 +94,20 @@ def intent(world: World, prepared: Prepared, now_us: int) -> Append:
         ticket=None if prepared.ticket is None else prepared.ticket.id,
         asked=admitted.asked,
     )
-    entry, payload = _entry(world, ended, max(0, now_us - admitted.started.at_us))
+    entry, payload = _entry(ctx, ended, max(0, now_us - admitted.started.at_us))
     return Append(msgspec.structs.replace(entry, kind="intent", status="intent"), payload)
 
 
-def _tell(world: World, entry: Record, number: int) -> None:
+def _tell(ctx: EngineContext, entry: Record, number: int) -> None:
     """Let the observers read the record; they only read, so a fault of theirs does not become the call's."""
-    for observe in world.observers:
+    for observe in ctx.observers:
         try:
             observe(entry, number)
         except Exception:  # noqa: BLE001 - see above
             _log.exception("an observer of records failed")
 
 
-def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
+def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, bytes | None]:
     """The record: full where it can be, redacted or shortened (with digests and a payload) where it must."""
     call, reading, tool = ended.call, ended.reading, ended.tool
     plan = ended.plan
@@ -138,40 +141,40 @@ def _entry(world: World, ended: Ended, duration_us: int) -> tuple[Record, bytes 
         ended.cost_micros,
         ended.repeats,
         False,
-        None if ended.asked is None else world.digest(canonical(ended.asked, WHATEVER)),
+        None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
     )
     payload = None
-    if tool is None or tool.redact or len(reading.text) > world.record_bytes:
-        content, payload = _less(world, ended, content)
+    if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
+        content, payload = _less(ctx, ended, content)
     if plan is not None and plan.claim:
-        content, payload = _with_change(world, ended, plan, content, payload)
+        content, payload = _with_change(ctx, ended, plan, content, payload)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
     ), payload
 
 
-def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
+def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
     """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it.
 
     A call of an unknown tool may carry any tool's secrets, so every tool's redacted fields are taken out of it.
     Arguments that are not even an object cannot be told apart into fields: only their digest is kept.
     """
     tool, reading = ended.tool, ended.reading
-    fields = tool.redact if tool is not None else world.redacted
+    fields = tool.redact if tool is not None else ctx.redacted
     before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
-    images = [] if ended.plan is None else [ended.plan.before, ended.plan.after, [i.state for i in ended.after]]
-    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before, *images)
+    snapshots = [] if ended.plan is None else [ended.plan.before, ended.plan.after, [i.state for i in ended.after]]
+    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before, *snapshots)
     whole = isinstance(ended.arguments, dict) or not fields
     value = redactor.value(reading.value)
-    if len(reading.text) > world.record_bytes:
+    if len(reading.text) > ctx.record_bytes:
         value = {"omitted_bytes": len(reading.text)}
     less = msgspec.structs.replace(
         content,
         arguments=redactor.value(ended.arguments) if whole else MARK,
-        arguments_digest=world.digest(canonical(ended.arguments, WHATEVER)),
+        arguments_digest=ctx.digest(canonical(ended.arguments, WHATEVER)),
         value=value,
-        value_digest=world.digest(reading.text),
+        value_digest=ctx.digest(reading.text),
         metadata=redactor.value(reading.metadata),
         said=redactor.text(reading.said),
         keys=tuple(map(redactor.text, content.keys)),
@@ -183,36 +186,36 @@ def _less(world: World, ended: Ended, content: Content) -> tuple[Content, bytes 
     )
     if tool is None:
         return less, None
-    return less, written({"arguments": ended.arguments, "value": reading.value})
+    return less, encode_canonical({"arguments": ended.arguments, "value": reading.value})
 
 
 def _with_change(
-    world: World, ended: Ended, plan: Plan, content: Content, payload: bytes | None
+    ctx: EngineContext, ended: Ended, plan: Plan, content: Content, full: bytes | None
 ) -> tuple[Content, bytes]:
     """The record of a change, and beside it the images that undo needs, under a digest of their own."""
     performed = ended.intent is not None
-    beside: dict[str, Json] = {} if payload is None else msgspec.json.decode(payload)
+    payload: dict[str, Json] = {} if full is None else msgspec.json.decode(full)
     if ended.asked is not None:
-        beside["asked"] = ended.asked
+        payload["asked"] = ended.asked
     if performed:
-        beside["after"] = [image.state for image in ended.after]
+        payload["after"] = [snapshot.state for snapshot in ended.after]
     else:
-        beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
+        payload |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
-            beside["diff"] = plan.diff
-    text = written(beside)
+            payload["diff"] = plan.diff
+    text = encode_canonical(payload)
     changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
         intent=ended.intent,
         tokens=ended.tokens,
-        versions=tuple(image.version for image in ended.after) if performed else plan.versions,
+        versions=tuple(snapshot.version for snapshot in ended.after) if performed else plan.versions,
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
-        under={hold.key: hold.token for hold in ended.call.holds},
+        under={hold.key: hold.token for hold in ended.call.locks},
     )
-    return msgspec.structs.replace(content, change=changed, payload_digest=world.digest(text)), text
+    return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

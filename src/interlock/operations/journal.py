@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator, Mapping
 
 import msgspec
 
-from interlock.changes import local
-from interlock.engine import World
-from interlock.operations.recover import beside
+from interlock.changes import local_key
+from interlock.engine import EngineContext
+from interlock.operations.recover import read_record
 from interlock.ports import Query
-from interlock.standing import Claimed, ClaimState, Which
+from interlock.state import ChangeFilter, Claimed, ClaimState
 from interlock.values import Effect, Json, Stored, Value
 
 
@@ -45,33 +45,33 @@ class Entry(Value, frozen=True, kw_only=True):
     run: str | None = None
 
 
-async def journal(world: World, which: Which) -> AsyncIterator[Entry]:
+async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entry]:
     """Changes in the order of their intents; of a turn, also what was proposed there and not begun."""
-    if world.faults is not None:
-        world.faults.at("journal.read")
-    for claim in await world.store.claims(which):
-        entry = await _made(world, claim)
+    if ctx.faults is not None:
+        ctx.faults.at("journal.read")
+    for claim in await ctx.store.claims(which):
+        entry = await _made(ctx, claim)
         if entry is not None:
             yield entry
     if which.turn is None:
         return
-    async for record in world.store.records(Query(turn=which.turn)):
+    async for record in ctx.store.records(Query(turn=which.turn)):
         if record.kind == "call":
-            entry = await _proposed(world, record)
+            entry = await _proposed(ctx, record)
             if entry is not None and which.run in (None, entry.run) and entry.timestamp_us >= (which.since_us or 0):
                 yield entry
 
 
-async def _made(world: World, claim: Claimed) -> Entry | None:
+async def _made(ctx: EngineContext, claim: Claimed) -> Entry | None:
     if claim.intent is None:  # a hold, which is no change
         return None
-    intent, whole = await beside(world, claim.intent)
+    intent, whole = await read_record(ctx, claim.intent)
     if intent is None:
         return None
     after: Mapping[str, Json] = {}
     outcome: Stored | None = None
     if claim.record is not None:
-        outcome, after = await beside(world, claim.record)
+        outcome, after = await read_record(ctx, claim.record)
     name = claim.name.partition("#")[0]
     made = _entry(intent, claim.state.value, f"{name}.{claim.generation}", claim.keys)
     became = after.get("after") or (whole.get("before") if claim.state is ClaimState.FAILED else whole.get("planned"))
@@ -81,7 +81,7 @@ async def _made(world: World, claim: Claimed) -> Entry | None:
         before=_by_key(claim.keys, whole.get("before")),
         after=_by_key(claim.keys, became),
         lock_tokens={
-            local(key): token for key, token in (*zip(claim.keys, claim.tokens, strict=True), *_under(intent))
+            local_key(key): token for key, token in (*zip(claim.keys, claim.tokens, strict=True), *_under(intent))
         },
         record=claim.record or claim.intent,
         arguments=whole.get("arguments"),
@@ -89,14 +89,14 @@ async def _made(world: World, claim: Claimed) -> Entry | None:
     )
 
 
-async def _proposed(world: World, record: Stored) -> Entry | None:
+async def _proposed(ctx: EngineContext, record: Stored) -> Entry | None:
     """What was planned, parked or refused, and so never begun."""
     content = record.content()
-    desk = world.desks.get(record.tool)
+    binding = ctx.bindings.get(record.tool)
     begun = content.repeats is not None or (content.change is not None and content.change.intent is not None)
-    if begun or desk is None or desk.tool.effect is Effect.READ:
+    if begun or binding is None or binding.tool.effect is Effect.READ:
         return None
-    _record, whole = await beside(world, record.id)
+    _record, whole = await read_record(ctx, record.id)
     change = content.change
     key = "" if change is None else f"{change.claim}.{change.generation}"
     made = _entry(record, record.status, key, content.keys)
@@ -120,7 +120,7 @@ def _entry(record: Stored, status: str, key: str, keys: tuple[str, ...]) -> Entr
         op_type=record.tool,
         status=status,
         idempotency_key=key,
-        target_ids=tuple(map(local, keys)),
+        target_ids=tuple(map(local_key, keys)),
         before=None,
         after=None,
         evidence=content.evidence,
@@ -142,4 +142,4 @@ def _by_key(keys: tuple[str, ...], states: Json) -> Json:
     """States by key; None where they were deleted, or nothing could say what they would be."""
     if not isinstance(states, list) or len(states) != len(keys):
         return None
-    return {local(key): state for key, state in zip(keys, states, strict=True)}
+    return {local_key(key): state for key, state in zip(keys, states, strict=True)}

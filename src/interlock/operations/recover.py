@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.changes import Unreadable, landed_by_images, local, look
-from interlock.engine import World, freed, probe
+from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_snapshots
+from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
-from interlock.operations.decisions import PEOPLE, Desk, beside_of, settle
-from interlock.standing import HOLD, Claimed, ClaimState, Ticket, TicketState
-from interlock.transitions import Ask, Resolve
+from interlock.operations.approvals import settle
+from interlock.operations.ledger_writer import PEOPLE, LedgerWriter, record_with_payload
+from interlock.state import LOCK, Claimed, ClaimState, Ticket, TicketState
+from interlock.transitions import OpenTicket, ResolveClaim
 from interlock.values import Context, Json, Plan, Stored
 
 WAITING = "its resource looks untouched; if it still does when its lease has expired, it did not land"
@@ -30,17 +31,17 @@ class Recovered(msgspec.Struct, frozen=True):
     ticket: str | None = None
 
 
-async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
+async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, ...]:
     """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
-    if world.faults is not None:
-        world.faults.at("recover.read")
+    if ctx.faults is not None:
+        ctx.faults.at("recover.read")
     found = []
-    for claim in await world.store.unsettled(world.clock.now_us()):
-        if claim.name.startswith(f"{HOLD}|"):
-            await freed(world, claim.name)  # it changed nothing
+    for claim in await ctx.store.unsettled(ctx.clock.now_us()):
+        if claim.name.startswith(f"{LOCK}|"):
+            await release_dead(ctx, claim.name)  # it changed nothing
             continue
         try:
-            one = await _settle(world, desk, claim)
+            one = await _settle(ctx, writer, claim)
         except StoreError:
             raise
         except Exception as error:  # noqa: BLE001 - a resource or probe is somebody else's; the others must be settled
@@ -51,41 +52,41 @@ async def recover(world: World, desk: Desk) -> tuple[Recovered, ...]:
     return tuple(found)
 
 
-async def _settle(world: World, desk: Desk, claim: Claimed) -> Recovered | None:
-    record, payload = await intent_of(world, claim)
-    landed, how = await _look(world, claim, record, payload)
+async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
+    record, payload = await intent_of(ctx, claim)
+    landed, how = await _look(ctx, claim, record, payload)
     if how is WAITING:
         return Recovered(claim.name, claim.tool, claim.call, claim.keys, "waiting", how)
     if landed is None:
-        return await _ask(world, desk, claim, record, how)
+        return await _ask(ctx, writer, claim, record, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     try:
-        await settle(desk, claim, record, landed=landed, what=what)
+        await settle(writer, claim, record, landed=landed, what=what)
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
     return Recovered(claim.name, claim.tool, claim.call, claim.keys, state, how)
 
 
-async def intent_of(world: World, claim: Claimed) -> tuple[Stored | None, Mapping[str, Json]]:
+async def intent_of(ctx: EngineContext, claim: Claimed) -> tuple[Stored | None, Mapping[str, Json]]:
     """The intent of a claim, and what lies beside it."""
-    return (None, {}) if claim.intent is None else await beside(world, claim.intent)
+    return (None, {}) if claim.intent is None else await read_record(ctx, claim.intent)
 
 
-async def beside(world: World, number: int) -> tuple[Stored | None, Mapping[str, Json]]:
+async def read_record(ctx: EngineContext, number: int) -> tuple[Stored | None, Mapping[str, Json]]:
     """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
-    if world.faults is not None:
-        world.faults.at("operations.record")
-    return await beside_of(world.store, number)
+    if ctx.faults is not None:
+        ctx.faults.at("operations.record")
+    return await record_with_payload(ctx.store, number)
 
 
 async def _look(
-    world: World, claim: Claimed, record: Stored | None, beside: Mapping[str, Json]
+    ctx: EngineContext, claim: Claimed, record: Stored | None, payload: Mapping[str, Json]
 ) -> tuple[bool | None, str]:
-    desk = world.desks.get(claim.tool)
-    if desk is None or record is None or "arguments" not in beside:
+    binding = ctx.bindings.get(claim.tool)
+    if binding is None or record is None or "arguments" not in payload:
         return None, "there is no such tool any more, or its intent is gone"
-    tool, said = desk.tool, None
+    tool, said = binding.tool, None
     if tool.probe is not None:
         context = Context(
             call_id=claim.call,
@@ -93,33 +94,35 @@ async def _look(
             attempt=1,
             turn=record.turn,
             idempotency_key=f"{claim.name}.{claim.generation}",
-            tokens={local(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
+            tokens={local_key(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
         )
-        said = await probe(world, tool, beside["arguments"], context)
+        said = await probe(ctx, tool, payload["arguments"], context)
         if said is not None:
             return said, "its probe says so"
     try:
-        images = await look(tool, claim.keys, world.sight)
+        snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
     except Unreadable as error:
         return None, str(error)
     content = record.content()
     plan = Plan(
         digest=content.plan or "",
         keys=claim.keys,
-        before=beside.get("before"),
-        after=beside.get("planned"),
+        before=payload.get("before"),
+        after=payload.get("planned"),
         versions=() if content.change is None else content.change.versions,
     )
-    said = landed_by_images(plan, images)
-    if said is False and claim.expires_us > world.clock.now_us():
+    said = landed_by_snapshots(plan, snapshots)
+    if said is False and claim.expires_us > ctx.clock.now_us():
         return None, WAITING
     return said, "the resource shows it" if said is not None else "neither a probe nor the resource can say"
 
 
-async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, how: str) -> Recovered | None:
-    now_us, terms = world.clock.now_us(), world.review
+async def _ask(
+    ctx: EngineContext, writer: LedgerWriter, claim: Claimed, record: Stored | None, how: str
+) -> Recovered | None:
+    now_us, terms = ctx.clock.now_us(), ctx.review
     ticket = Ticket(
-        id=world.ids.new(),
+        id=ctx.ids.new(),
         kind="settle",
         state=TicketState.OPEN,
         binding=f"settle|{claim.name}|{claim.holder}",
@@ -136,9 +139,9 @@ async def _ask(world: World, desk: Desk, claim: Claimed, record: Stored | None, 
         claim=claim.name,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
-    doubt = (Resolve(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
+    doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
     try:
-        await desk.commit("settle", what, Ask(ticket), *doubt, turn=ticket.turn)
+        await writer.commit("settle", what, OpenTicket(ticket), *doubt, turn=ticket.turn)
     except NotAllowed as error:
         if not error.instead:
             return None

@@ -6,19 +6,19 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
-from interlock.changes import Unreadable, diff_of, look
-from interlock.engine import World
-from interlock.operations.recover import beside
+from interlock.changes import Unreadable, diff_of, read_snapshots
+from interlock.engine import EngineContext
+from interlock.operations.recover import read_record
 from interlock.ports import Query
-from interlock.schema import Tool
-from interlock.standing import ClaimState, Which
+from interlock.state import ChangeFilter, ClaimState
+from interlock.tools import Tool
 from interlock.values import Json, Mode, Status, Stored
 
 _NOW = "the resource now"
 _AT_ONCE = 200
 
 
-class Compared(msgspec.Struct, frozen=True):
+class ShadowComparison(msgspec.Struct, frozen=True):
     """One planned change of a key, and whether the world went the same way."""
 
     record: int
@@ -44,48 +44,48 @@ class _Planned(msgspec.Struct, frozen=True):
     plan: Json
 
 
-async def compare(world: World, *, run: str | None = None, since_us: int | None = None) -> list[Compared]:
+async def compare(ctx: EngineContext, *, run: str | None = None, since_us: int | None = None) -> list[ShadowComparison]:
     """Every shadow plan against the first recorded change of what it was to change, or else the resource as it is."""
-    if world.faults is not None:
-        world.faults.at("shadow.read")
+    if ctx.faults is not None:
+        ctx.faults.at("shadow.read")
     query = Query(status=Status.PLANNED.value, since_us=since_us)
-    found = [record async for record in world.store.records(query) if record.kind == "call"]
-    compared: list[Compared | None] = []
+    found = [record async for record in ctx.store.records(query) if record.kind == "call"]
+    compared: list[ShadowComparison | None] = []
     open_ones: dict[int, _Planned] = {}
     for record in found:
         content = record.content()
         if content.mode is not Mode.SHADOW or (run is not None and content.run != run):
             continue
-        async for item in _plans(world, record):
-            verdict = item if isinstance(item, Compared) else await _recorded(world, item)
+        async for item in _plans(ctx, record):
+            verdict = item if isinstance(item, ShadowComparison) else await _recorded(ctx, item)
             if verdict is None:
                 assert isinstance(item, _Planned)
                 open_ones[len(compared)] = item
             compared.append(verdict)
-    for place, verdict in zip(open_ones, await _looked(world, list(open_ones.values())), strict=True):
+    for place, verdict in zip(open_ones, await _looked(ctx, list(open_ones.values())), strict=True):
         compared[place] = verdict
     return [item for item in compared if item is not None]
 
 
-async def _plans(world: World, record: Stored) -> AsyncIterator[_Planned | Compared]:
-    content, (_record, whole) = record.content(), await beside(world, record.id)
-    desk, planned, before = world.desks.get(record.tool), whole.get("planned"), whole.get("before")
-    if desk is None or planned is None or before is None:
+async def _plans(ctx: EngineContext, record: Stored) -> AsyncIterator[_Planned | ShadowComparison]:
+    content, (_record, whole) = record.content(), await read_record(ctx, record.id)
+    binding, planned, before = ctx.bindings.get(record.tool), whole.get("planned"), whole.get("before")
+    if binding is None or planned is None or before is None:
         for key in content.keys:
             yield _compared(record, key, "unknown", "the tool offers no simulation, or its images were deleted")
         return
     for key, was, plan in zip(content.keys, before, planned, strict=True):
-        yield _Planned(record, desk.tool, key, was, plan)
+        yield _Planned(record, binding.tool, key, was, plan)
 
 
-async def _recorded(world: World, item: _Planned) -> Compared | None:
+async def _recorded(ctx: EngineContext, item: _Planned) -> ShadowComparison | None:
     """Against the first recorded change after the shadow that went to what it was to change; None if there is none."""
-    for claim in await world.store.claims(Which(key=item.key)):
+    for claim in await ctx.store.claims(ChangeFilter(key=item.key)):
         landed = claim.state in (ClaimState.DONE, ClaimState.UNDONE) and claim.record is not None
         if not landed or (claim.intent or 0) < item.record.id or item.key not in claim.keys:
             continue
         assert claim.record is not None
-        outcome, whole = await beside(world, claim.record)
+        outcome, whole = await read_record(ctx, claim.record)
         after = whole.get("after")
         if outcome is None or not isinstance(after, list) or len(after) != len(claim.keys):
             continue
@@ -95,7 +95,7 @@ async def _recorded(world: World, item: _Planned) -> Compared | None:
     return None
 
 
-async def _looked(world: World, items: Sequence[_Planned]) -> list[Compared]:
+async def _looked(ctx: EngineContext, items: Sequence[_Planned]) -> list[ShadowComparison]:
     """Against the resources as they are, each asked for many keys at once where it can be."""
     states: dict[tuple[str, str], Json] = {}
     failed: dict[tuple[str, str], str] = {}
@@ -105,11 +105,11 @@ async def _looked(world: World, items: Sequence[_Planned]) -> list[Compared]:
         for start in range(0, len(keys), size):
             some = tuple(keys[start : start + size])
             try:
-                images = await look(tool, some, world.sight)
+                snapshots = await read_snapshots(tool, some, ctx.snapshot_reader)
             except Unreadable as error:
                 failed.update({(tool.name, key): str(error) for key in some})
                 continue
-            states.update({(tool.name, key): image.state for key, image in zip(some, images, strict=True)})
+            states.update({(tool.name, key): snapshot.state for key, snapshot in zip(some, snapshots, strict=True)})
     found = []
     for item in items:
         place = (item.tool.name, item.key)
@@ -120,15 +120,15 @@ async def _looked(world: World, items: Sequence[_Planned]) -> list[Compared]:
     return found
 
 
-def _held_against(item: _Planned, actual: Json, whom: str) -> Compared:
+def _held_against(item: _Planned, actual: Json, whom: str) -> ShadowComparison:
     verdict = _verdict(item, actual)
     diff = diff_of(item.tool, (item.key,), [item.plan], [actual]) if verdict == "differs" else None
     return _compared(item.record, item.key, verdict, whom, diff)
 
 
-def _compared(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> Compared:
+def _compared(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> ShadowComparison:
     evidence = record.content().evidence
-    return Compared(record.id, record.actor, record.tool, key, verdict, whom, diff, record.turn, evidence)
+    return ShadowComparison(record.id, record.actor, record.tool, key, verdict, whom, diff, record.turn, evidence)
 
 
 def _verdict(item: _Planned, actual: Json) -> str:

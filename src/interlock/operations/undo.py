@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Unreadable, diff_of, local, look
-from interlock.engine import World
+from interlock.changes import Unreadable, diff_of, local_key, read_snapshots
+from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
-from interlock.operations.recover import beside, intent_of
+from interlock.operations.recover import intent_of, read_record
 from interlock.ports import Resource
-from interlock.schema import Tool, tool
-from interlock.standing import Claimed, ClaimState, Which
+from interlock.state import ChangeFilter, Claimed, ClaimState
+from interlock.tools import Tool, tool
 from interlock.values import Context, Effect, Json, Versioned
 
 UNDO = "undo."
 
 
-class Step(msgspec.Struct, frozen=True):
+class UndoStep(msgspec.Struct, frozen=True):
     """One change and how it can be taken back: by a call, or not at all and why not."""
 
     claim: Claimed
@@ -31,8 +31,15 @@ class Step(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     diff: str | None = None
     why_not: str = ""
-    within: tuple[str, ...] = ()
+    locks: tuple[str, ...] = ()
     """The leases under which it was made, and is taken back."""
+
+
+class _Payloads(msgspec.Struct, frozen=True):
+    """What lies beside the two records of a change."""
+
+    intent: Mapping[str, Json]
+    outcome: Mapping[str, Json]
 
 
 def with_undo(tools: Iterable[Tool]) -> list[Tool]:
@@ -65,7 +72,7 @@ def _undo_tool(changers: list[Tool]) -> Tool:
         simulate=lambda _state, arguments, key: arguments["states"][key],
         redact=frozenset({"states", "expected"}).union(*(item.redact for item in changers)),
         capabilities=frozenset().union(*(item.capabilities for item in changers)),
-        ask_when="args.force",
+        review_when="args.force",
         operator=True,
     )
     async def restore(
@@ -104,56 +111,57 @@ def _plain(state: Any) -> Json:
     return state.value if isinstance(state, Versioned) else state
 
 
-async def undo_steps(world: World, which: Which, *, force: bool = False) -> list[Step]:
+async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = False) -> list[UndoStep]:
     """How each of those changes can be taken back, last change first."""
-    if world.faults is not None:
-        world.faults.at("undo.read")
-    made = [claim for claim in await world.store.claims(which) if claim.state is ClaimState.DONE]
+    if ctx.faults is not None:
+        ctx.faults.at("undo.read")
+    made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
     becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
-    return [await _step_or_why_not(world, claim, force, becomes) for claim in made]
+    return [await _step_or_why_not(ctx, claim, force, becomes) for claim in made]
 
 
-async def _step_or_why_not(world: World, claim: Claimed, force: bool, becomes: dict[str, Json]) -> Step:
+async def _step_or_why_not(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
     """One odd change must not stand in the way of undoing the others."""
     try:
-        return await _step(world, claim, force, becomes)
+        return await _step(ctx, claim, force, becomes)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
-        return _impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
+        return impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
 
 
-async def _step(world: World, claim: Claimed, force: bool, becomes: dict[str, Json]) -> Step:
-    desk = world.desks.get(claim.tool)
-    if desk is None or claim.record is None:
-        return _impossible(claim, f"the tool {claim.tool!r} is not registered any more")
-    tool = desk.tool
-    intent, before = await intent_of(world, claim)
-    outcome, after = await beside(world, claim.record)
+async def _step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
+    binding = ctx.bindings.get(claim.tool)
+    if binding is None or claim.record is None:
+        return impossible(claim, f"the tool {claim.tool!r} is not registered any more")
+    tool = binding.tool
+    intent, before = await intent_of(ctx, claim)
+    outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
-        step = await _restoring(world, claim, tool, (before, after), force, becomes)
+        step = await _restoring(ctx, claim, tool, _Payloads(before, after), becomes, force=force)
         change = None if intent is None else intent.content().change
-        return msgspec.structs.replace(step, within=() if change is None else tuple(change.under))
+        return msgspec.structs.replace(step, locks=() if change is None else tuple(change.under))
     if tool.compensate is None:
-        return _impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
+        return impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:
-        return _impossible(claim, "its arguments have been deleted, so its compensation cannot be made")
+        return impossible(claim, "its arguments have been deleted, so its compensation cannot be made")
     arguments = tool.compensate.arguments(before["arguments"], after.get("value"))
-    return Step(
+    return UndoStep(
         claim, claim.record, tool.compensate.tool, arguments, claim.keys, f"compensated by {tool.compensate.tool}"
     )
 
 
 async def _restoring(
-    world: World,
+    ctx: EngineContext,
     claim: Claimed,
     tool: Tool,
-    beside: tuple[Mapping[str, Json], Mapping[str, Json]],
-    force: bool,
+    held: _Payloads,
     becomes: dict[str, Json],
-) -> Step:
-    before, after = beside
+    *,
+    force: bool,
+) -> UndoStep:
+    before, after = held.intent, held.outcome
     assert tool.resource is not None
     assert claim.record is not None
     try:
@@ -161,21 +169,21 @@ async def _restoring(
         became_states = after.get("after") or before["planned"]
         was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
     except (KeyError, TypeError, ValueError, IndexError):
-        return _impossible(claim, "its images have been deleted or cannot be read, so there is nothing to put back")
+        return impossible(claim, "its images have been deleted or cannot be read, so there is nothing to put back")
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
-        return _impossible(claim, "it changed nothing")
+        return impossible(claim, "it changed nothing")
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
     try:
-        images = await look(tool, tuple(key for key in keys if key not in becomes), world.sight)
+        snapshots = await read_snapshots(tool, tuple(key for key in keys if key not in becomes), ctx.snapshot_reader)
     except Unreadable as error:
-        return _impossible(claim, str(error))
-    now = iter(images)
+        return impossible(claim, str(error))
+    now = iter(snapshots)
     current = {key: becomes[key] if key in becomes else next(now).state for key in keys}
-    moved = [key for key in keys if current[key] != became.get(local(key))]
+    moved = [key for key in keys if current[key] != became.get(local_key(key))]
     if moved and not force:
-        return _impossible(claim, f"{', '.join(moved)} has changed since; undo what came after, or use --force")
-    becomes |= {key: was.get(local(key)) for key in keys}
+        return impossible(claim, f"{', '.join(moved)} has changed since; undo what came after, or use --force")
+    becomes |= {key: was.get(local_key(key)) for key in keys}
     arguments = {
         "record": claim.record,
         "states": {key: was.get(key) for key in changed},
@@ -183,32 +191,15 @@ async def _restoring(
         "force": bool(moved),
     }
     diff = diff_of(tool, keys, list(current.values()), [was.get(key) for key in changed])
-    return Step(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff)
+    return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff)
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
     """The states of a record's images by key; a snapshot is that already."""
     if keys and keys[0].endswith("/*"):
         return dict(states[0])
-    return {local(key): state for key, state in zip(keys, states, strict=True)}
+    return {local_key(key): state for key, state in zip(keys, states, strict=True)}
 
 
-def _impossible(claim: Claimed, why: str) -> Step:
-    return Step(claim, claim.record or 0, "", {}, claim.keys, None, why)
-
-
-async def replay_steps(world: World, run: str) -> list[Step]:
-    """What of a run failed or was undone, in the order in which it was tried, with its own arguments."""
-    if world.faults is not None:
-        world.faults.at("replay.read")
-    steps = []
-    for claim in await world.store.claims(Which(run=run)):
-        history = "#" in claim.name  # an earlier generation
-        if history or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
-            continue
-        _record, before = await intent_of(world, claim)
-        if "arguments" in before:
-            steps.append(Step(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
-        else:
-            steps.append(_impossible(claim, "its arguments have been deleted"))
-    return steps
+def impossible(claim: Claimed, why: str) -> UndoStep:
+    return UndoStep(claim, claim.record or 0, "", {}, claim.keys, None, why)

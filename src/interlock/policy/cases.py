@@ -9,15 +9,16 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import Refusal
 from interlock.errors import PolicyError
+from interlock.policy.compile import Ruleset
 from interlock.policy.decide import judged, missing_grant
-from interlock.policy.ruleset import Ruleset
 from interlock.policy.variables import Facts
-from interlock.schema import Refusal, Tool
+from interlock.tools import Tool
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
 
 
-class Proposal(Value, frozen=True, kw_only=True):
+class ProposedCall(Value, frozen=True, kw_only=True):
     """A call that somebody wants to know the verdict on, without making it."""
 
     tool: str
@@ -45,7 +46,7 @@ class Proposal(Value, frozen=True, kw_only=True):
         return Facts(call, arguments, ruleset.grant(self.actor), self.turn, self.plan)
 
 
-class Case(Proposal, frozen=True, kw_only=True):
+class Case(ProposedCall, frozen=True, kw_only=True):
     """One proposal and what must be decided about it."""
 
     name: str

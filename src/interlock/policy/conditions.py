@@ -9,9 +9,9 @@ from typing import Any
 
 from cel_expr_python import cel
 
+from interlock.canonical import nearest
 from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declarations, extensions
 from interlock.policy.variables import Facts, Variable
-from interlock.schema import nearest
 
 _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")

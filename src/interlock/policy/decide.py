@@ -6,10 +6,11 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import Refusal
 from interlock.policy.conditions import Condition, ConditionError, Joined
 from interlock.policy.model import Cooldown, Rule
 from interlock.policy.variables import Facts
-from interlock.schema import Parsed, Refusal, Tool
+from interlock.tools import Parsed, Tool
 from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
 
 PRECEDENCE = (Decision.DENY, Decision.REVIEW, Decision.ALLOW)
@@ -108,7 +109,7 @@ def risk_by_rules(rules: ToolRules, facts: Facts) -> str | None:
     return None
 
 
-def clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:
+def clamp(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Parsed, Facts]:
     """Arguments after the clamps, through the contract once more. ConditionError names the rule that is at fault."""
     arguments, rewrites = rewrite(rules, facts)
     if not rewrites:
@@ -124,9 +125,9 @@ def clamped(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple
 def judged(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Verdict, Facts]:
     """The final verdict on a snapshot as the engine would give it, and the facts after the clamps."""
     try:
-        parsed, facts = clamped(rules, tool, parsed, facts)
+        parsed, facts = clamp(rules, tool, parsed, facts)
     except ConditionError as error:
-        return unsayable(rules, error.rule, error), facts
+        return rule_error(rules, error.rule, error), facts
     verdict = decide(rules, facts, final=True)
     assert verdict is not None
     return (msgspec.structs.replace(verdict, rewrites=parsed.rewrites) if parsed.rewrites else verdict), facts
@@ -171,11 +172,11 @@ def _cannot_say(rules: ToolRules, group: Group, facts: Facts, error: ConditionEr
             assert decider.condition is not None
             decider.condition.evaluate(facts)
         except ConditionError as found:
-            return unsayable(rules, decider.rule.id, found)
-    return unsayable(rules, rules.deciders[group.places[0]].rule.id, error)
+            return rule_error(rules, decider.rule.id, found)
+    return rule_error(rules, rules.deciders[group.places[0]].rule.id, error)
 
 
-def unsayable(rules: ToolRules, rule: str, error: object) -> Verdict:
+def rule_error(rules: ToolRules, rule: str, error: object) -> Verdict:
     """The verdict when a rule cannot be evaluated."""
     return Verdict(
         decision=Decision.DENY,

@@ -7,9 +7,9 @@ from math import prod
 
 import msgspec
 
+from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Condition, ConditionError
 from interlock.policy.decide import Clamp, Decider, ToolRules
-from interlock.policy.ruleset import Ruleset
 from interlock.values import Decision
 
 _MOST_COMBINATIONS = 4096

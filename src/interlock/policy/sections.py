@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import nearest
 from interlock.policy.model import Place
-from interlock.schema import nearest
 
 
 class Finding(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from cel_expr_python import cel
 
-from interlock.schema import Tool
+from interlock.tools import Tool
 from interlock.values import Call, Grant, Json, Mode, Plan, TurnView
 
 _TEXTS = cel.Type.List(cel.Type.STRING)

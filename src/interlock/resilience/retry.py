@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from interlock.errors import InDoubt, TimedOut, ToolError, Transient
-from interlock.schema import RetryRule
+from interlock.tools import RetryRule
 
 
 def next_wait(

@@ -8,7 +8,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypedDict, Unpack
 
-from interlock.egress import retry_after_s
 from interlock.errors import (
     ConfigError,
     Conflict,
@@ -21,7 +20,8 @@ from interlock.errors import (
     from_http_status,
 )
 from interlock.resilience import next_wait
-from interlock.schema import RetryRule
+from interlock.tools import RetryRule
+from interlock.tools.egress import retry_after_s
 from interlock.values import Effect, Json
 
 try:

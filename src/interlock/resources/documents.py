@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, Unavailable
-from interlock.schema import WHATEVER, Refusal, canonical
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection

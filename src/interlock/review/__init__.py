@@ -1,5 +1,5 @@
 """Review: tickets, who may decide them, and what an approval is good for."""
 
-from interlock.review.tickets import Terms, open_ticket, why_not
+from interlock.review.tickets import Terms, open_ticket, rejection_reason
 
-__all__ = ["Terms", "open_ticket", "why_not"]
+__all__ = ["Terms", "open_ticket", "rejection_reason"]

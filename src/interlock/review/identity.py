@@ -13,7 +13,7 @@ from interlock.errors import NotAllowed
 _MARK = "il1"
 
 
-class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class TokenClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a token says: who, for which ledger, until when."""
 
     name: str
@@ -21,7 +21,7 @@ class Identity(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     expires_us: int
 
 
-def issue(key: SigningKey, identity: Identity) -> str:
+def issue(key: SigningKey, identity: TokenClaims) -> str:
     """A token that whoever trusts the key will take for this identity."""
     body = _pack(msgspec.json.encode(identity))
     return f"{_MARK}.{body}.{_pack(bytes.fromhex(key.sign(_signed(body))))}"
@@ -31,7 +31,7 @@ def authenticate(token: str, *, trusted: tuple[str, ...], ledger: str, now_us: i
     """The principal behind a token; `NotAllowed` says what is wrong with it."""
     try:
         mark, body, signature = token.strip().split(".")
-        said = msgspec.json.decode(_unpack(body), type=Identity)
+        said = msgspec.json.decode(_unpack(body), type=TokenClaims)
         signed = _unpack(signature).hex()
     except (ValueError, binascii.Error, msgspec.MsgspecError):
         raise NotAllowed("that is not a token of Interlock; make one with: interlock review token NAME") from None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.changes import moved
-from interlock.standing import Ticket, TicketState
+from interlock.changes import plan_difference
+from interlock.state import Ticket, TicketState
 from interlock.values import Call, Plan
 
 
@@ -36,7 +36,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_u
     )
 
 
-def why_not(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str | None:
+def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str | None:
     """Why an approval is not good for this call; None if it is."""
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
@@ -55,7 +55,7 @@ def why_not(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str |
         return f"ticket {ticket.id!r} has expired; ask again"
     match ticket.state:
         case TicketState.APPROVED:
-            differs = moved(ticket.binding.partition("|")[0], plan.digest)
+            differs = plan_difference(ticket.binding.partition("|")[0], plan.digest)
             return None if differs is None else f"{differs.replace('looked at', 'approved')}; ask again"
         case TicketState.OPEN:
             return f"ticket {ticket.id!r} has not been decided yet"

@@ -11,10 +11,10 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import HOLD, Claimed, ClaimState, Lease, Which
-from interlock.transitions import Claim, Close, Refused, Renew, Resolve, Undo, Within
+from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease
+from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
 
-ClaimTransition = Claim | Renew | Close | Resolve | Undo | Within
+ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim
 _OVER = (ClaimState.DONE, ClaimState.FAILED)
 _IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
@@ -24,7 +24,7 @@ def wildcard(key: str) -> str:
     return f"{key.partition('/')[0]}/*"
 
 
-class Claims:
+class ClaimTable:
     """Claims and leases, as far as they are loaded."""
 
     def __init__(self) -> None:
@@ -39,18 +39,18 @@ class Claims:
         """Why the transition is refused, or None."""
         row = self.claims.get(ask.name)
         match ask:
-            case Claim():
+            case OpenClaim():
                 return (None if row is None else self._made_before(row, ask)) or self._held(ask, now_us)
-            case Renew() | Close() | Within():
+            case RenewClaim() | CloseClaim() | RequireClaim():
                 if row is not None and row.state is ClaimState.OPEN and row.holder == ask.holder:
                     return None
                 return Refused("lost", ask.name, "the claim was settled by somebody else meanwhile")
-            case Resolve():
+            case ResolveClaim():
                 doubtful = row is not None and row.holder == ask.holder and row.state in _IN_DOUBT
                 if doubtful and row is not None and (row.expires_us <= now_us or row.state is ClaimState.UNKNOWN):
                     return None
                 return Refused("settled", ask.name, "the claim is not in doubt: it was settled, or its holder is alive")
-            case Undo():
+            case MarkUndone():
                 if row is not None and row.state is ClaimState.DONE and row.generation == ask.generation:
                     return None
                 return Refused("undone", ask.name, "the change does not stand any more: it was undone, or made again")
@@ -59,27 +59,27 @@ class Claims:
 
     def apply(self, ask: ClaimTransition, now_us: int) -> None:
         """Make a transition that was checked."""
-        if isinstance(ask, Within):
+        if isinstance(ask, RequireClaim):
             return
         self.changed.add(ask.name)
         match ask:
-            case Claim():
+            case OpenClaim():
                 self._claim(ask, now_us)
-            case Renew():
+            case RenewClaim():
                 row = self.claims[ask.name]
                 self.claims[ask.name] = msgspec.structs.replace(row, expires_us=ask.expires_us)
                 if ask.restated:
                     self.unnumbered.append((ask.name, "intent"))
                 for key in row.keys:
                     self._lease(msgspec.structs.replace(self.leases[key], expires_us=ask.expires_us))
-            case Close() | Resolve():
+            case CloseClaim() | ResolveClaim():
                 row = self.claims[ask.name]
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
                 self.unnumbered.append((ask.name, "record"))
                 if ask.state in _OVER:
-                    untouched = ask.untouched if isinstance(ask, Close) else ()
+                    untouched = ask.untouched if isinstance(ask, CloseClaim) else ()
                     self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
-            case Undo():
+            case MarkUndone():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
             case _:
                 assert_never(ask)
@@ -89,7 +89,7 @@ class Claims:
         for name, field in wanting:
             self.claims[name] = msgspec.structs.replace(self.claims[name], **{field: record})
 
-    def _made_before(self, row: Claimed, ask: Claim) -> Refused | None:
+    def _made_before(self, row: Claimed, ask: OpenClaim) -> Refused | None:
         if row.request != ask.request:
             return Refused("reused", ask.name, f"call {row.call!r} used this idempotency key for another request")
         match row.state:
@@ -114,7 +114,7 @@ class Claims:
         names = (key, everything) if key != everything else self._of(everything)
         return max((self.leases[name].token for name in names if name in self.leases), default=0)
 
-    def _held(self, ask: Claim, now_us: int) -> Refused | None:
+    def _held(self, ask: OpenClaim, now_us: int) -> Refused | None:
         for key in ask.keys:
             everything = wildcard(key)
             for name in (key, everything) if key != everything else self._of(everything):
@@ -127,9 +127,9 @@ class Claims:
     def _of(self, everything: str) -> list[str]:
         return [key for key in self.leases if key.startswith(everything[:-1])]
 
-    def _claim(self, ask: Claim, now_us: int) -> None:
+    def _claim(self, ask: OpenClaim, now_us: int) -> None:
         tokens, before = [], self.claims.get(ask.name)
-        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and before.tool != HOLD:
+        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and before.tool != LOCK:
             # It stands, and can still be undone; or it is history.
             kept = f"{ask.name}#{before.generation}"
             self.claims[kept] = msgspec.structs.replace(before, name=kept)
@@ -182,7 +182,7 @@ def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:
     return False
 
 
-def wanted(claim: Claimed, which: Which) -> bool:
+def wanted(claim: Claimed, which: ChangeFilter) -> bool:
     """Whether a claim is one of those."""
     return (
         (which.turn is None or claim.turn == which.turn)

@@ -6,12 +6,12 @@ import os
 from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
-from interlock.ports import Identity, Query, Spent, genesis
-from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket, TicketState, Which
+from interlock.ports import LedgerIdentity, Query, Spent, genesis
+from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import wanted, wildcard
 from interlock.stores.state import Chain, Row, State
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
-from interlock.values import Checkpoint, Head, Stored
+from interlock.values import Checkpoint, LaneHead, Stored
 
 SCHEMA = 0
 _NO_RECORDS = Committed()
@@ -21,7 +21,7 @@ class MemoryStore:
     """One State, one lane, a list of records."""
 
     def __init__(self) -> None:
-        self._identity = Identity(ledger=os.urandom(8).hex(), digest_key=os.urandom(32), schema=SCHEMA)
+        self._identity = LedgerIdentity(ledger=os.urandom(8).hex(), digest_key=os.urandom(32), schema=SCHEMA)
         self._state = State()
         self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
         self._rows: list[Row] = []
@@ -29,7 +29,7 @@ class MemoryStore:
         self._payloads: dict[int, bytes] = {}
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> LedgerIdentity:
         """Which ledger this is."""
         return self._identity
 
@@ -75,10 +75,10 @@ class MemoryStore:
         """The full arguments and result of a record that holds less."""
         return self._payloads.get(record)
 
-    async def heads(self) -> tuple[Head, ...]:
+    async def heads(self) -> tuple[LaneHead, ...]:
         """Where the lane ends."""
         chain = self._chain
-        return (Head(lane=chain.lane, id=chain.id, count=chain.count, hash=chain.hash),)
+        return (LaneHead(lane=chain.lane, id=chain.id, count=chain.count, hash=chain.hash),)
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Every signed checkpoint, oldest first."""
@@ -105,7 +105,7 @@ class MemoryStore:
         """One claim."""
         return self._state.claims.claims.get(name)
 
-    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+    async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         """Claims, in the order of their intents."""
         found = [claim for claim in self._state.claims.claims.values() if wanted(claim, which)]
         return tuple(sorted(found, key=lambda claim: claim.intent or 0))

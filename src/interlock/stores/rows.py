@@ -7,32 +7,32 @@ from typing import Any
 
 import msgspec
 
-from interlock.standing import Claimed, ClaimState, Halted, Lease, Ticket
+from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket
 from interlock.stores import statements as sql
 from interlock.stores.claims import wildcard
 from interlock.stores.dialect import Connection
 from interlock.stores.state import Account, Changes, State
 from interlock.transitions import (
     Append,
-    Ask,
     Batch,
-    Claim,
-    Close,
-    Decide,
-    Escalate,
+    CloseClaim,
+    DecideTicket,
+    EscalateTicket,
     Halt,
     Lift,
-    Pass,
-    Renew,
+    MarkUndone,
+    OpenClaim,
+    OpenTicket,
+    RenewClaim,
+    RequireClaim,
+    RequireNotHalted,
     Reserve,
-    Resolve,
+    ResolveClaim,
     Seal,
     Settle,
-    Spend,
-    Take,
+    SpendTicket,
+    TakeToken,
     Transition,
-    Undo,
-    Within,
 )
 from interlock.values import Budget
 
@@ -44,7 +44,7 @@ def load(connection: Connection, state: State, batches: Sequence[Batch]) -> Stat
         return state
     for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
         load_scope(connection, state, scope, lock=True)
-    for bucket in sorted({t.bucket for t in transitions if isinstance(t, Take)}):
+    for bucket in sorted({t.bucket for t in transitions if isinstance(t, TakeToken)}):
         connection.run(sql.OPEN_BUCKET, (bucket,))
         row = connection.one(sql.READ_BUCKET, (bucket,))
         if row is not None and row[1] != 0:
@@ -55,16 +55,20 @@ def load(connection: Connection, state: State, batches: Sequence[Batch]) -> Stat
         state.last_checkpoint = int(row[0]) if row else 0
     _load_claims(connection, state, transitions)
     _load_tickets(connection, state, transitions)
-    if any(isinstance(t, Halt | Lift | Pass) for t in transitions):
+    if any(isinstance(t, Halt | Lift | RequireNotHalted) for t in transitions):
         state.halts.halts = {row[0]: Halted(*row) for row in connection.rows(sql.HALTS)}
     return state
 
 
 def _load_claims(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
-    asks = [t for t in transitions if isinstance(t, Claim | Renew | Close | Resolve | Undo | Within)]
+    asks = [
+        t
+        for t in transitions
+        if isinstance(t, OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim)
+    ]
     if not asks:
         return
-    opened = [t for t in asks if isinstance(t, Claim)]
+    opened = [t for t in asks if isinstance(t, OpenClaim)]
     rows_lock = connection.locks_rows  # where they do, there must be a row to lock
     if rows_lock:
         connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
@@ -88,12 +92,12 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
 
 
 def _load_tickets(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
-    for binding in sorted({t.ticket.binding for t in transitions if isinstance(t, Ask)}):
+    for binding in sorted({t.ticket.binding for t in transitions if isinstance(t, OpenTicket)}):
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    named = {t.ticket for t in transitions if isinstance(t, Decide | Escalate | Spend)}
-    for name in sorted(named | {t.ticket.id for t in transitions if isinstance(t, Ask)}):
+    named = {t.ticket for t in transitions if isinstance(t, DecideTicket | EscalateTicket | SpendTicket)}
+    for name in sorted(named | {t.ticket.id for t in transitions if isinstance(t, OpenTicket)}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:
             state.tickets.tickets[name] = ticket(one)

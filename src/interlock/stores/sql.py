@@ -12,8 +12,8 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
-from interlock.ports import Faults, Identity, Query, Spent, genesis
-from interlock.standing import Claimed, Halted, Lease, Ticket, TicketState, Which
+from interlock.ports import Faults, LedgerIdentity, Query, Spent, genesis
+from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
 from interlock.stores import statements as sql
 from interlock.stores.claims import wanted
@@ -21,7 +21,7 @@ from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.state import Chain, Changes, State, Wanting
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
-from interlock.values import Checkpoint, Head, Stored
+from interlock.values import Checkpoint, LaneHead, Stored
 
 T = TypeVar("T")
 _PAGE = 2000
@@ -53,7 +53,7 @@ class SqlStore:
         self._writer = GroupWriter(self._land, faults)
 
     @property
-    def identity(self) -> Identity:
+    def identity(self) -> LedgerIdentity:
         """Which ledger this is."""
         return self._identity
 
@@ -88,10 +88,10 @@ class SqlStore:
         whole = isinstance(row[0], bytes | memoryview)  # anything else was put there by somebody else
         return bytes(row[0]) if whole else str(row[0]).encode()
 
-    async def heads(self) -> tuple[Head, ...]:
+    async def heads(self) -> tuple[LaneHead, ...]:
         """Where every lane ends."""
         rows = await self._on_reader(lambda c: c.rows(sql.LANES))
-        return tuple(Head(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
+        return tuple(LaneHead(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         """Every signed checkpoint, oldest first."""
@@ -121,7 +121,7 @@ class SqlStore:
         row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
         return None if row is None else rows.claimed(row)
 
-    async def claims(self, which: Which) -> tuple[Claimed, ...]:
+    async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         """Claims, in the order of their intents."""
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
@@ -317,7 +317,7 @@ def _is_broken(connection: Connection | None) -> bool:
     return connection is not None and bool(getattr(connection.raw, "closed", False))
 
 
-def _migrate(connection: Connection, dialect: Dialect) -> Identity:
+def _migrate(connection: Connection, dialect: Dialect) -> LedgerIdentity:
     """Bring the schema forward under the write lock; refuse one that is newer than this version."""
     newest = len(sql.MIGRATIONS)
     try:
@@ -345,7 +345,7 @@ def _migrate(connection: Connection, dialect: Dialect) -> Identity:
         found["schema"] = str(newest)
         connection.run_many(sql.WRITE_META, list(found.items()))
         connection.run("COMMIT")
-    return Identity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
+    return LedgerIdentity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
 
 
 def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:

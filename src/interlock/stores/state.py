@@ -11,29 +11,29 @@ from typing import Any
 import msgspec
 
 from interlock.ports import Spent, link
-from interlock.stores.claims import Claims
-from interlock.stores.tickets import Halts, Tickets
+from interlock.stores.claims import ClaimTable
+from interlock.stores.tickets import HaltTable, TicketTable
 from interlock.transitions import (
     Append,
-    Ask,
     Batch,
-    Claim,
-    Close,
-    Decide,
-    Escalate,
+    CloseClaim,
+    DecideTicket,
+    EscalateTicket,
     Halt,
     Lift,
-    Pass,
+    MarkUndone,
+    OpenClaim,
+    OpenTicket,
     Refused,
-    Renew,
+    RenewClaim,
+    RequireClaim,
+    RequireNotHalted,
     Reserve,
-    Resolve,
+    ResolveClaim,
     Seal,
     Settle,
-    Spend,
-    Take,
-    Undo,
-    Within,
+    SpendTicket,
+    TakeToken,
 )
 from interlock.values import Checkpoint, Record
 
@@ -137,9 +137,9 @@ class State:
         self.buckets: dict[str, tuple[float, int]] = {}
         self.last_checkpoint = 0
         self.sealed: list[Checkpoint] = []
-        self.claims = Claims()
-        self.tickets = Tickets()
-        self.halts = Halts()
+        self.claims = ClaimTable()
+        self.tickets = TicketTable()
+        self.halts = HaltTable()
         self.touched = False
         """Whether anything but records and accounts changed since the last `drain`."""
         self._changes = changes
@@ -159,7 +159,7 @@ class State:
             if kind is Reserve:
                 account = accounts.get(transition.scope) or self.account(transition.scope)
                 refused = None if account.lacks(transition) is None else self._overspends(transition, now_us)
-            elif kind is Take:
+            elif kind is TakeToken:
                 refused = self._drained(transition, now_us)
             else:
                 refused = self._check(transition, now_us)
@@ -185,24 +185,24 @@ class State:
 
     def _check(self, transition: Any, now_us: int) -> Refused | None:
         match transition:
-            case Claim() | Renew() | Close() | Resolve() | Undo() | Within():
+            case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
                 return self.claims.check(transition, now_us)
-            case Ask() | Decide() | Escalate() | Spend():
+            case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
                 return self.tickets.check(transition, now_us)
-            case Halt() | Lift() | Pass():
+            case Halt() | Lift() | RequireNotHalted():
                 return self.halts.check(transition)
             case _:
                 return self._out_of_order(transition)
 
     def _change(self, transition: Any, now_us: int) -> None:
         match transition:
-            case Claim() | Renew() | Close() | Resolve() | Undo() | Within():
+            case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
                 self.claims.apply(transition, now_us)
-            case Ask() | Decide() | Escalate() | Spend():
+            case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
                 self.tickets.apply(transition, now_us)
-            case Halt() | Lift() | Pass():
+            case Halt() | Lift() | RequireNotHalted():
                 self.halts.apply(transition, now_us)
-            case Take():
+            case TakeToken():
                 held = self.buckets.get(transition.bucket)
                 tokens = _refilled(held, transition, now_us)
                 at_us = now_us if held is None else max(held[1], now_us)
@@ -266,7 +266,7 @@ class State:
             return None
         return Refused(kind="conflict", limit="checkpoint", message="another checkpoint was made meanwhile")
 
-    def _drained(self, ask: Take, now_us: int) -> Refused | None:
+    def _drained(self, ask: TakeToken, now_us: int) -> Refused | None:
         tokens = _refilled(self.buckets.get(ask.bucket), ask, now_us)
         if tokens >= 1.0:
             return None
@@ -283,7 +283,7 @@ class State:
                 self._changes.note_settled(done)
 
 
-def _refilled(held: tuple[float, int] | None, ask: Take, now_us: int) -> float:
+def _refilled(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:
     """Tokens in a bucket now; a clock that stepped back adds none and takes none."""
     if held is None:
         return float(ask.burst)

@@ -6,14 +6,23 @@ from typing import assert_never
 
 import msgspec
 
-from interlock.standing import Halted, Ticket, TicketState, state_of, stopped
-from interlock.transitions import Ask, Decide, Escalate, Halt, Lift, Pass, Refused, Spend
+from interlock.state import Halted, Ticket, TicketState, halt_message, state_of
+from interlock.transitions import (
+    DecideTicket,
+    EscalateTicket,
+    Halt,
+    Lift,
+    OpenTicket,
+    Refused,
+    RequireNotHalted,
+    SpendTicket,
+)
 
-TicketTransition = Ask | Decide | Escalate | Spend
-HaltTransition = Halt | Lift | Pass
+TicketTransition = OpenTicket | DecideTicket | EscalateTicket | SpendTicket
+HaltTransition = Halt | Lift | RequireNotHalted
 
 
-class Tickets:
+class TicketTable:
     """Tickets, as far as they are loaded."""
 
     def __init__(self) -> None:
@@ -23,7 +32,7 @@ class Tickets:
 
     def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
-        if isinstance(ask, Ask):
+        if isinstance(ask, OpenTicket):
             if ask.ticket.id in self.tickets:
                 return Refused("ticket", ask.ticket.id, f"there is a ticket {ask.ticket.id!r} already")
             same = [t for t in self.tickets.values() if t.binding == ask.ticket.binding and is_open(t, now_us)]
@@ -32,17 +41,17 @@ class Tickets:
         if ticket is None:
             return Refused("ticket", ask.ticket, f"there is no ticket {ask.ticket!r}")
         match ask:
-            case Decide(state=TicketState.EXPIRED):
+            case DecideTicket(state=TicketState.EXPIRED):
                 due = ticket.state is TicketState.OPEN and ticket.expires_us <= now_us
                 return None if due else Refused("ticket", ticket.id, "the ticket is not due")
-            case Decide():
+            case DecideTicket():
                 if is_open(ticket, now_us):
                     return None
                 return Refused("ticket", ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open")
-            case Escalate():
+            case EscalateTicket():
                 due = is_open(ticket, now_us) and not ticket.escalated and ticket.escalate_us <= now_us
                 return None if due else Refused("ticket", ticket.id, "the ticket is not due")
-            case Spend():
+            case SpendTicket():
                 return self._unspendable(ticket, ask, now_us)
             case _:
                 assert_never(ask)
@@ -50,14 +59,14 @@ class Tickets:
     def apply(self, ask: TicketTransition, now_us: int) -> None:
         """Make a transition that was checked."""
         match ask:
-            case Ask():
+            case OpenTicket():
                 ticket = ask.ticket
                 if ticket.record is None:
                     self.unnumbered.append(ticket.id)
                 for old in [t for t in self.tickets.values() if t.binding == ticket.binding and t.state == "open"]:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
-            case Decide():
+            case DecideTicket():
                 ticket = msgspec.structs.replace(
                     self.tickets[ask.ticket],
                     state=ask.state,
@@ -65,9 +74,9 @@ class Tickets:
                     decided_us=now_us,
                     reason=ask.reason,
                 )
-            case Escalate():
+            case EscalateTicket():
                 ticket = msgspec.structs.replace(self.tickets[ask.ticket], escalated=True)
-            case Spend():
+            case SpendTicket():
                 ticket = msgspec.structs.replace(self.tickets[ask.ticket], state=TicketState.SPENT)
             case _:
                 assert_never(ask)
@@ -80,7 +89,7 @@ class Tickets:
             self.tickets[name] = msgspec.structs.replace(self.tickets[name], record=record)
 
     @staticmethod
-    def _unspendable(ticket: Ticket, ask: Spend, now_us: int) -> Refused | None:
+    def _unspendable(ticket: Ticket, ask: SpendTicket, now_us: int) -> Refused | None:
         state = state_of(ticket, now_us)
         if state is not TicketState.APPROVED:
             return Refused("ticket", ticket.id, f"the ticket is {state.value}, not approved")
@@ -89,7 +98,7 @@ class Tickets:
         return None
 
 
-class Halts:
+class HaltTable:
     """What is halted, all of it."""
 
     def __init__(self) -> None:
@@ -103,10 +112,10 @@ class Halts:
                 return None
             case Lift():
                 return None if ask.scope in self.halts else Refused("halt", ask.scope, f"{ask.scope!r} is not halted")
-            case Pass():
+            case RequireNotHalted():
                 for scope in ask.scopes:
                     if scope in self.halts:
-                        return Refused("halted", scope, stopped(self.halts[scope]))
+                        return Refused("halted", scope, halt_message(self.halts[scope]))
                 return None
             case _:
                 assert_never(ask)
@@ -120,7 +129,7 @@ class Halts:
             case Lift():
                 del self.halts[ask.scope]
                 self.changed.add(ask.scope)
-            case Pass():
+            case RequireNotHalted():
                 return
             case _:
                 assert_never(ask)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 
-from interlock.models import ModelFailed, Proposal, Reply, Request, written
+from interlock.models import ModelFailed, Proposal, Reply, Request, parse_text
 from interlock.values import Json, Value
 
 Arguments = Mapping[str, Json]
@@ -25,7 +25,7 @@ class Script(Value, frozen=True):
 class Scripted:
     """A model that answers by a function of the request and of how many replies it has given."""
 
-    follows = True
+    instructable = True
 
     def __init__(self, name: str, script: Script, behave: Callable[[Scripted, Request], Reply]) -> None:
         self.name = name
@@ -99,7 +99,7 @@ def _floods(model: Scripted, request: Request) -> Reply:
 def _malformed(model: Scripted, request: Request) -> Reply:
     if model.has_results(request):
         return Reply(model.script.answer)
-    proposals, rest = written(
+    proposals, rest = parse_text(
         f'<tool_call>{{"name": "{model.script.tool}", "arguments": {{"x": </tool_call>', request.tools
     )
     return Reply(rest, proposals)

@@ -18,7 +18,7 @@ async def agreement(loaded: Loaded, run: str | None) -> dict[str, Any]:
     by_rule: dict[str, Counter[str]] = {}
     by_family: dict[str, Counter[str]] = {}
     async with opened(loaded) as shop:
-        for item in await shop.runtime.shadow(run=run):
+        for item in await shop.runtime.operations.shadow(run=run):
             verdict = OWN if by_itself(item.with_whom) else item.verdict
             family = (item.turn or "").partition("/")[2]
             for tag in item.evidence or ("(none)",):

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from interlock import Runtime, Tool
+from interlock.answers.constrained import constrain
 from interlock.config import load_settings
-from interlock.models import Model, Recording, Replayed, open_model
+from interlock.models import Model, RecordingModel, ReplayModel, open_model
 from interlock_catalog.backends import Backend
 from interlock_catalog.checks.twins import Embed
 from interlock_catalog.reading import Memo
@@ -103,15 +104,15 @@ def model_of(loaded: Loaded) -> Model | None:
     """The model that the settings name, recorded or replayed where they say so."""
     replay, record, name = loaded.file("replay"), loaded.file("record"), loaded.settings.model
     if replay is not None:
-        return Replayed(replay)
+        return ReplayModel(replay)
     if name == "none":
         return None
-    model = open_model(name)
-    return model if record is None else Recording(model, record)
+    model = constrain(open_model(name))
+    return model if record is None else RecordingModel(model, record)
 
 
 def _embed() -> Embed:
-    from interlock.intents import Embedder
+    from interlock.answers.intents import Embedder
 
     return Embedder().embed
 

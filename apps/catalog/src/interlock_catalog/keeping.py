@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from interlock.errors import ConfigError
-from interlock.standing import Which
 from interlock.values import Versioned
 from interlock_catalog.app import Shop, backend_of, opened
 from interlock_catalog.backends import Backend
@@ -96,7 +95,7 @@ async def drifted(loaded: Loaded) -> dict[str, Any]:
     """Documents that are not what the journal says the last recorded change made of them."""
     async with opened(loaded) as shop:
         last: dict[str, tuple[int, Any]] = {}
-        async for entry in shop.runtime.journal(Which()):
+        async for entry in shop.runtime.operations.journal():
             if entry.status == "done" and isinstance(entry.after, dict):
                 for key, state in entry.after.items():
                     last[key] = (entry.record, state)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock.standing import Which
 from interlock_catalog.app import opened
 from interlock_catalog.pipeline.carry import SERVICE
 from interlock_catalog.report.gather import once
@@ -33,7 +32,7 @@ async def exported(loaded: Loaded, run: str | None, file: Path) -> int:
                 {"tool": r.tool, "arguments": r.arguments, "reason": r.reason, "family": result.family}
                 for r in result.refused
             ]
-            entries = [e async for e in shop.runtime.journal(Which(turn=f"{found.id}/{result.family}"))]
+            entries = [e async for e in shop.runtime.operations.journal(turn=f"{found.id}/{result.family}")]
             lines += [
                 {
                     "tool": entry.op_type,

@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import nearest
 from interlock.errors import ConfigError
-from interlock.schema import nearest
 
 FILE = "catalog.toml"
 PREFIX = "CATALOG_"

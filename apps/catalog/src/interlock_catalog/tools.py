@@ -29,11 +29,11 @@ def changing_tools(catalog: Catalog) -> tuple[Tool, ...]:
     return tuple(make(catalog) for make in makers)
 
 
-def _options(catalog: Catalog, simulate: Simulation, check: Any, within: str = "lease:{family_slug}") -> dict[str, Any]:
+def _options(catalog: Catalog, simulate: Simulation, check: Any, locks: str = "lease:{family_slug}") -> dict[str, Any]:
     return {
         "effect": "write",
         "resource": catalog,
-        "within": within,
+        "locks": locks,
         "simulate": simulate,
         "invariants": _asking(check, catalog.backend),
         "once_per": "run",

@@ -15,8 +15,8 @@ from pathlib import Path
 import msgspec
 
 from interlock import Runtime
-from interlock.operations import Compared
-from interlock.standing import Ticket, TicketState, Which
+from interlock.operations import ShadowComparison
+from interlock.state import Ticket, TicketState
 from interlock_catalog.checks.issues import ROLES
 
 CALIBRATION = Path(__file__).with_name("calibration.toml")
@@ -102,7 +102,7 @@ async def _tickets(runtime: Runtime, since_us: int) -> list[Told]:
             last[ticket.call] = ticket
     asked, found = {ticket.id: ticket for ticket in last.values()}, list[Told]()
     for turn in dict.fromkeys(ticket.turn for ticket in last.values()):
-        async for entry in runtime.journal(Which(turn=turn)):
+        async for entry in runtime.operations.journal(turn=turn):
             if entry.ticket in asked:
                 state = asked.pop(entry.ticket).state
                 found += [(entry.evidence, _DECIDED[state])] if entry.status != "undone" else []
@@ -111,8 +111,8 @@ async def _tickets(runtime: Runtime, since_us: int) -> list[Told]:
 
 async def _shadows(runtime: Runtime, since_us: int) -> list[Told]:
     """The last plan for the same documents on the same evidence, if people have done it, or something else there."""
-    plans: dict[int, list[Compared]] = {}
-    for item in await runtime.shadow(since_us=since_us):
+    plans: dict[int, list[ShadowComparison]] = {}
+    for item in await runtime.operations.shadow(since_us=since_us):
         plans.setdefault(item.record, []).append(item)
     last = {(items[0].tool, items[0].evidence, *(item.key for item in items)): items for items in plans.values()}
     found = list[Told]()

@@ -9,8 +9,8 @@ from google.genai import types
 
 from interlock import Runtime
 from interlock.adapters.adk import AdkTool, InterlockLlm, InterlockPlugin, LocalLlm, delegations
+from interlock.answers import Agent, App
 from interlock.config import load_settings
-from interlock.turn import Agent, App
 from interlock_ranger.agents import PURPOSES, SPECIALISTS
 
 GOOGLE = "google:"

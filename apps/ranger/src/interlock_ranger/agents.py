@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from interlock.turn import Agent, Intent, Requirement, all_of, need
+from interlock.answers import Agent, Intent, Requirement, all_of, need
 
 HERE = Path(__file__).parent / "intents"
 DEADLINE_S = 180.0

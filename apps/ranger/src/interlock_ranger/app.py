@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from interlock.turn import App, delegation
+from interlock.answers import App, delegation
 from interlock_ranger.agents import PURPOSES, SPECIALISTS, coordinator, specialist
 from interlock_ranger.burn.tools import burn_tools
 from interlock_ranger.coordinator.tools import coordinator_tools

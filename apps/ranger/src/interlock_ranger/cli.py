@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.cli.setting import console, notes, print_json, settings_of, shown, table
+from interlock.cli.options import settings_of
+from interlock.cli.output import console, notes, print_json, shown, table
 
 if TYPE_CHECKING:
     from interlock_ranger.briefing.compose import Briefing
@@ -50,7 +51,7 @@ def register(commands: Any, common: Any) -> None:
 def _fire(fires: Fires, said: str) -> str:
     """The id of the fire that was named."""
     from interlock.errors import ConfigError
-    from interlock.schema import fitting
+    from interlock.tools import fitting
 
     known = {key: (key, *names) for key, names in fires.names().items()}
     found = (said,) if said in known else fitting(said, known)

@@ -14,10 +14,14 @@ from google.genai import types
 from pydantic import PrivateAttr
 
 from interlock.adapters.adk.tools import declared_schema
+from interlock.answers import Turn
+from interlock.answers.constrained import constrain
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, open_model
 
-HINTS: ContextVar[dict[str, Any]] = ContextVar("interlock_adk_hints", default={})  # noqa: B039 - never changed in place
-"""What the plugin knows about the next model call (slots, lead, facts), for models that can only be constrained."""
+TURN: ContextVar[Turn | None] = ContextVar("interlock_adk_turn", default=None)
+"""The turn that the next model call of this task belongs to."""
+QUESTION, FINAL = "interlock_question", "interlock_final"
+"""What a reply says beside its text, in the metadata of ADK's response."""
 
 
 class InterlockLlm(BaseLlm):
@@ -28,19 +32,14 @@ class InterlockLlm(BaseLlm):
 
     def __init__(self, model: str | Model = "local", **options: Any) -> None:
         super().__init__(model=model if isinstance(model, str) else model.name)
-        self._inner = open_model(model, **options) if isinstance(model, str) else model
-
-    @property
-    def follows(self) -> bool:
-        """Whether it can be told to call a tool."""
-        return self._inner.follows
+        self._inner = constrain(open_model(model, **options) if isinstance(model, str) else model)
 
     async def generate_content_async(
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         """One reply, whole: streaming would show a draft before it is checked."""
         try:
-            reply = await self._inner.reply(asked(llm_request))
+            reply = await self._inner.reply(await asked(llm_request, TURN.get()))
         except ModelFailed as error:
             yield LlmResponse(error_code="MODEL_FAILED", error_message=str(error))
             return
@@ -54,12 +53,18 @@ class LocalLlm(InterlockLlm):
         super().__init__("local", **options)
 
 
-def asked(llm_request: LlmRequest) -> Request:
-    """ADK's request as ours."""
+async def asked(llm_request: LlmRequest, turn: Turn | None = None) -> Request:
+    """ADK's request as ours, with what the turn knows."""
     config = llm_request.config
     told = config.system_instruction if config is not None else ""
+    known = {} if turn is None else {tool.name: dict(tool.known_values) for tool in turn.tools}
     cards = [
-        ToolCard(declared.name or "", declared.description or "", declared_schema(declared))
+        ToolCard(
+            declared.name or "",
+            declared.description or "",
+            declared_schema(declared),
+            known.get(declared.name or "", {}),
+        )
         for tool in ((config.tools if config is not None else None) or ())
         for declared in (getattr(tool, "function_declarations", None) or ())
     ]
@@ -71,7 +76,7 @@ def asked(llm_request: LlmRequest) -> Request:
         messages=tuple(message for content in llm_request.contents for message in _messages(content)),
         tools=tuple(card for card in cards if not allowed or card.name in allowed),
         force=allowed[0] if allowed else None,
-        **HINTS.get(),
+        task=None if turn is None else await turn.task(),
     )
 
 
@@ -90,6 +95,7 @@ def _messages(content: types.Content) -> list[Message]:
             (),
             part.function_response.name or "",
             part.function_response.id or "",
+            part.function_response.response or {},
         )
         for part in parts
         if part.function_response is not None
@@ -113,4 +119,5 @@ def answered(reply: Reply) -> LlmResponse:
         candidates_token_count=reply.usage.output_tokens,
         total_token_count=reply.usage.input_tokens + reply.usage.output_tokens,
     )
-    return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage)
+    beside = {QUESTION: reply.question, FINAL: reply.final} if reply.question or reply.final else None
+    return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=usage, custom_metadata=beside)

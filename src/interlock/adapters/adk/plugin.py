@@ -16,18 +16,16 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
-from interlock.adapters.adk.llm import HINTS, InterlockLlm
+from interlock.adapters.adk.llm import FINAL, QUESTION, TURN
 from interlock.adapters.adk.session import RECORDS, own_records, remember, session_of, ticket_of, user_of, waiting_turn
 from interlock.adapters.adk.tools import RUNNING, Running
+from interlock.answers import Again, Agent, Answers, Turn, TurnResult
+from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
 from interlock.ports import Query
 from interlock.runtime import Runtime
-from interlock.standing import TicketState
-from interlock.turn import Again, Agent, Turn, TurnResult
-from interlock.turn.loop import LONGEST_RESULT, as_told, ascii_json
-from interlock.turn.slots import slots
-from interlock.turn.statements import statements
+from interlock.state import TicketState
 from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
@@ -42,12 +40,10 @@ _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
 class _Open:
     """One agent's turn in one invocation."""
 
-    def __init__(self, turn: Turn, follows: bool, session: str, key: tuple[str, str, str]) -> None:
+    def __init__(self, turn: Turn, session: str, key: tuple[str, str, str]) -> None:
         self.turn = turn
         self.session = session
         self.key = key
-        self.follows = follows
-        self.begun = False
         self.again: Again | None = None
         self.outcomes: list[Outcome] = []
 
@@ -108,7 +104,7 @@ class InterlockPlugin(BasePlugin):
         waiting = waiting_turn(state, key[0], agent.name)
         if waiting is not None:
             try:
-                turn = await self._runtime.reopen(waiting, agent=known, on_behalf_of=user)
+                turn = await Answers(self._runtime).reopen(waiting, agent=known, on_behalf_of=user)
             except NotAllowed:  # it has ended; or it is somebody else's, and then this says no more than that
                 return await self._ended(waiting, user)
         else:
@@ -117,18 +113,18 @@ class InterlockPlugin(BasePlugin):
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
                 details["parent"] = parent
-            turn = self._runtime.turn(question, agent=known, **details)
+            turn = Answers(self._runtime).turn(question, agent=known, **details)
         await turn.__aenter__()
-        model = getattr(agent, "canonical_model", None)
-        follows = model.follows if isinstance(model, InterlockLlm) else True
-        self._open[key] = _Open(turn, follows, session_of(callback_context), key)
+        self._open[key] = _Open(turn, session_of(callback_context), key)
         return None
 
     async def _ended(self, turn: str, user: str) -> types.Content:
         """The answer of a turn that a confirmation wants to go on with, but has ended: a crash came between."""
         records = [r async for r in self._runtime.store.records(Query(turn=turn)) if r.status == "opened"]
         mine = bool(records) and records[0].content().arguments.get("on_behalf_of") == user
-        return _content((await self._runtime.answer(turn)).answer if mine else "This question cannot be gone on with.")
+        return _content(
+            (await Answers(self._runtime).result(turn)).answer if mine else "This question cannot be gone on with."
+        )
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
         """Close the turn; one that waits for a person, or whose time is up, ends here without a model's answer."""
@@ -164,13 +160,10 @@ class InterlockPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: Any, llm_request: LlmRequest) -> LlmResponse | None:
         """Tell the model what holds, force where that is due, and stop where the bound is reached."""
         open_ = self._of(callback_context)
+        TURN.set(None if open_ is None else open_.turn)
         if open_ is None:
-            HINTS.set({})
             return None
         turn = open_.turn
-        if not open_.begun:
-            open_.begun = True
-            open_.again = await turn.begin(follows=open_.follows)
         if turn.replies >= turn.most_replies or turn.left_s <= 0:
             result = await turn.finish(None)
             assert isinstance(result, TurnResult)  # no reply is left, so it is an end
@@ -182,7 +175,6 @@ class InterlockPlugin(BasePlugin):
         open_.again = None
         if forced is not None:
             llm_request.config.tool_config = _only(forced)
-        self._hint(open_, forced)
         return None
 
     async def after_model_callback(self, *, callback_context: Any, llm_response: LlmResponse) -> LlmResponse | None:
@@ -206,17 +198,24 @@ class InterlockPlugin(BasePlugin):
         used = llm_response.usage_metadata
         if used is not None:
             open_.turn.spent(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
-        return await self._finish(open_, text, f"the provider refused ({refused})" if refused else "", llm_response)
+        beside = llm_response.custom_metadata or {}
+        if beside.get(QUESTION):
+            asked = await open_.turn.ask(str(beside[QUESTION]))
+            return LlmResponse(content=_content(self._letting_out(open_.key, asked.answer)))
+        blocked = f"the provider refused ({refused})" if refused else ""
+        return await self._finish(open_, text, llm_response, blocked=blocked, final=bool(beside.get(FINAL)))
 
     async def on_model_error_callback(
         self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
         """A model that fails gave no answer; what is known by then may still be enough."""
         open_ = self._of(callback_context)
-        return None if open_ is None else await self._finish(open_, "", "", LlmResponse())
+        return None if open_ is None else await self._finish(open_, "", LlmResponse())
 
-    async def _finish(self, open_: _Open, text: str, blocked: str, before: LlmResponse) -> LlmResponse:
-        step = await open_.turn.finish(text, blocked=blocked)
+    async def _finish(
+        self, open_: _Open, text: str, before: LlmResponse, *, blocked: str = "", final: bool = False
+    ) -> LlmResponse:
+        step = await open_.turn.finish(text, blocked=blocked, final=final)
         if isinstance(step, TurnResult):
             answer = self._letting_out(open_.key, step.answer)
             return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)
@@ -279,10 +278,10 @@ class InterlockPlugin(BasePlugin):
         if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
             return None
         try:
-            await self._runtime.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
+            await Answers(self._runtime).decide(ticket.id, approve=confirmed, by=user, reason="in the session")
         except NotAllowed:
             pass  # it was decided before; what was decided holds
-        outcome = await self._runtime.resume(ticket.id)
+        outcome = await self._runtime.operations.resume(ticket.id)
         after = await self._runtime.store.ticket(ticket.id)
         lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
         return None if lost else outcome  # somebody else's confirmation came first: the claim has the answer
@@ -328,19 +327,6 @@ class InterlockPlugin(BasePlugin):
         self._let_out[key] = answer
         return answer
 
-    def _hint(self, open_: _Open, forced: str | None) -> None:
-        """For a model that can only be constrained: known values of the forced call, or statements for an answer."""
-        if open_.follows:
-            HINTS.set({})
-            return
-        tool = next((tool for tool in open_.turn.tools if tool.name == forced), None)
-        leads, facts = statements([outcome for outcome in open_.outcomes if outcome.ok])
-        HINTS.set(
-            {"lead": "; ".join(leads), "facts": facts}
-            if tool is None
-            else {"slots": slots(tool, open_.turn.asked.question)}
-        )
-
     def _key(self, context: Any, agent: str) -> tuple[str, str, str]:
         branch = context._invocation_context.branch or ""
         return context.invocation_id, branch, agent
@@ -351,7 +337,7 @@ class InterlockPlugin(BasePlugin):
 
 def _told(outcome: Outcome) -> dict[str, Any]:
     """An outcome as the model sees it."""
-    found = as_told(outcome)
+    found = as_seen_by_model(outcome)
     if len(msgspec.json.encode(found)) > LONGEST_RESULT:
         return {"status": outcome.status.value, "summary": outcome.summary}
     return found

@@ -10,8 +10,8 @@ from google.adk.runners import InMemoryRunner, Runner
 from google.genai import types
 
 from interlock.adapters.adk.plugin import InterlockPlugin
+from interlock.answers import TurnResult
 from interlock.errors import ConfigError
-from interlock.turn import TurnResult
 
 _LONGEST_S = 600.0
 _MARGIN_S = 0.05

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from interlock.answers import TurnResult
 from interlock.ports import Query, Store
-from interlock.standing import Ticket, TicketState
-from interlock.turn import TurnResult
+from interlock.state import Ticket, TicketState
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
 _MOST_RECORDS = 50

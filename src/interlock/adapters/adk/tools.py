@@ -14,7 +14,7 @@ from google.genai import types
 from pydantic import BaseModel
 
 from interlock.errors import ContractError, Permanent
-from interlock.schema import Tool
+from interlock.tools import Tool
 from interlock.values import Effect, Json
 
 TRANSFER = "transfer_to_agent"
@@ -76,9 +76,9 @@ def governed(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **op
     tool = given if isinstance(given, BaseTool) else FunctionTool(given)
     asks = getattr(tool, "_require_confirmation", False)
     if callable(asks):
-        raise ContractError(f"{tool.name}: write the condition of require_confirmation as ask_when or as a rule")
+        raise ContractError(f"{tool.name}: write the condition of require_confirmation as review_when or as a rule")
     if asks:
-        options.setdefault("ask_when", "true")
+        options.setdefault("review_when", "true")
     return _contract(tool.name, tool.description, _schema(tool), effect, {**options, "made_for": given})
 
 
@@ -91,7 +91,7 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
         takes = _asks(agent)
         options: dict[str, Any] = {"timeout_s": 600.0}
         if takes is None:  # a request is passed on as it was said, also by a model that can only choose
-            takes, options["candidates"] = request, {"request": lambda text: (text,)}
+            takes, options["known_values"] = request, {"request": lambda text: (text,)}
         found.append(_contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options))
     if found:
         found.append(_contract(TRANSFER, "Hand the conversation over to another agent.", names, "read", {}))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock import Outcome
-from interlock.cli.setting import console, notes, print_json, shown, table
+from interlock.cli.output import console, notes, print_json, shown, table
 from interlock_catalog.cli.common import add, loaded_of
 from interlock_catalog.contracts import Json
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from interlock.cli.setting import console, notes, print_json, shown
+from interlock.cli.output import console, notes, print_json, shown
 from interlock.errors import ConfigError
 from interlock_catalog.cli.common import add, loaded_of
 from interlock_catalog.runner.record import Order, Run
@@ -164,7 +164,6 @@ def run_show(given: argparse.Namespace) -> int:
 
 
 async def _report(loaded: Loaded, name: str) -> tuple[Run, Any, list[Any]]:
-    from interlock.standing import Which
     from interlock_catalog.app import opened
     from interlock_catalog.report.gather import gathered
     from interlock_catalog.runner.record import Runs
@@ -176,7 +175,9 @@ async def _report(loaded: Loaded, name: str) -> tuple[Run, Any, list[Any]]:
         await runs.close()
     async with opened(loaded) as shop:
         journal = [
-            msgspec.to_builtins(entry) for turn in run.turns async for entry in shop.runtime.journal(Which(turn=turn))
+            msgspec.to_builtins(entry)
+            for turn in run.turns
+            async for entry in shop.runtime.operations.journal(turn=turn)
         ]
         return run, await gathered(shop.runtime, run), journal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from interlock.cli.setting import notes, print_json, shown
+from interlock.cli.output import notes, print_json, shown
 from interlock_catalog.cli.common import add, loaded_of
 
 

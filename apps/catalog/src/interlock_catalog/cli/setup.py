@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import console, notes, print_json, shown
+from interlock.cli.output import console, notes, print_json, shown
 from interlock.errors import ConfigError
 from interlock_catalog.cli.common import add, loaded_of
 from interlock_catalog.settings import FILE, Loaded

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.setting import console, notes, print_json, shown, table
+from interlock.cli.output import console, notes, print_json, shown, table
 from interlock.errors import ConfigError
 from interlock_catalog.cli.common import add, loaded_of
 from interlock_catalog.runner.record import Order

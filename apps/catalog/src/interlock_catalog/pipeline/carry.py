@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock import Outcome, Status
-from interlock.values import Budget, Hold
+from interlock.values import Budget, Lock
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.desk import Asked
 
@@ -35,7 +35,7 @@ class Terms(msgspec.Struct, frozen=True):
     """How long an operation waits for what somebody else has begun there."""
 
 
-async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[Hold, ...]) -> str:
+async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, locks: tuple[Lock, ...]) -> str:
     """Make the operations in their order; why the rest was left, '' if nothing was: deferred or overflow."""
     spoiled: set[str] = set()
     rests = ""
@@ -43,7 +43,7 @@ async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, holds: tuple[
         target = str(op.arguments.get("exercise_id"))
         if op.tool == "approve_exercise" and target in spoiled:
             continue  # it was to be mended first, and was not, or was only planned: then nobody can release it yet
-        outcome = await _made(asked, op, terms, holds)
+        outcome = await _made(asked, op, terms, locks)
         why = _left(outcome)
         if why == RESTS:
             rests = "deferred"
@@ -60,19 +60,19 @@ def _exercises(op: Op) -> set[str]:
     return {str(op.arguments.get("exercise_id")), *items}
 
 
-async def _made(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
+async def _made(asked: Asked, op: Op, terms: Terms, locks: tuple[Lock, ...]) -> Outcome:
     """One operation. What a dead process has left open there is settled first, as soon as it may be taken for dead."""
     end = time.monotonic() + terms.patience_s
     while True:
-        outcome = await _called(asked, op, terms, holds)
+        outcome = await _called(asked, op, terms, locks)
         error = None if outcome.problem is None else outcome.problem.error
         if error not in LEFT_BEHIND or time.monotonic() > end:
             return outcome
         await asyncio.sleep(_LOOK_AGAIN_S)
-        await asked.runtime.recover()
+        await asked.runtime.operations.recover()
 
 
-async def _called(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -> Outcome:
+async def _called(asked: Asked, op: Op, terms: Terms, locks: tuple[Lock, ...]) -> Outcome:
     return await asked.call(
         op.tool,
         op.arguments,
@@ -82,7 +82,7 @@ async def _called(asked: Asked, op: Op, terms: Terms, holds: tuple[Hold, ...]) -
         evidence=op.evidence,
         confidence=op.confidence,
         call_id=f"op-{digest(op)}",
-        holds=holds,
+        locks=locks,
         budgets=(Budget(id=CAP, per="run", calls=terms.max_changes),),
     )
 

@@ -8,7 +8,6 @@ import msgspec
 
 from interlock import Runtime
 from interlock.operations import Entry
-from interlock.standing import Which
 from interlock_catalog.contracts import Json
 from interlock_catalog.runner.record import FamilyResult, Run, turn_of
 
@@ -60,7 +59,7 @@ async def gathered(runtime: Runtime, run: Run) -> Report:
     """The report of a run; families in which there is nothing to tell are left out."""
     families = []
     for result in run.families:
-        entries = [entry async for entry in runtime.journal(Which(turn=turn_of(run.id, result.family)))]
+        entries = [entry async for entry in runtime.operations.journal(turn=turn_of(run.id, result.family))]
         changes = tuple(_change(entry) for entry in once(entries))
         if changes or result.refused or result.left or result.why:
             families.append(FamilyReport(result, changes))

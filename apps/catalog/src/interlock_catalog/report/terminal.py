@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from interlock.cli.setting import coloured, shown, table
+from interlock.cli.output import coloured, shown, table
 from interlock_catalog.contracts import Json
 from interlock_catalog.report.gather import Change, FamilyReport, Report
 from interlock_catalog.runner.record import ORDER, Run

@@ -31,7 +31,7 @@ async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tu
     odd = [issue for issue in issues if not issue.certain]
     if asked.model is None:
         return tuple(sure), []
-    if not asked.model.follows:
+    if not asked.model.instructable:
         return tuple(sure + await _confirmed(asked, family, odd)), []
     content = {
         "family": family.family,

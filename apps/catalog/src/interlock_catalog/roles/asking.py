@@ -77,7 +77,6 @@ async def _batch(asked: Asked, task: str, questions: Sequence[Question]) -> list
         (Message("user", "\n".join(lines)),),
         tools=(card,),
         force="choose",
-        slots={name: q.options for name, q in zip(names, questions, strict=True)},
         temperature=0.0,
     )
     try:

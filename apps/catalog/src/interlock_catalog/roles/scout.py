@@ -114,7 +114,7 @@ def _understood(query: str, words: frozenset[str]) -> list[str]:
 
 async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, list[Near]]) -> AsyncIterator[Found]:
     """What a model that can be told makes of the rest, in batches."""
-    if asked.model is None or not asked.model.follows:
+    if asked.model is None or not asked.model.instructable:
         return
     for batch in split(searches, _BATCH):
         content = {"searches": [_shown(search, near[search.query]) for search in batch]}

@@ -38,7 +38,7 @@ async def proposals(
     if asked.model is None or not issues:
         return [], []
     odd: list[Refused] = []
-    if asked.model.follows:
+    if asked.model.instructable:
         changes, odd = await _written(asked, family, role, issues)
     else:
         changes = await _chosen(asked, family, issues)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from interlock import Runtime
-from interlock.standing import HOLD, ClaimState, Which
+from interlock.state import LOCK, ChangeFilter, ClaimState
 from interlock_catalog.runner.record import Run, Runs
 from interlock_catalog.settings import Loaded
 
@@ -78,6 +78,6 @@ def _age_s(run: Run) -> float:
 
 async def _lock_age_s(runtime: Runtime) -> float | None:
     """How long the oldest lease has been held."""
-    claims = await runtime.store.claims(Which(since_us=round((time.time() - _LONGEST_S) * 1e6)))
-    held = [claim.at_us for claim in claims if claim.tool == HOLD and claim.state is ClaimState.OPEN]
+    claims = await runtime.store.claims(ChangeFilter(since_us=round((time.time() - _LONGEST_S) * 1e6)))
+    held = [claim.at_us for claim in claims if claim.tool == LOCK and claim.state is ClaimState.OPEN]
     return round(time.time() - min(held) / 1e6, 1) if held else None

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.errors import Locked, ToolError
-from interlock.standing import ClaimState, TicketState, Which
+from interlock.state import ChangeFilter, ClaimState, TicketState
 from interlock_catalog.app import Shop
 from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.pipeline.carry import Terms, carry_out, digest
@@ -101,13 +101,13 @@ class Work:
                 return await self._searches(asked, order, terms)
             if name == LOST:
                 return await self._lost(asked, order, terms)
-            async with self.shop.runtime.hold(lease_of(name), wait_s=self.shop.patience_s) as holds:
+            async with self.shop.runtime.lock(lease_of(name), wait_s=self.shop.patience_s) as locks:
                 await self._settled(asked)
                 snapshot = await self._read(asked, name)
                 plan = await plan_family(asked, snapshot)
                 settled = await self._asked_already()
                 ops = [op for op in plan.ops if f"op-{digest(op)}" not in settled]
-                why = await carry_out(asked, ops, terms, holds)
+                why = await carry_out(asked, ops, terms, locks)
                 return await self._result(asked, order, plan, why, len(snapshot.exercises))
         except Locked as error:
             return FamilyResult(family=name, state="deferred", why=str(error))
@@ -124,8 +124,8 @@ class Work:
         """What a dead process has begun in this very piece of work is settled before it is looked at again."""
         runtime, end = self.shop.runtime, time.monotonic() + self.shop.patience_s
         while True:
-            await runtime.recover()
-            begun = await runtime.store.claims(Which(turn=asked.turn))
+            await runtime.operations.recover()
+            begun = await runtime.store.claims(ChangeFilter(turn=asked.turn))
             doubtful = [claim for claim in begun if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN)]
             if not doubtful or time.monotonic() > end:
                 return
@@ -156,8 +156,8 @@ class Work:
             if family is None or op is None or (order.families and family not in order.families):
                 continue
             try:
-                async with self.shop.runtime.hold(lease_of(family), wait_s=self.shop.patience_s) as holds:
-                    whys.add(await carry_out(asked, [op], terms, holds))
+                async with self.shop.runtime.lock(lease_of(family), wait_s=self.shop.patience_s) as locks:
+                    whys.add(await carry_out(asked, [op], terms, locks))
             except Locked:
                 whys.add("deferred")
         unmended = tuple(issue for issue in issues if issue.suggestion is None)
@@ -175,8 +175,8 @@ class Work:
             if op is None or family is None:
                 continue
             try:
-                async with self.shop.runtime.hold(lease_of(family), wait_s=self.shop.patience_s) as holds:
-                    whys.add(await carry_out(asked, [op], terms, holds))
+                async with self.shop.runtime.lock(lease_of(family), wait_s=self.shop.patience_s) as locks:
+                    whys.add(await carry_out(asked, [op], terms, locks))
             except Locked:
                 whys.add("deferred")
         plan = FamilyPlan(SEARCHES, "", (), (), tuple(refused), (), dict(asked.calls))
@@ -186,7 +186,7 @@ class Work:
         """How it came out, by what the ledger says was done in this turn."""
         counts: Counter[str] = Counter()
         seen: set[str] = set()
-        async for entry in self.shop.runtime.journal(Which(turn=asked.turn)):
+        async for entry in self.shop.runtime.operations.journal(turn=asked.turn):
             if entry.idempotency_key in seen:
                 continue
             seen.add(entry.idempotency_key)

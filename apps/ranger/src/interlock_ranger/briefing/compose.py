@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from interlock import Outcome, Runtime
-from interlock.turn import App, TurnResult, drive
+from interlock.answers import Answers, App, TurnResult, run_turn
 from interlock_ranger.agents import SPECIALISTS
 from interlock_ranger.briefing.planner import Planner
 from interlock_ranger.fires import Fire
@@ -55,8 +55,8 @@ async def brief(runtime: Runtime, app: App, fire: Fire, day: date, season: str |
 
     agent = app.agent("coordinator")
     needs = next(intent.requirement for intent in agent.intents if intent.name == "briefing")
-    async with runtime.turn(QUESTION.format(name=fire.facts.name), agent=agent, requires=needs) as turn:
-        result = await drive(turn, Planner(fire, season), watch=keep)
+    async with Answers(runtime).turn(QUESTION.format(name=fire.facts.name), agent=agent, requires=needs) as turn:
+        result = await run_turn(turn, Planner(fire, season), watch=keep)
     found = tuple(
         Found(o.tool, o.record or 0, o.value, o.said, o.confidence, o.sources)
         for o in outcomes

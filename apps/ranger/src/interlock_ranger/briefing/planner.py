@@ -28,7 +28,7 @@ class Planner:
     """A model that proposes what the briefing needs, and answers with what the results say of themselves."""
 
     name = "briefing plan"
-    follows = True
+    instructable = True
 
     def __init__(self, fire: Fire, season: str | None) -> None:
         self._fire = fire

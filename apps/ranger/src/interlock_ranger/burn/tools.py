@@ -22,7 +22,7 @@ def burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
     """The tools over these fires."""
     known = {"fire_id": fires.names(), "sector_id": fires.sector_names()}
 
-    @tool(effect="read", candidates={**known, "scale": SCALES})
+    @tool(effect="read", known_values={**known, "scale": SCALES})
     def assess_severity(
         fire_id: str | None = None,
         sector_id: str | None = None,
@@ -36,12 +36,12 @@ def burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         """
         return assessed(fires.fire(fire_id, sector=sector_id), sector_id, scale, sectors, today)
 
-    @tool(effect="read", candidates=known)
+    @tool(effect="read", known_values=known)
     def classify_mtbs(fire_id: str | None = None, sector_id: str | None = None) -> Result[Mtbs]:
         """The six MTBS classes of a fire or sector, in acres and percent, by the thresholds set for this fire."""
         return classified(fires.fire(fire_id, sector=sector_id), sector_id, today)
 
-    @tool(effect="read", candidates={"fire_id": fires.names()})
+    @tool(effect="read", known_values={"fire_id": fires.names()})
     def validate_boundary(
         fire_id: str | None = None,
         tolerance_pct: Annotated[float, Field(gt=0, le=100)] = 5.0,

@@ -16,9 +16,9 @@ import msgspec
 import numpy as np
 
 from interlock import Result
+from interlock.answers.intents import Embedder
 from interlock.config import cache_folder
 from interlock.errors import ConfigError, InvalidInput, NotFound
-from interlock.intents import Embedder
 from interlock_ranger.evidence import DataSource, Finding, Part, Recommendation, Step, Today, confidence, finding
 from interlock_ranger.fires import digest
 

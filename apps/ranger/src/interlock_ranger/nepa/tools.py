@@ -28,7 +28,7 @@ def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
 
 
 def _search(library: Library, today: Today) -> Tool:
-    @tool(effect="read", candidates={"query": lambda text: (text,)})
+    @tool(effect="read", known_values={"query": lambda text: (text,)})
     def search_regulatory_documents(
         query: Annotated[str, Field(max_length=500)], most: Annotated[int, Field(ge=1, le=10)] = 3
     ) -> Result[Passages]:
@@ -55,7 +55,7 @@ def _pathway(fires: Fires, today: Today) -> Tool:
         if name.startswith("ce.")
     }
 
-    @tool(effect="read", candidates={"fire_id": fires.names(), "action": ACTIONS, "category": categories})
+    @tool(effect="read", known_values={"fire_id": fires.names(), "action": ACTIONS, "category": categories})
     def decide_pathway(
         action: Action,
         acres: Annotated[float, Field(ge=0, le=10_000_000)],
@@ -92,7 +92,7 @@ def _pathway(fires: Fires, today: Today) -> Tool:
 
 
 def _paperwork(today: Today) -> tuple[Tool, Tool]:
-    @tool(effect="read", candidates={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND})
+    @tool(effect="read", known_values={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND})
     def generate_documentation_checklist(
         pathway: Level,
         action: Action,
@@ -102,7 +102,7 @@ def _paperwork(today: Today) -> tuple[Tool, Tool]:
         """What has to be written, who reports and who is consulted for a level of review and an action; a draft."""
         return listed(pathway, action, listed_species, ground, today)
 
-    @tool(effect="read", candidates={"pathway": PATHWAYS, "consultations": CONSULTATIONS, "objections": OBJECTIONS})
+    @tool(effect="read", known_values={"pathway": PATHWAYS, "consultations": CONSULTATIONS, "objections": OBJECTIONS})
     def estimate_compliance_timeline(
         pathway: Level,
         start_date: date | None = None,

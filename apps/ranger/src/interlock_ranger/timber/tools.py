@@ -29,7 +29,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
     known = {"fire_id": fires.names(), "stand_id": fires.stand_names(), "plot_id": fires.plot_names()}
     stands = {"fire_id": fires.names(), "stand_id": fires.stand_names()}
 
-    @tool(effect="read", candidates={**stands, "objective": OBJECTIVES})
+    @tool(effect="read", known_values={**stands, "objective": OBJECTIVES})
     def recommend_methodology(
         fire_id: str | None = None,
         stand_id: str | None = None,
@@ -39,7 +39,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, plots for an error."""
         return recommended(fires.fire(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
 
-    @tool(effect="read", candidates={**known, "log_rule": LOG_RULES})
+    @tool(effect="read", known_values={**known, "log_rule": LOG_RULES})
     def estimate_volume(
         fire_id: str | None = None,
         stand_id: str | None = None,
@@ -60,7 +60,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         fire = fires.fire(fire_id, stand=stand_id, plot=plot_id)
         return estimated(fire, stand_id, plot_id, log_rule, target_error_pct, today)
 
-    @tool(effect="read", candidates=stands)
+    @tool(effect="read", known_values=stands)
     def assess_salvage(
         fire_id: str | None = None, stand_id: str | None = None, assessment_date: date | None = None
     ) -> Result[Salvage]:
@@ -76,7 +76,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
 def _tables(folders: Sequence[Path], today: Today) -> Tool:
     shelf = Shelf(folders)
 
-    @tool(effect="read", candidates={"file": shelf.names(), "group_by": shelf.columns()}, trust="untrusted")
+    @tool(effect="read", known_values={"file": shelf.names(), "group_by": shelf.columns()}, trust="untrusted")
     def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
         """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
         return analysed(shelf, file, group_by, filters or (), today)

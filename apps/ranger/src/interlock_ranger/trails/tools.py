@@ -30,7 +30,7 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
     """The tools over these fires."""
     known = {"fire_id": fires.names(), "trail_id": trail_names(fires), "near": near_names(fires)}
 
-    @tool(effect="read", candidates=known)
+    @tool(effect="read", known_values=known)
     def classify_damage(
         fire_id: str | None = None,
         trail_id: str | None = None,
@@ -44,7 +44,7 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         fire = fires.fire(fire_id, trail=trail_id, place=near)
         return classed(fire, trail_id, near, damage_points, today)
 
-    @tool(effect="read", candidates={**known, "season": SEASONS})
+    @tool(effect="read", known_values={**known, "season": SEASONS})
     def evaluate_closure(
         fire_id: str | None = None,
         trail_id: str | None = None,
@@ -58,7 +58,7 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         fire = fires.fire(fire_id, trail=trail_id, place=near)
         return evaluated(fire, trail_id, near, season, today)
 
-    @tool(effect="read", candidates={"fire_id": fires.names()})
+    @tool(effect="read", known_values={"fire_id": fires.names()})
     def prioritize_trails(budget_usd: Annotated[int, Field(gt=0)], fire_id: str | None = None) -> Result[Priorities]:
         """Which trails of a fire to repair with a budget in dollars: the set that serves the most visits a year."""
         return prioritized(fires.fire(fire_id), budget_usd, today)

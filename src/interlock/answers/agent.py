@@ -1,0 +1,69 @@
+"""`Agent`: who answers, with which tools, what its answers need, and how long it may try."""
+
+from __future__ import annotations
+
+from interlock.answers.grounding import Vocabulary
+from interlock.answers.intents import Classifier, Intent
+from interlock.answers.requirements import Need, Requirement, leaves
+from interlock.answers.workflows import Workflow
+from interlock.errors import ConfigError
+from interlock.values import Value
+
+ENFORCEMENT = ("enforce", "observe")
+
+
+class Agent(Value, frozen=True):
+    """One agent. What it must do is data, so that its prompt and what is enforced cannot disagree."""
+
+    name: str
+    tools: tuple[str, ...]
+    """The tools that it is shown and may call."""
+    intents: tuple[Intent, ...] = ()
+    default: Requirement | str | None = None
+    """What an answer needs if nothing is recognised (and it is not conversation); unset: one of the intents."""
+    purpose: str = ""
+    """A sentence or two: who it is."""
+    rules: tuple[str, ...] = ()
+    """Rules of its own, beside those that hold for every agent."""
+    chat: tuple[str, ...] = ()
+    """More examples of conversation that needs no tool."""
+    max_retries: int = 2
+    deadline_s: float = 30.0
+    enforcement: str = "enforce"
+    """enforce, or observe: record what would have happened, and mark every answer unverified."""
+    grounding: bool = True
+    """Whether figures are traced; False only for agents that compute nothing and cite nothing."""
+    semantic: bool = True
+    vocabulary: Vocabulary | None = None
+    """The words of its field (units, citations), where those of everyday English do not do."""
+    work: Workflow | None = None
+    """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
+
+    def __post_init__(self) -> None:
+        if self.enforcement not in ENFORCEMENT:
+            raise ConfigError(f"{self.name}: enforcement is {' or '.join(ENFORCEMENT)}, not {self.enforcement!r}")
+        if self.max_retries < 0 or self.deadline_s <= 0:
+            raise ConfigError(f"{self.name}: max_retries must not be negative, and deadline_s must be above 0")
+        needed = [leaf.tool for requirement in self.requirements() for leaf in leaves(requirement)]
+        strange = sorted(set(needed) - set(self.tools))
+        if strange:
+            raise ConfigError(f"{self.name}: it requires {', '.join(strange)}, which it does not have")
+
+    def requirements(self) -> tuple[Requirement, ...]:
+        """Everything that its answers may need."""
+        found = [intent.requirement for intent in self.intents]
+        if self.default is not None:
+            found.append(Need(tool=self.default) if isinstance(self.default, str) else self.default)
+        return tuple(found)
+
+    def classifier(self) -> Classifier:
+        """What decides which of them holds for a text."""
+        return Classifier(self.intents, default=self.default, chat=self.chat, semantic=self.semantic)
+
+
+def model_calls(agent: Agent, requirement: Requirement, rounds: int = 0) -> int:
+    """The most model calls that a turn can take: the first, retries, one forced for each required tool, the last.
+
+    `rounds` is how many rounds of tool calls a mode allows, if that is more than the tools that are required.
+    """
+    return 2 + agent.max_retries + max(1, len(leaves(requirement)), rounds)

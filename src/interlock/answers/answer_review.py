@@ -1,0 +1,145 @@
+"""Answers afterwards: fetched by whoever asked, released, corrected or rejected by a reviewer, gone on with."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.answers import prompts
+from interlock.answers.finish import ANSWER
+from interlock.answers.grounding import Source
+from interlock.answers.history import TURN
+from interlock.answers.intents import Classified
+from interlock.answers.requirements import decoded
+from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.answers.turn import Asked
+from interlock.answers.workflows import Workflow
+from interlock.engine import EngineContext
+from interlock.errors import NotAllowed
+from interlock.operations.approvals import decide_ticket, refuse_own
+from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
+from interlock.ports import Query, Store
+from interlock.review import Terms
+from interlock.state import Ticket, TicketState
+from interlock.transitions import DecideTicket
+from interlock.values import Json, Mode, Stored
+
+
+async def _own_records(store: Store, turn: str) -> list[Stored]:
+    found = [record async for record in store.records(Query(turn=turn)) if record.kind == "turn"]
+    if not found:
+        raise NotAllowed(f"there is no turn {turn!r}; see interlock turns list")
+    return found
+
+
+async def fetch_result(store: Store, turn: str) -> TurnResult:
+    """The result of a turn as it stands now."""
+    ended = [
+        r for r in await _own_records(store, turn) if r.status in ("finished", "released", "corrected", "rejected")
+    ]
+    if not ended:
+        raise NotAllowed(f"turn {turn!r} has not ended yet, or was abandoned")
+    payload = await payload_of(store, ended[-1].id, ended[-1].content())
+    if "result" not in payload:
+        raise NotAllowed(f"the answer of turn {turn!r} was deleted; its records remain: interlock turns show {turn}")
+    return msgspec.convert(payload["result"], TurnResult)
+
+
+async def reopen_turn(ctx: EngineContext, turn: str, on_behalf_of: str | None) -> Asked:
+    """What a turn that waited is gone on with, by whom it was opened for."""
+    records = await _own_records(ctx.store, turn)
+    opened = next((record for record in records if record.status == "opened"), None)
+    if opened is None:
+        raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
+    if on_behalf_of is not None and opened.content().arguments.get("on_behalf_of") != on_behalf_of:
+        raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
+    last = [record for record in records if record.status == "finished"]
+    if last and last[-1].content().arguments["outcome"] not in ("WAITING", "ASKED"):
+        raise NotAllowed(f"turn {turn!r} has ended as {last[-1].content().arguments['outcome']}; open a new one")
+    what, payload = opened.content().arguments, await payload_of(ctx.store, opened.id, opened.content())
+    if "question" not in payload:
+        raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
+    classified = Classified(decoded(what["requires"]), tuple(what["intents"]), what["by"])
+    return Asked(
+        id=turn,
+        question=payload["question"],
+        classified=classified,
+        principal=opened.content().principal,
+        parent=what.get("parent"),
+        run=what.get("run"),
+        mode=None if what.get("mode") is None else Mode(what["mode"]),
+        work=None if payload.get("work") is None else msgspec.convert(payload["work"], Workflow),
+        given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in payload.get("given", ())),
+        on_behalf_of=what.get("on_behalf_of"),
+        reopens=True,
+        root_turn=what.get("root_turn"),
+    )
+
+
+async def decide_answer(
+    writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str, text: str = ""
+) -> int:
+    """Release an escalated draft, put another answer in its place, or reject it; under the same turn."""
+    if writer.faults is not None:
+        writer.faults.at("answer.read")
+    ticket = await writer.store.ticket(name)
+    if ticket is None or ticket.kind != ANSWER or ticket.turn is None:
+        raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
+    refuse_own(writer, terms, ticket)
+    ended = [r for r in await _own_records(writer.store, ticket.turn) if r.status == "finished"]
+    finished = next((r for r in ended if r.content().arguments.get("ticket") == name), ended[-1])
+    payload = await payload_of(writer.store, finished.id, finished.content())
+    if "draft" not in payload or ticket.binding != _binding(writer, ticket, payload["draft"]):
+        raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
+    before = msgspec.convert(payload["result"], TurnResult)
+    after = _decided(before, ticket, state, payload["draft"], text or "", reason)
+    what: dict[str, Json] = {
+        "state": after.status.value,
+        "ticket": name,
+        "reason": reason,
+        "agent": ticket.actor,
+        "outcome": after.outcome.value,
+    }
+    writer.about = TURN
+    decision = DecideTicket(name, state, writer.by, reason)
+    return await writer.commit_with("turn", what, {"result": msgspec.to_builtins(after)}, ticket.turn, decision)
+
+
+async def decide_any(
+    writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str, text: str = ""
+) -> int:
+    """Decide a ticket, whatever it asks: about a call, an effect in doubt, or an answer."""
+    if writer.faults is not None:
+        writer.faults.at("decide.kind")
+    ticket = await writer.store.ticket(name)
+    if ticket is not None and ticket.kind == ANSWER:
+        return await decide_answer(writer, terms, name, state, reason, text)
+    return await decide_ticket(writer, terms, name, state, reason)
+
+
+async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
+    """What a reviewer has to look at: the question, and the draft that did not leave."""
+    records = await _own_records(store, ticket.turn or "")
+    payload = {record.status: await payload_of(store, record.id, record.content()) for record in records}
+    draft = payload.get("finished", {}).get("draft", "(deleted)")
+    answer = payload.get("finished", {}).get("result", {}).get("answer", "")
+    return {
+        "question": payload.get("opened", {}).get("question", "(deleted)"),
+        "draft": draft or "(the model wrote none)",
+        "told": answer,
+    }
+
+
+def _binding(writer: LedgerWriter, ticket: Ticket, draft: str) -> str:
+    return f"{ANSWER}|{ticket.turn}|{store_digest(writer.store, draft.encode())}"
+
+
+def _decided(before: TurnResult, ticket: Ticket, state: TicketState, draft: str, text: str, reason: str) -> TurnResult:
+    if state is TicketState.DENIED:
+        status, answer = TurnStatus.REJECTED, prompts.rejected(ticket.id, reason)
+    elif text:
+        status, answer = TurnStatus.CORRECTED, text
+    elif not draft:
+        raise NotAllowed("there is no draft to release: write the answer (--answer), or deny the ticket")
+    else:
+        status, answer = TurnStatus.RELEASED, draft
+    return msgspec.structs.replace(before, status=status, answer=answer, action=Action.NONE, reason=reason)

@@ -1,0 +1,94 @@
+"""`Answers`: turns of agents on a runtime, and the answers that came out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict, Unpack
+
+from interlock.answers.agent import Agent
+from interlock.answers.answer_review import decide_any, fetch_result, reopen_turn
+from interlock.answers.grounding import Source
+from interlock.answers.intents import Classified, Classifier
+from interlock.answers.requirements import Requirement, need
+from interlock.answers.result import TurnResult
+from interlock.answers.turn import Asked, Turn
+from interlock.answers.workflows import Workflow
+from interlock.errors import ConfigError
+from interlock.runtime import Runtime
+from interlock.state import TicketState
+from interlock.values import Mode
+
+
+class TurnDetails(TypedDict, total=False):
+    """What a caller may say about a turn beside the question and the agent."""
+
+    requires: Requirement | str
+    """What the answer needs, where the caller knows better than the agent's intents."""
+    principal: str
+    on_behalf_of: str
+    parent: str
+    run: str
+    mode: Mode | str
+    work: Workflow
+    """A way of working: budgets, phases with their tools, when to stop."""
+    given: Sequence[Source | int]
+    """Earlier records (their numbers) and chunks of text that the answer may rest on."""
+
+
+class Answers:
+    """The second half: `Answers(runtime)` opens turns, in which an answer leaves only when it is supported."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self._classifiers: dict[Agent, Classifier] = {}
+
+    def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
+        """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
+        requires, mode = details.get("requires"), details.get("mode")
+        if requires is None:
+            classified = self.classify(agent, question)
+        else:
+            requirement = need(requires) if isinstance(requires, str) else requires
+            classified = Classified(requirement, by="caller", score=1.0)
+        asked = Asked(
+            id=self.runtime.context.ids.new(),
+            question=question,
+            classified=classified,
+            principal=details.get("principal") or self.runtime.principal,
+            parent=details.get("parent"),
+            run=details.get("run"),
+            on_behalf_of=details.get("on_behalf_of"),
+            mode=None if mode is None else Mode(mode),
+            given=tuple(details.get("given", ())),
+            work=details.get("work") or agent.work,
+        )
+        return self._turn(agent, asked)
+
+    async def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Turn:
+        """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
+        return self._turn(agent, await reopen_turn(self.runtime.context, turn, on_behalf_of))
+
+    async def result(self, turn: str) -> TurnResult:
+        """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""
+        return await fetch_result(self.runtime.store, turn)
+
+    async def decide(
+        self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "", text: str = ""
+    ) -> int:
+        """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it."""
+        state = TicketState.APPROVED if approve else TicketState.DENIED
+        writer = self.runtime.operations.writer(by)
+        return await decide_any(writer, self.runtime.context.review, ticket, state, reason, text)
+
+    def classify(self, agent: Agent, question: str) -> Classified:
+        """Which of an agent's intents a question has, and so what its answer needs."""
+        found = self._classifiers.get(agent)
+        if found is None:
+            found = self._classifiers[agent] = agent.classifier()
+        return found.classify(question)
+
+    def _turn(self, agent: Agent, asked: Asked) -> Turn:
+        strange = [name for name in agent.tools if name not in self.runtime.context.bindings]
+        if strange:
+            raise ConfigError(f"agent {agent.name!r} has tools that are not registered: {', '.join(strange)}")
+        return Turn(self.runtime, agent, asked, self.classify)

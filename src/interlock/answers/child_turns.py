@@ -1,0 +1,54 @@
+"""Delegation: a turn cannot pass while a turn that it opened has not."""
+
+from __future__ import annotations
+
+from interlock.answers.history import History, read_history
+from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import Need, Requirement
+from interlock.ports import Store
+from interlock.values import Value
+
+_MET = (
+    TurnOutcome.PASSED,
+    TurnOutcome.RETRY_SUCCEEDED,
+    TurnOutcome.FORCED,
+    TurnOutcome.SKIPPED_NO_REQUIREMENTS,
+)
+
+
+class UnmetChild(Value, frozen=True):
+    """A child turn that has not passed, and what that means for its parent."""
+
+    missing: Requirement
+    failed: str = ""
+    question: str = ""
+    ticket: str | None = None
+
+
+async def unmet_child(store: Store, history: History) -> UnmetChild | None:
+    """The first delegation that did not succeed; a later one for the same makes up for it."""
+    latest: dict[tuple[str, str], UnmetChild | None] = {}
+    for child in history.children:
+        inner = await read_history(store, child, evidence=False, depth=0)
+        opened = inner.opened or {}
+        agent = str(opened.get("agent", child))
+        latest[agent, str(opened.get("requires"))] = _unmet(agent, inner)
+    return next((item for item in latest.values() if item is not None), None)
+
+
+def _unmet(agent: str, inner: History) -> UnmetChild | None:
+    missing = Need(tool=agent)
+    if inner.finished is None:
+        return UnmetChild(missing)
+    outcome, reason = TurnOutcome(inner.finished["outcome"]), str(inner.finished.get("reason", ""))
+    if outcome in _MET:
+        return None
+    match outcome:
+        case TurnOutcome.TOOL_FAILED | TurnOutcome.TIMEOUT:
+            return UnmetChild(missing, failed=f"{agent}: {reason}")
+        case TurnOutcome.ASKED:
+            return UnmetChild(missing, question=reason)
+        case TurnOutcome.WAITING:
+            return UnmetChild(missing, ticket=inner.finished.get("ticket"))
+        case _:
+            return UnmetChild(missing)

@@ -1,0 +1,138 @@
+"""`ConstrainedModel`: a model that wraps one too small to follow instructions, and leaves it nothing to do but choose.
+
+The call that the turn needs is made for it, under a grammar in which ids and enums are known values and free texts are
+spans of the question; its answer is a choice of statements, each true as it stands. To the turn it is a model like any
+other.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from interlock.answers.constrained.argument_extraction import extract_arguments
+from interlock.answers.constrained.fact_sentences import fact_sentences
+from interlock.answers.constrained.grammar import answer_grammar, call_grammar
+from interlock.answers.constrained.questions import open_question
+from interlock.answers.grounding import Vocabulary, default_vocabulary
+from interlock.models.messages import Message, Model, Proposal, Reply, Request, Task, ToolCard
+from interlock.values import Json
+
+_CHOICE_TOKENS = 160
+_TALK_TOKENS = 48
+_MOST_LEAD = 400
+_ANSWER = "Answer the question in one or two short sentences with the facts that are given, and nothing else."
+
+
+class ConstrainedModel:
+    """Calls and answers by choice alone; conversation is the inner model's own."""
+
+    instructable = False
+
+    def __init__(self, inner: Model) -> None:
+        self.name = inner.name
+        self._inner = inner
+
+    async def reply(self, request: Request) -> Reply:
+        """The call that is due, a question that comes first, or an answer made of facts."""
+        task, results = request.task, _results(request.messages)
+        wanted = request.force or _next_need(request)
+        card = next((card for card in request.tools if card.name == wanted), None)
+        if card is not None:
+            if task is not None and any(m.tool == wanted for m in results if m.result["status"] != "ok"):
+                return Reply(final=True)  # it was tried; the same question makes the same call
+            return await self._call(request, card)
+        if task is None or not task.required:
+            return await self._talk(request)
+        return await self._answer(request, [m for m in results if m.result["status"] == "ok"])
+
+    async def close(self) -> None:
+        """Let go of the inner model."""
+        await self._inner.close()
+
+    async def _call(self, request: Request, card: ToolCard) -> Reply:
+        task, given = request.task, dict[str, tuple[Json, ...]]()
+        if task is not None:
+            words = _vocabulary(task)
+            given = extract_arguments(card, task.question, words)
+            question = open_question(request, task, card, given, words)
+            if question:
+                return Reply(question=question)
+        said = " ".join(message.text for message in request.messages if message.role == "user")
+        asked = Request(
+            instructions=f"Write the arguments of {card.name} as JSON. {card.description.strip().splitlines()[0]}",
+            messages=request.messages,
+            grammar=call_grammar(card.parameters, given, said),
+            max_tokens=_CHOICE_TOKENS,
+            temperature=0.0,
+        )
+        reply = await self._inner.reply(asked)
+        return Reply(proposals=(Proposal(card.name, _arguments(reply.text)),), usage=reply.usage)
+
+    async def _answer(self, request: Request, results: Sequence[Message]) -> Reply:
+        leads, facts = fact_sentences([message.result for message in results])
+        lead = "; ".join(leads)
+        if not facts:
+            return Reply(f"{lead}." if lead else "", final=True)
+        # What is said already need not be shown again; what is left to choose from is in the grammar.
+        shown = [_shown(message, lead) for message in request.messages]
+        asked = Request(
+            instructions=_ANSWER,
+            messages=tuple(message for message in shown if message.text),
+            grammar=answer_grammar(lead, facts),
+            max_tokens=_CHOICE_TOKENS,
+            temperature=0.0,
+        )
+        reply = await self._inner.reply(asked)
+        said = "; ".join([*([lead] if lead else []), *_statements(reply.text)])
+        return Reply(f"{said}.", usage=reply.usage, final=True)
+
+    async def _talk(self, request: Request) -> Reply:
+        purpose = request.instructions.strip().partition("\n")[0]
+        asked = Request(
+            instructions=f"{purpose} Answer in one short friendly sentence.",
+            messages=request.messages,
+            max_tokens=min(request.max_tokens, _TALK_TOKENS),
+            temperature=request.temperature,
+        )
+        reply = await self._inner.reply(asked)
+        return Reply(reply.text, usage=reply.usage, final=True)
+
+
+def constrain(model: Model) -> Model:
+    """A model that a turn can work with: itself, if it can be told what to do, or else wrapped."""
+    return model if model.instructable else ConstrainedModel(model)
+
+
+def _results(messages: Sequence[Message]) -> list[Message]:
+    return [message for message in messages if message.role == "tool" and "status" in message.result]
+
+
+def _next_need(request: Request) -> str | None:
+    offered = {card.name for card in request.tools}
+    needs = () if request.task is None else request.task.needs
+    return next((name for name in needs if name in offered), None)
+
+
+def _vocabulary(task: Task) -> Vocabulary:
+    return task.vocabulary if isinstance(task.vocabulary, Vocabulary) else default_vocabulary()
+
+
+def _shown(message: Message, lead: str) -> Message:
+    if message.role != "tool":
+        return Message(message.role, message.text)
+    facts = lead[:_MOST_LEAD] if lead else "\n".join(fact_sentences([message.result])[1])
+    return Message("user", f"Facts from {message.tool}:\n{facts}\nAnswer with these facts.")
+
+
+def _statements(text: str) -> list[str]:
+    """Statements that were chosen twice are said once; one that was cut off is left out."""
+    whole = [part.strip() for part in text.removeprefix("; ").rstrip(".").split("; ")]
+    return [part for part in dict.fromkeys(whole if text.endswith(".") else whole[:-1]) if part]
+
+
+def _arguments(text: str) -> Json:
+    try:
+        return json.loads(text)
+    except ValueError:  # it was cut off
+        return {"unreadable": text[:200]}

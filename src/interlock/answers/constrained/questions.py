@@ -1,0 +1,33 @@
+"""What a model that only chooses has to ask first, as it would not notice it by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from interlock.answers.constrained.unused_values import unused_values
+from interlock.answers.grounding import Vocabulary
+from interlock.models.messages import Request, Task, ToolCard
+from interlock.values import Json
+
+_SURE_ENOUGH = 0.7
+"""How clearly a question must be recognised before a call is made for it."""
+
+
+def open_question(
+    request: Request, task: Task, card: ToolCard, given: Mapping[str, Sequence[Json]], vocabulary: Vocabulary
+) -> str:
+    """That another tool may be meant, or that the call would not take up all of the question; empty if neither."""
+    if task.intents and task.certainty < _SURE_ENOUGH:
+        names = [name.replace("_", " ") for name in task.abilities]
+        return f"I am not sure what you ask for. Is it {_either(names)}?"
+    left = unused_values(card, request.tools, task.question, given, vocabulary)
+    if not left:
+        return ""
+    return (
+        f"what is {' and '.join(left)} for? I would call {card.name}, which has no place for it. Please say it in other"
+        " words, one thing at a time, or ask without it"
+    )
+
+
+def _either(names: Sequence[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)

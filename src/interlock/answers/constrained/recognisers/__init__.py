@@ -1,0 +1,1 @@
+"""Recognisers of arguments: which values of each kind a question speaks of."""

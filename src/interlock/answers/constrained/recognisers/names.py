@@ -1,0 +1,128 @@
+"""Known values by their names: which of a tool's trails, customers or files a question speaks of."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from interlock.answers.constrained.grammar import spans
+from interlock.answers.constrained.recognisers.choices import is_negated
+from interlock.answers.constrained.tables import common_words
+from interlock.answers.intents.wordpiece import vocabulary
+from interlock.tools import fitting, plain
+
+_MOST_WORDS = 5
+_NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
+"""Runs of capitalised words, but for the first of a sentence."""
+_FIRST = re.compile(r"\W*([A-Z]\w{5,})")
+_CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
+_KIND = r"((?:[A-Z0-9][\w'’-]*\s+)+)"
+"""A name in front of what it is the name of: "Holiday Farm fire"."""
+Known = Mapping[str, Sequence[str]]
+"""Values, and everything that each is called."""
+
+
+def mentioned(text: str, known: Known) -> tuple[str, ...]:
+    """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
+    words = f" {plain(text)} "
+    spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
+    whole = _said_whole(words, spelled)
+    if whole:
+        return whole
+    common = common_words() | _generic(known)
+    capitalised, unknown = _capitalised(text, known, common)
+    if capitalised:
+        return capitalised
+    telling, unsure = _told_by_words(text, known, spelled, common)
+    if telling:
+        return telling
+    if unknown:
+        return (unknown,)  # a name that is none of them is said as it is, and found to be nothing on file
+    return (unsure,) if unsure else ()
+
+
+def _said_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Values whose name stands in the text as it is, and in no longer name that does."""
+    named = {
+        value: max((n for n in names if f" {n} " in words and not is_negated(words, n)), key=len, default="")
+        for value, names in spelled.items()
+    }
+    said = {value: name for value, name in named.items() if name}
+    whole = tuple(
+        v for v, name in said.items() if not any(name != o and f" {name} " in f" {o} " for o in said.values())
+    )
+    shared = Counter(said[value] for value in whole)
+    same = next((name for name, count in shared.items() if count > 1), "")
+    return (same,) if same else whole  # one name for two things: somebody has to say which
+
+
+def _capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
+    """The value that a capitalised run of words means; beside it, the first run that means none."""
+    unknown = ""
+    for run in _NAMES.findall(text):
+        telling = plain(run)
+        if any(len(word) > 2 and word not in common for word in telling.split()):
+            fits = fitting(telling, known)
+            if len(fits) == 1:
+                return fits, unknown
+            unknown = unknown or run
+    first = _FIRST.match(text)
+    fits = fitting(first[1], known) if first and plain(first[1]) not in common else ()
+    return (fits if len(fits) == 1 else ()), unknown
+
+
+def _told_by_words(
+    text: str, known: Known, spelled: Mapping[str, Sequence[str]], common: frozenset[str]
+) -> tuple[tuple[str, ...], str]:
+    """The value that some words in a row mean, longest first; beside it, words that fit several."""
+    unsure = ""
+    known_words = {word for names in spelled.values() for name in names for word in name.split()}
+    for span in sorted(spans(text), key=lambda item: -len(item.split())):
+        telling = [word for word in plain(span).split() if len(word) > 3 and word not in common]
+        if not telling or len(span.split()) > _MOST_WORDS:
+            continue
+        if len(telling) == 1 and telling[0] not in known_words and telling[0] in vocabulary():
+            continue  # an ordinary word is not a misspelled name
+        fits = fitting(" ".join(telling), known)
+        headed = tuple(value for value in fits if _heads(telling, spelled[value]))
+        if len(headed) == 1:
+            return headed, unsure
+        unsure = unsure or (" ".join(telling) if len(fits) > 1 else "")
+    return (), unsure
+
+
+def named_as(name: str, text: str, known: Known) -> tuple[str, ...]:
+    """What a text names by the argument's own word ("sector NW-9"), or by a code of the same shape as the known ones.
+
+    It is none of the known values, and will be found to be nothing on file.
+    """
+    kind = re.escape(plain(name).split()[0])
+    said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
+    if said is not None and said[1].strip("… "):
+        return (said[1].strip(),)
+    shapes = {_shape(value) for value in known}
+    like = next((word for word in _CODE.findall(text) if _shape(word) in shapes), "")
+    return (like,) if like else ()
+
+
+def names_in(text: str, known: Known) -> frozenset[str]:
+    """The names of known values that stand in a text as they are."""
+    words = f" {plain(text)} "
+    return frozenset(p for names in known.values() for name in names if (p := plain(name)) and f" {p} " in words)
+
+
+def _shape(value: str) -> str:
+    """What a code looks like: B-04 and SE-4 are letters, a hyphen, digits."""
+    return re.sub(r"[A-Za-z]+", "A", re.sub(r"\d+", "9", value))
+
+
+def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:
+    """Words that nearly all values have in common ("trail"): they name none of them."""
+    counts = Counter(word for names in known.values() for word in {w for name in names for w in plain(name).split()})
+    return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(known))
+
+
+def _heads(words: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether the first word of a name is meant: "mountain" alone names no mountain."""
+    return any(fitting(word, {"": (name.split()[0],)}) for word in words for name in names)

@@ -1,0 +1,43 @@
+"""Delegation in a plain loop: an agent as a tool of another, whose call opens a child turn for a model to work on."""
+
+from __future__ import annotations
+
+from interlock.answers.agent import Agent
+from interlock.answers.drive import DRIVEN, run_turn
+from interlock.answers.result import TurnResult
+from interlock.errors import Permanent
+from interlock.tools import Tool, tool
+from interlock.values import Context, Json, Result
+
+
+def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0) -> Tool:
+    """A tool that asks `agent`: a child turn with its own requirements and ladder, in the same trail and budget."""
+
+    async def ask(request: str, context: Context) -> Result[dict[str, Json]]:
+        """Open a turn of the agent in that of the caller."""
+        driven = DRIVEN.get()
+        if driven is None or driven.turn.id != context.turn:
+            raise Permanent(f"{agent.name} can be asked only by a turn that a model is working on")
+        async with driven.turn.child(agent, request) as turn:
+            return _told(await run_turn(turn, driven.model, watch=driven.watch))
+
+    ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."
+    made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": _whole})
+    return made(ask)
+
+
+def _whole(text: str) -> tuple[str, ...]:
+    """A request is passed on as it was said."""
+    return (text,)
+
+
+def _told(result: TurnResult) -> Result[dict[str, Json]]:
+    """What the other agent answered; whether it may be used is decided from the child's record."""
+    value: dict[str, Json] = {
+        "agent": result.agent,
+        "status": result.status.value,
+        "verified": result.verified,
+        "answer": result.answer,
+        "turn": result.turn,
+    }
+    return Result(value=value, summary=result.answer, confidence=result.confidence, sources=result.sources)

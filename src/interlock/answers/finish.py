@@ -1,0 +1,217 @@
+"""The end of a turn: what the user is told, its record, and the ticket of an answer that a person has to verify."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from interlock.answers import prompts
+from interlock.answers.agent import Agent
+from interlock.answers.grounding import Grounded, ground
+from interlock.answers.history import History
+from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
+from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.errors import NotAllowed
+from interlock.models import Usage
+from interlock.operations.ledger_writer import LedgerWriter, store_digest
+from interlock.review import Terms
+from interlock.state import Ticket, TicketState
+from interlock.transitions import OpenTicket as AskPerson
+from interlock.values import Json, Status
+
+ANSWER = "answer"
+"""The kind of ticket that holds a draft back."""
+
+
+class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is known when a turn ends."""
+
+    turn: str
+    agent: Agent
+    question: str
+    step: Step
+    draft: str
+    grounded: Grounded
+    missing: tuple[str, ...]
+    required: bool
+    intents: tuple[str, ...]
+    notes: tuple[str, ...]
+    usage: Usage
+    replies: int
+    overhead_us: int = 0
+
+
+async def finish_turn(writer: LedgerWriter, terms: Terms, ending: TurnEnd, history: History) -> TurnResult:
+    """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
+    result = _result(ending, history)
+    asks: tuple[AskPerson, ...] = ()
+    if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
+        ticket = _ticket(writer, terms, ending, result.reason)
+        asks = (AskPerson(ticket),)
+        result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalated(ending, history, ticket.id))
+    what: dict[str, Json] = {
+        "state": "finished",
+        "agent": ending.agent.name,
+        "outcome": result.outcome.value,
+        "status": result.status.value,
+        "verified": result.verified,
+        "attempts": result.attempts,
+        "model_calls": result.model_calls,
+        "overhead_us": result.overhead_us,
+        "usage": msgspec.to_builtins(result.usage),
+        "tools": list(result.tools),
+        "missing": list(result.missing),
+        "reason": result.reason,
+        "ticket": result.ticket,
+        "enforced": ending.agent.enforcement == "enforce",
+        "required": ending.required,
+        "intents": list(ending.intents),
+    }
+    payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
+    try:
+        await writer.commit_with("turn", what, payload, ending.turn, *asks)
+    except NotAllowed as refused:  # the same draft is waiting already
+        what["ticket"] = refused.instead
+        result = msgspec.structs.replace(
+            result, ticket=refused.instead, answer=_escalated(ending, history, refused.instead)
+        )
+        await writer.commit_with("turn", what, {**payload, "result": msgspec.to_builtins(result)}, ending.turn)
+    return result
+
+
+def _result(ending: TurnEnd, history: History) -> TurnResult:
+    step, common = ending.step, _common(ending, history)
+    if ending.agent.enforcement != "enforce":
+        outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)
+        return TurnResult(
+            **common,
+            status=TurnStatus.OBSERVED,
+            outcome=outcome,
+            verified=False,
+            answer=f"{ending.draft}\n\n(unverified: enforcement is off for this agent)",
+            reason=f"enforcement is off; would have been {type(step).__name__.lower()}",
+        )
+    match step:
+        case Pass(outcome=outcome):
+            return _passed(ending, history, common, outcome)
+        case Render(outcome=outcome, reason=reason):
+            return _rendered(ending, history, common, outcome, reason)
+        case Ask(question=question):
+            return TurnResult(
+                **common,
+                status=TurnStatus.ASKED,
+                outcome=TurnOutcome.ASKED,
+                verified=False,
+                answer=question[:1].upper() + question[1:],
+                reason=question,
+            )
+        case Wait(ticket=ticket):
+            return TurnResult(
+                **common,
+                status=TurnStatus.WAITING,
+                outcome=TurnOutcome.WAITING,
+                verified=False,
+                answer=prompts.waiting(ticket),
+                reason="a call waits for approval",
+                ticket=ticket,
+            )
+        case Stop():
+            return _stopped(common, step)
+        case Escalate(outcome=outcome, reason=reason):
+            blocked = outcome is TurnOutcome.BLOCKED
+            return TurnResult(
+                **common,
+                status=TurnStatus.BLOCKED if blocked else TurnStatus.ESCALATED,
+                outcome=outcome,
+                verified=False,
+                answer="",
+                reason=reason,
+                action=Action.HUMAN_REVIEW,
+            )
+    raise AssertionError(f"{step} is not an end")  # pragma: no cover - Retry and Force go back to the model
+
+
+def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
+    return {
+        "turn": ending.turn,
+        "agent": ending.agent.name,
+        "attempts": 1 + history.retries + history.corrected + len(history.forced),
+        "tools": tuple(dict.fromkeys(call.tool for call in history.calls if call.status is Status.OK)),
+        "missing": ending.missing,
+        "model_calls": ending.replies,
+        "usage": ending.usage,
+        "overhead_us": ending.overhead_us,
+        "sources": history.data_sources,
+        "records": history.records,
+    }
+
+
+def _passed(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
+    return TurnResult(
+        **common,
+        status=TurnStatus.VERIFIED,
+        outcome=outcome,
+        verified=True,
+        answer=prompts.with_notes(ending.draft, (*history.notes, *ending.notes)),
+        claims=ending.grounded.claims,
+        confidence=history.confidence,
+    )
+
+
+def _rendered(
+    ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, reason: str
+) -> TurnResult:
+    text = prompts.rendering(history.sources)
+    names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
+    answer = prompts.with_notes(text or prompts.unanswered(names), (*history.notes, *ending.notes))
+    return TurnResult(
+        **common,
+        status=TurnStatus.RENDERED,
+        outcome=outcome,
+        verified=True,
+        answer=answer,
+        claims=tuple(claim for claim in ground(text, history.sources).claims if claim.how != "unsupported"),
+        confidence=history.confidence,
+        reason=reason,
+    )
+
+
+def _stopped(common: dict[str, Any], step: Stop) -> TurnResult:
+    late, reason = step.outcome is TurnOutcome.TIMEOUT, step.reason
+    answer = prompts.timed_out() if late else prompts.nothing_found(reason) if step.nothing else prompts.failed(reason)
+    return TurnResult(
+        **common,
+        status=TurnStatus.TIMED_OUT if late else TurnStatus.LIMITED,
+        outcome=step.outcome,
+        verified=False,
+        answer=answer,
+        confidence=0.0,
+        reason=reason,
+        action=Action.NONE if step.nothing else Action.RETRY,
+    )
+
+
+def _escalated(ending: TurnEnd, history: History, ticket: str) -> str:
+    if isinstance(ending.step, Escalate) and ending.step.outcome is TurnOutcome.BLOCKED:
+        return prompts.blocked(ticket)
+    return prompts.escalated(ticket, prompts.rendering(history.sources))
+
+
+def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ticket:
+    now_us = writer.clock.now_us()
+    return Ticket(
+        id=writer.ids.new(),
+        kind=ANSWER,
+        state=TicketState.OPEN,
+        binding=f"{ANSWER}|{ending.turn}|{store_digest(writer.store, ending.draft.encode())}",
+        tool=ANSWER,
+        actor=ending.agent.name,
+        asked_by=writer.by,
+        call="",
+        turn=ending.turn,
+        why=why,
+        created_us=now_us,
+        expires_us=now_us + terms.expires_us,
+        escalate_us=now_us + terms.escalate_us,
+    )

@@ -1,0 +1,48 @@
+"""`Claim`: one checkable thing in a text, as a recogniser found it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Protocol
+
+from interlock.values import Value
+
+Units = frozenset[str]
+"""The units that a spelling can stand for; two figures agree if the sets meet."""
+NO_UNIT: Units = frozenset()
+
+
+class Claim(Value, frozen=True):
+    """One checkable thing in a text."""
+
+    kind: str
+    """number, date, time, identifier, citation, url, mail, reference"""
+    text: str
+    start: int
+    end: int
+    number: Decimal | None = None
+    digits: Decimal | None = None
+    """The number as it is written, before "million"."""
+    step: Decimal = Decimal(1)
+    """How finely the number is said: 0.1 for 41.5, 1000 for 12 thousand."""
+    units: Units = NO_UNIT
+    date: tuple[int | None, int | None, int | None] = (None, None, None)
+    either: bool = False
+    """Day and month of the date may have changed places."""
+    minutes: int | None = None
+    about: bool = False
+    bound: str = ""
+    """More (>) or less (<) than the figure, where the words before it say so."""
+    turned: bool = False
+    """A direction follows (9.87° W), so that the figure may be kept with a sign."""
+    falls: bool = False
+    """The words before it speak of a decrease, so that a negative figure may be said without its sign."""
+
+
+class Recogniser(Protocol):
+    """Finds the claims of one kind."""
+
+    def find(self, text: str) -> Iterator[Claim]:
+        """The claims of this kind in a text."""
+        ...

@@ -1,0 +1,97 @@
+"""Dates: 2022-08-14, August 14, 2022, 14.8.2022, two days of a month, and periods such as FY2023."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from interlock.answers.grounding.claims import Claim
+
+_YEAR = r"(?:1\d|20)\d\d"
+_MAY = 5
+
+
+def _month_pattern(table: Mapping[str, Any]) -> str:
+    months = table["months"]
+    return "|".join([*months, *(f"{name[:3]}\\.?" for name in months), *(f"{name}\\.?" for name in table["short"])])
+
+
+class Dates:
+    """A day, or a month of a year; `either` where day and month may have changed places."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        month = _month_pattern(table)
+        self._months: list[str] = table["months"]
+        self._pattern = re.compile(
+            rf"\b(?P<y1>{_YEAR})-(?P<m1>\d\d)(?:-(?P<d1>\d\d))?"
+            r"(?:[T ]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b"
+            rf"|\b(?P<M2>{month})\s+(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(?P<y2>{_YEAR}))?\b"
+            rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?\.?\s+(?:of\s+)?(?P<M3>{month})(?:,?\s+(?P<y3>{_YEAR}))?\b"
+            rf"|\b(?P<M4>{month})\s+(?P<y4>{_YEAR})\b"
+            rf"|\b(?P<d6>\d{{1,2}})\.(?P<m6>\d{{1,2}})\.(?P<y6>{_YEAR})\b"
+            r"|\b(?P<m5>\d{1,2})/(?P<d5>\d{1,2})/(?P<y5>(?:1\d|20)?\d\d)\b",
+            re.I,
+        )
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            parts = {key[0]: value for key, value in match.groupdict().items() if value}
+            month = month_number(self._months, parts["M"]) if "M" in parts else _number(parts, "m")
+            day, year = _number(parts, "d"), _number(parts, "y")
+            if year is not None and year < 100:
+                year += 2000
+            slashed = match["m5"] is not None and month is not None and day is not None
+            either = slashed and month is not None and month <= 12
+            if slashed and not either:  # 28/11/2024: the day comes first
+                month, day = day, month
+            is_verb = month == _MAY and year is None and match[0].islower()  # "may 3 people"
+            if _is_day(month, 12) and _is_day(day, 31) and not is_verb:
+                yield Claim("date", match[0], match.start(), match.end(), date=(year, month, day), either=either)
+
+
+class DayLists:
+    """November 24 and 25, 1978: two dates."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._months: list[str] = table["months"]
+        self._pattern = re.compile(
+            rf"\b(?P<month>{_month_pattern(table)})\s+(?P<first>\d{{1,2}})(?:st|nd|rd|th)?\s*(?:and|&|–|-)\s*"
+            rf"(?P<second>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\d:])(?:,?\s+(?P<year>{_YEAR}))?\b",
+            re.I,
+        )
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            year = int(match["year"]) if match["year"] else None
+            month = month_number(self._months, match["month"])
+            for start, end, day in (
+                (match.start(), match.end("first"), match["first"]),
+                (match.start("second"), match.end(), match["second"]),
+            ):
+                yield Claim("date", text[start:end], start, end, date=(year, month, int(day)))
+
+
+class Periods:
+    """FY2023, Q3, W12: a figure with its kind in front."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._pattern = re.compile(rf"\b(?:{'|'.join(table['periods'])})[ -]?(?P<n>\d{{1,4}})\b")
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in self._pattern.finditer(text):
+            yield Claim("number", match[0], match.start(), match.end(), number=Decimal(match["n"]))
+
+
+def month_number(months: list[str], text: str) -> int:
+    """The number of a month by its name or the first letters of it."""
+    return next(n for n, name in enumerate(months, 1) if name.startswith(text.lower()[:3]))
+
+
+def _number(parts: Mapping[str, str], key: str) -> int | None:
+    return int(parts[key]) if key in parts else None
+
+
+def _is_day(value: int | None, most: int) -> bool:
+    return value is None or 1 <= value <= most

@@ -1,0 +1,39 @@
+"""Times of the day: 15:41, 3:41 pm, 4 pm."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from interlock.answers.grounding.claims import Claim
+
+_TIME = re.compile(
+    r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
+    r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
+    re.I,
+)
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d[T ](\d\d:\d\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?")
+
+
+class Times:
+    """A time of the day, in minutes since midnight."""
+
+    def find(self, text: str) -> Iterator[Claim]:
+        for match in _TIME.finditer(text):
+            minutes = _minutes(match)
+            if minutes is not None:
+                yield Claim("time", match[0], match.start(), match.end(), minutes=minutes)
+
+
+def times_in(text: str) -> tuple[int, ...]:
+    """Every time of the day in a text, also those inside of timestamps, in minutes since midnight."""
+    plain = _TIMESTAMP.sub(r" \1 ", text)
+    return tuple(found for match in _TIME.finditer(plain) if (found := _minutes(match)) is not None)
+
+
+def _minutes(match: re.Match[str]) -> int | None:
+    hour, minute = int(match["h"] or match["h2"]), int(match["m"] or 0)
+    half = (match["half"] or match["half2"] or "").lower()
+    if hour > 24 or minute > 59 or (half and not 1 <= hour <= 12):
+        return None
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour) * 60 + minute

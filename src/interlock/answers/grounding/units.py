@@ -1,0 +1,122 @@
+"""Units as they are written in answers and in field names: a closed table, with the prefixes of the metric system.
+
+A spelling can stand for several units (`mw` in a field's name: megawatt or milliwatt), so a unit is a set of names, and
+two agree if the sets meet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from interlock.answers.grounding.claims import NO_UNIT, Units
+
+_TOKENS = re.compile(r"(?<![0-9])[A-Za-z$%€£¥°]+[23]?(?![0-9A-Za-z])|(?<![0-9A-Za-z])[A-Za-z]+")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_PAIRS = ("km h", "m s")
+"""Two words at the end of a name that are one unit: speed_km_h."""
+
+
+class UnitTable:
+    """What spellings mean: in a text (where the case of symbols matters) and in names of fields (where it does not)."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        words = table["words"]
+        self._exact, self._words = _symbols(table), _words(table)
+        self._folded = _in_names(self._exact, self._words)
+        self._at_end = {spelling: frozenset({unit}) for spelling, unit in table["at_end"].items()}
+        self._only_at_end = {s for s in self._folded if len(s) <= 2 and s.isalpha()} | set(words["only_at_end"])
+        self._statistics = frozenset(words["statistics"])
+        self._shares = frozenset(words["shares"])
+        self.currencies = frozenset(words["currencies"])
+        self.spoken = tuple(sorted({*self._exact, *self._words} - set(words["not_spoken"]), key=len, reverse=True))
+        """What may follow a figure in an answer, longest first."""
+
+    def of(self, text: str) -> Units:
+        """The units that a word which follows or leads a figure can stand for."""
+        spelled = _spelled(text)
+        return self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
+
+    def named(self, text: str) -> Units:
+        """The units that a field's value or name can stand for, whatever its case."""
+        spelled = _spelled(text)
+        if spelled.lower() in self._at_end and spelled.isupper():
+            return self._at_end[spelled.lower()]
+        whole = self._exact.get(spelled) or self._folded.get(spelled.lower())
+        return whole or self._folded.get(spelled.partition("/")[0].partition(" per ")[0].lower(), NO_UNIT)
+
+    def in_name(self, name: str) -> Units:
+        """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
+        words = _name_words(name)
+        while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or words[-2] in self._folded):
+            words.pop()  # temp_c_min: the unit stands before
+        if "per" not in words[1:]:
+            return self._plain(words)
+        at = words.index("per", 1)
+        after = {f"per_{unit}" for word in words[at + 1 : at + 2] for unit in self._folded.get(word, NO_UNIT)}
+        rest = self._plain(["", *words[at + 2 :]])
+        return frozenset(after | self._folded.get(words[at - 1], NO_UNIT) | self._plain(words[:at]) | rest)
+
+    def _plain(self, words: list[str]) -> Units:
+        pairs = [" ".join(pair) for pair in pairwise(words)]
+        if pairs and pairs[-1] in _PAIRS:
+            return self._folded[pairs[-1]]
+        last = words[-1] if len(words) > 1 else ""
+        if last in self._only_at_end and len(words) > 2 and words[-2] in self._folded:
+            return self._folded[words[-2]]  # read_mb_s, level_ug_l: one per the other
+        inside = [word for word in words if word in self._folded and word not in self._only_at_end]
+        found = NO_UNIT.union(*(self._folded[item] for item in (*inside, *(p for p in pairs if p in self._folded))))
+        if last in self._only_at_end:  # height_m, took_s
+            found |= self._folded.get(last, NO_UNIT)
+        return found | self._at_end.get(last, NO_UNIT)
+
+    def is_share(self, name: str) -> bool:
+        """Whether a field's name speaks of a part of one."""
+        return any(word in self._shares for word in _name_words(name))
+
+
+def _spelled(text: str) -> str:
+    return " ".join(text.replace("-", " ").split())
+
+
+def _name_words(name: str) -> list[str]:
+    return [word.lower() for part in _CAMEL.split(name) for word in _TOKENS.findall(part)]
+
+
+def _words(table: Mapping[str, Any]) -> dict[str, Units]:
+    """Words whose case does not matter."""
+    words: dict[str, set[str]] = {}
+    for name, spellings in table["spellings"].items():
+        for spelling in spellings:
+            words.setdefault(spelling.replace("-", " "), set()).add(name)
+    for base, (_symbol, *longer) in table["metric"].items():
+        for prefix, (_short, long) in table["prefixes"].items():
+            for word in longer:
+                words.setdefault(long + word.replace("-", " "), set()).add(prefix + base)
+    return _frozen(words)
+
+
+def _symbols(table: Mapping[str, Any]) -> dict[str, Units]:
+    """Symbols whose case matters."""
+    bare, symbols = set(table["words"]["bare_letters"]), dict[str, set[str]]()
+    for base, (symbol, *_longer) in table["metric"].items():
+        for prefix, (short, _long) in table["prefixes"].items():
+            spelled = {short + symbol, ("u" if prefix == "micro" else short) + symbol}
+            for one in spelled | ({short + "l"} if symbol == "L" else set()):
+                if one not in bare:
+                    symbols.setdefault(one, set()).add(prefix + base)
+    return _frozen(symbols)
+
+
+def _in_names(symbols: Mapping[str, Units], words: Mapping[str, Units]) -> dict[str, Units]:
+    """Both as field names write them, in lower case."""
+    named = dict(words)
+    for symbol, units in symbols.items():
+        named[symbol.lower()] = named.get(symbol.lower(), NO_UNIT) | units
+    return named
+
+
+def _frozen(table: dict[str, set[str]]) -> dict[str, Units]:
+    return {key: frozenset(value) for key, value in table.items()}

@@ -1,0 +1,87 @@
+"""`Vocabulary`: the words and patterns that recognisers look for, from tables that an application can add to."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from interlock.answers.grounding.claims import Claim, Recogniser
+from interlock.answers.grounding.recognisers.addresses import Mails, References, Urls
+from interlock.answers.grounding.recognisers.citations import Citations
+from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods
+from interlock.answers.grounding.recognisers.identifiers import Identifiers
+from interlock.answers.grounding.recognisers.markers import without_markers
+from interlock.answers.grounding.recognisers.number_words import NumberWords
+from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
+from interlock.answers.grounding.recognisers.times import Times
+from interlock.answers.grounding.units import UnitTable
+from interlock.errors import ConfigError
+
+_TABLES = ("units", "numbers", "dates", "citations")
+
+
+class Vocabulary:
+    """Units, number words, months and citations, and the recognisers made from them."""
+
+    def __init__(self, tables: Mapping[str, Any]) -> None:
+        self._tables = tables
+        self.units = UnitTable(tables["units"])
+        self.number_words = NumberWords(tables["numbers"], self.units)
+        self.field_magnitudes: dict[str, int] = tables["numbers"]["field_magnitudes"]
+        """What the end of a field's name multiplies its figure by, as a power of ten: sales_bn."""
+        numbers = Numbers(tables["numbers"], self.units)
+        # The order matters: what one recogniser has found is out of the sight of the next.
+        self._recognisers: tuple[Recogniser, ...] = (
+            Urls(),
+            Mails(),
+            References(),
+            Citations(tables["citations"]),
+            DayLists(tables["dates"]),
+            Dates(tables["dates"]),
+            Times(),
+            Periods(tables["dates"]),
+            Identifiers(numbers),
+            numbers,
+            self.number_words,
+            OtherDigits(),
+        )
+
+    def claims(self, text: str) -> tuple[Claim, ...]:
+        """Everything in a text that can be checked, in order."""
+        found: list[Claim] = []
+        text = without_markers(text)
+        for recogniser in self._recognisers:
+            for claim in recogniser.find(text):
+                found.append(claim)
+                text = text[: claim.start] + "\x00" * (claim.end - claim.start) + text[claim.end :]
+        return tuple(sorted(found, key=lambda claim: claim.start))
+
+    def extended(self, file: Path) -> Vocabulary:
+        """This vocabulary with the tables of a file added: the same tables, with entries of its own."""
+        try:
+            more = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise ConfigError(f"{file}: is no vocabulary: {error}") from None
+        strange = sorted(set(more) - set(_TABLES))
+        if strange:
+            raise ConfigError(f"{file}: there is no table {strange[0]!r}; a vocabulary has {', '.join(_TABLES)}")
+        return Vocabulary(_merged(self._tables, more))
+
+
+@cache
+def default_vocabulary() -> Vocabulary:
+    """The vocabulary of everyday English."""
+    folder = files("interlock.answers.grounding") / "tables"
+    return Vocabulary({name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _TABLES})
+
+
+def _merged(one: Any, more: Any) -> Any:
+    if isinstance(one, dict) and isinstance(more, dict):
+        return {
+            key: _merged(one[key], more[key]) if key in one and key in more else (one | more)[key] for key in one | more
+        }
+    return [*one, *more] if isinstance(one, list) and isinstance(more, list) else more

@@ -1,0 +1,238 @@
+"""The history of a turn: its records, folded into what was called, what was tried, and what an answer may rest on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.answers.grounding import Source
+from interlock.answers.requirements import Requirement, Seen, decoded, hopeless, next_needs, unmet
+from interlock.errors import ConfigError
+from interlock.operations.ledger_writer import payload_of
+from interlock.ports import Query, Store
+from interlock.tools import MARK
+from interlock.values import Content, Effect, Json, Status, Stored, Value
+
+TURN = "interlock.turn"
+"""What stands in the tool column of a turn's own records."""
+_NOT_GIVEN = ": required, but not given"
+_EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)
+
+
+class History(Value, frozen=True):
+    """What a turn's records say."""
+
+    turn: str
+    calls: tuple[Seen, ...] = ()
+    retries: int = 0
+    corrected: bool = False
+    forced: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    opened: Json = None
+    finished: Json = None
+    sources: tuple[Source, ...] = ()
+    confidence: float | None = None
+    data_sources: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
+
+    @property
+    def records(self) -> tuple[int, ...]:
+        """The records of its calls that an answer may rest on."""
+        return tuple(call.record for call in self.calls if call.status in _EVIDENCE)
+
+
+async def read_history(store: Store, turn: str, *, evidence: bool = True, depth: int = 4) -> History:
+    """Fold the records of a turn, with what lies beside them, and those of the turns it delegated to."""
+    records = [record async for record in store.records(Query(turn=turn))]
+    history = _events(History(turn=turn), records)
+    calls: list[Seen] = []
+    sources: list[Source] = []
+    confidences: list[float] = []
+    named: list[str] = []
+    notes: list[str] = []
+    for record in records:
+        if record.kind != "call" or record.tool == TURN:
+            continue
+        content = record.content()
+        calls.append(await _seen(store, record, content))
+        if calls[-1].status not in _EVIDENCE or not evidence:
+            continue
+        sources.append(await _source(store, record, content))
+        if content.result_confidence is not None:
+            confidences.append(content.result_confidence)
+        named += content.sources
+        notes += _notes(record, content)
+    for child in history.children if depth else ():
+        inner = await read_history(store, child, evidence=evidence, depth=depth - 1)
+        sources = [*inner.sources, *sources]  # a figure is traced to where it was computed before who passed it on
+        named += inner.data_sources
+        notes += inner.notes
+        confidences += [] if inner.confidence is None else [inner.confidence]
+    return msgspec.structs.replace(
+        history,
+        calls=tuple(_without_retaken(calls)),
+        sources=tuple(sources),
+        confidence=min(confidences, default=None),
+        data_sources=tuple(dict.fromkeys(named)),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _events(history: History, records: Sequence[Stored]) -> History:
+    """The turn's own records: opened, attempts, delegations, finished."""
+    for record in records:
+        if record.kind != "turn":
+            continue
+        what: dict[str, Any] = record.content().arguments
+        match what.get("state"):
+            case "opened":
+                history = msgspec.structs.replace(history, opened=what)
+            case "retry":
+                counts = what["rung"] == "retry"
+                history = msgspec.structs.replace(
+                    history, retries=history.retries + counts, corrected=history.corrected or not counts
+                )
+            case "force":
+                history = msgspec.structs.replace(history, forced=(*history.forced, what["tool"]))
+            case "delegated":
+                history = msgspec.structs.replace(history, children=(*history.children, what["child"]))
+            case "finished":
+                history = msgspec.structs.replace(history, finished=what)
+            case _:
+                continue
+    return history
+
+
+async def _seen(store: Store, record: Stored, content: Content) -> Seen:
+    arguments, problem = content.arguments, content.problem
+    if content.payload and _is_marked(arguments):
+        arguments = (await payload_of(store, record.id, content)).get("arguments", arguments)
+    return Seen(
+        record=record.id,
+        tool=record.tool,
+        status=Status(record.status),
+        arguments=arguments,
+        mode=content.mode,
+        error="" if problem is None else problem.error,
+        message="" if problem is None else problem.message,
+        hints=() if problem is None else problem.hints,
+        ran=bool(content.attempts),
+        changes=_changes(content),
+        ticket=content.ticket,
+    )
+
+
+def _changes(content: Content) -> bool:
+    return content.effect is not None and content.effect is not Effect.READ
+
+
+def _is_marked(value: Json) -> bool:
+    if isinstance(value, dict):
+        return any(_is_marked(item) for item in value.values())
+    if isinstance(value, list):
+        return any(_is_marked(item) for item in value)
+    return bool(isinstance(value, str) and MARK in value)
+
+
+def _without_retaken(calls: list[Seen]) -> list[Seen]:
+    """A parked call that was resumed is decided by its later record."""
+    performed = {
+        call.ticket
+        for call in calls
+        if call.ticket is not None and call.status is not Status.PARKED and call.error != "not_approved"
+    }
+    return [call for call in calls if call.status is not Status.PARKED or call.ticket not in performed]
+
+
+async def _source(store: Store, record: Stored, content: Content) -> Source:
+    """What a record can prove: not the arguments of a read, which a model chose, but those of a change."""
+    whole = await payload_of(store, record.id, content) if content.payload else {"value": content.value}
+    made = _changes(content) and record.status == Status.OK
+    given = {
+        "value": whole.get("value", content.value),
+        "made": whole.get("arguments", content.arguments) if made else None,
+        "keys": list(content.keys),
+        "summary": content.said if content.problem is None else None,
+        "snippets": list(content.snippets),
+        "metadata": content.metadata,
+        "sources": list(content.sources),
+        "confidence": content.result_confidence,
+        "problem": None if content.problem is None else content.problem.message,
+        "hints": None if content.problem is None else list(content.problem.hints),
+    }
+    kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
+    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"))
+
+
+async def outermost(store: Store, parent: str | None) -> str | None:
+    """The turn in which a delegation began: what is done further down is paid from its budget."""
+    if parent is None:
+        return None
+    async for record in store.records(Query(turn=parent)):
+        if record.kind == "turn" and record.status == "opened":
+            return str(record.content().arguments.get("root_turn") or parent)
+    return parent
+
+
+async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[Source, ...]:
+    """Evidence that was handed in: chunks as they are, records by their numbers."""
+    found = []
+    for item in given:
+        if isinstance(item, Source):
+            found.append(item)
+            continue
+        records = [record async for record in store.records(Query(after=item - 1, until=item))]
+        if not records or records[0].kind != "call":
+            raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
+        found.append(await _source(store, records[0], records[0].content()))
+    return tuple(found)
+
+
+def _notes(record: Stored, content: Content) -> list[str]:
+    if record.status == Status.PLANNED:
+        return [f"{record.tool} was only planned; nothing was changed."]
+    if record.status == Status.NO_DATA:
+        said = content.problem.message if content.problem is not None else content.said or "nothing on file"
+        return [f"{record.tool}: {said}"]
+    return []
+
+
+class Missing(Value, frozen=True):
+    """What of a requirement is missing, and why."""
+
+    what: Requirement | None = None
+    failed: str = ""
+    empty: str = ""
+    question: str = ""
+    lacks: str = ""
+
+
+def missing_of(requirement: Requirement, history: History) -> Missing:
+    """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
+    missing = unmet(requirement, history.calls)
+    if missing is None:
+        return Missing()
+    wanted = {leaf.tool for leaf in next_needs(missing)}
+    mine = [call for call in history.calls if call.tool in wanted]
+    failed = empty = question = ""
+    if hopeless(missing, history.calls):
+        ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
+        failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
+    nothing = [call for call in mine if call.status is Status.NO_DATA]
+    if nothing:
+        empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
+    last = mine[-1] if mine else None
+    if last is not None and last.error == "ambiguous":
+        question = last.message
+    only = last is not None and last.hints and all(hint.endswith(_NOT_GIVEN) for hint in last.hints)
+    ungiven = [hint.partition(":")[0] for hint in last.hints] if last is not None and only else []
+    lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
+    return Missing(missing, failed, empty, question, lacks)
+
+
+def requirement_of(history: History) -> Requirement:
+    """What the turn was opened with."""
+    return decoded(history.opened["requires"])

@@ -1,0 +1,163 @@
+"""Which intents a text has, and so which tools its answer needs. Unsure means required."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+
+from interlock.answers.intents.embedding import Embedder, MissingWeights
+from interlock.answers.intents.head import IntentHead, train
+from interlock.answers.intents.keywords import CHAT_EXAMPLES, hits, only_conversation, spoken
+from interlock.answers.intents.spelling import Spelling
+from interlock.answers.requirements import NOTHING, AllOf, Need, Requirement, all_of, any_of, leaves
+from interlock.errors import ConfigError
+from interlock.values import Value
+
+_log = logging.getLogger("interlock")
+CHAT = "conversation"
+_HOLDS = 0.4
+_SURE_CHAT = 0.5
+_SURE = 0.3
+_CLEARLY = 0.8
+_A_KEYWORD = 0.1
+_A_REQUEST = 3
+_ENOUGH_EXAMPLES = 20
+_AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
+
+
+class Intent(Value, frozen=True):
+    """One thing people ask for: how they say it, and what an answer to it needs."""
+
+    name: str
+    requires: Requirement | str | tuple[str, ...]
+    keywords: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
+    weight: float = 1.0
+
+    @property
+    def requirement(self) -> Requirement:
+        """What an answer needs."""
+        if isinstance(self.requires, str):
+            return Need(tool=self.requires)
+        return all_of(*self.requires) if isinstance(self.requires, tuple) else self.requires
+
+
+class Classified(Value, frozen=True):
+    """What a text was taken for."""
+
+    requirement: Requirement
+    intents: tuple[str, ...] = ()
+    by: str = "default"
+    """What decided: keywords, semantic, both, caller, or default where nothing did."""
+    score: float = 0.0
+
+    @property
+    def chat(self) -> bool:
+        """Whether it needs no tool."""
+        return not leaves(self.requirement)
+
+
+class Classifier:
+    """The intents of one agent: keywords and, where the weights are installed, a head on sentence vectors."""
+
+    def __init__(
+        self,
+        intents: Sequence[Intent],
+        *,
+        default: Requirement | str | None = None,
+        chat: Sequence[str] = (),
+        semantic: bool = True,
+    ) -> None:
+        names = [intent.name for intent in intents]
+        if len(set(names)) != len(names) or CHAT in names:
+            raise ConfigError(f"intents need different names, none of them {CHAT!r}: {', '.join(names)}")
+        self.intents = tuple(intents)
+        self._default = self._otherwise(default)
+        self._chat = (*CHAT_EXAMPLES, *chat)
+        self.head = self._head() if semantic else None
+        texts = [example for intent in self.intents for example in intent.examples]
+        self._spelling = Spelling([word for intent in self.intents for word in intent.keywords], texts)
+        fewest = min((len(intent.examples) for intent in self.intents), default=0)
+        self._knows_chat = fewest >= _ENOUGH_EXAMPLES  # with fewer, what is unlike them is not conversation yet
+
+    def classify(self, text: str) -> Classified:
+        """What a text needs; several intents may hold."""
+        text = self._spelling.corrected(text)
+        words = spoken(text)
+        if not self.intents:
+            return Classified(NOTHING if self._default is None else self._default)
+        if only_conversation(words):
+            return Classified(NOTHING, (CHAT,), "keywords", 1.0)
+        named = {intent.name: len(hits(intent.keywords, words)) * intent.weight for intent in self.intents}
+        if self.head is None:
+            return self._by_keywords(named)
+        return self._together(text, named)
+
+    def _by_keywords(self, named: dict[str, float]) -> Classified:
+        best = max(named.values())
+        if best == 0:
+            return self._unsure(0.0)
+        return self._as(tuple(name for name, score in named.items() if score == best), "keywords", best)
+
+    def _together(self, text: str, named: dict[str, float]) -> Classified:
+        """The head decides what is conversation; between intents, keywords help it."""
+        assert self.head is not None
+        likely = self.head.probabilities(text)
+        if likely[CHAT] >= _SURE_CHAT and self._knows_chat:
+            return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
+        most = sum(named.values())
+        total = {name: likely[name] * self._weight(name) for name in named}
+        for name, score in named.items():
+            total[name] += _A_KEYWORD * score / most if most else 0.0
+        top = max(total, key=lambda name: total[name])
+        if total[top] < _SURE:
+            return self._unsure(total[top])
+        hold = {top, *(name for name, score in total.items() if score >= max(_HOLDS, 0.8 * total[top]))}
+        hold |= self._asked_together(text)
+        return self._as(tuple(name for name in total if name in hold), "both" if most else "semantic", total[top])
+
+    def _asked_together(self, text: str) -> set[str]:
+        """Two requests in one sentence: each part after an "and" or "then" clearly asks for something of its own."""
+        assert self.head is not None
+        parts = [part for part in _AND.split(text) if len(part.split()) >= _A_REQUEST]
+        if len(parts) < 2:
+            return set()
+        found = set()
+        for part in parts:
+            likely = self.head.probabilities(part)
+            top = max(likely, key=lambda name: likely[name])
+            if likely[top] < _CLEARLY:
+                return set()
+            found.add(top)
+        return found if len(found) > 1 and CHAT not in found else set()
+
+    def _weight(self, name: str) -> float:
+        return next((intent.weight for intent in self.intents if intent.name == name), 1.0)
+
+    def _as(self, names: tuple[str, ...], by: str, score: float) -> Classified:
+        parts = [intent.requirement for intent in self.intents if intent.name in names]
+        parts = list(dict.fromkeys(parts))
+        requirement = parts[0] if len(parts) == 1 else AllOf(parts=tuple(parts))
+        return Classified(requirement, names, by, min(1.0, score))
+
+    def _unsure(self, score: float) -> Classified:
+        """Nothing is recognised, and it is no conversation: the agent's default is needed, or one of its tools."""
+        assert self._default is not None
+        return Classified(self._default, (), "default", score)
+
+    def _otherwise(self, default: Requirement | str | None) -> Requirement | None:
+        if default is not None:
+            return Need(tool=default) if isinstance(default, str) else default
+        parts = tuple(dict.fromkeys(intent.requirement for intent in self.intents))
+        return any_of(*parts) if parts else None
+
+    def _head(self) -> IntentHead | None:
+        if not any(intent.examples for intent in self.intents):
+            return None
+        try:
+            embedder = Embedder()
+        except MissingWeights as missing:
+            _log.warning("intents are recognised by keywords alone: %s", missing)
+            return None
+        return train(embedder, {**{i.name: i.examples for i in self.intents}, CHAT: self._chat})

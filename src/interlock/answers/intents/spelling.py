@@ -1,0 +1,42 @@
+"""Small misspellings of an agent's own words: "perimiter" is no word, and one letter from "perimeter"."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+from interlock.answers.intents.wordpiece import vocabulary
+
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_LONG = 8
+
+
+class Spelling:
+    """The words that people use with an agent, and what they look like when they are typed in haste."""
+
+    def __init__(self, keywords: Iterable[str], examples: Iterable[str]) -> None:
+        seen = Counter(word for text in examples for word in _words(text))
+        self._own = sorted({word for text in keywords for word in _words(text)} | {w for w, n in seen.items() if n > 1})
+        self._words = vocabulary()
+
+    def corrected(self, text: str) -> str:
+        """The text with words that are none, but nearly one of the agent's, spelled as that."""
+        return _WORD.sub(lambda found: self._one(found[0]), text)
+
+    def _one(self, word: str) -> str:
+        plain = word.lower()
+        if plain in self._words or plain in self._own:
+            return word
+        most = 1 if len(plain) < _LONG else 2
+        found = process.extractOne(plain, self._own, scorer=OSA.distance, score_cutoff=most)
+        if found is None:
+            return word
+        return str(found[0]).capitalize() if word[:1].isupper() else str(found[0])
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in _WORD.findall(text)]

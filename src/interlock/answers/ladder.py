@@ -1,0 +1,167 @@
+"""What to do when an answer is proposed: a pure function of the turn's state, the same for every adapter."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from interlock.answers.requirements import Need, Requirement, next_needs
+from interlock.values import Value
+
+
+class TurnOutcome(StrEnum):
+    """How a turn ended: a closed set."""
+
+    PASSED = "PASSED"
+    RETRY_SUCCEEDED = "RETRY_SUCCEEDED"
+    FORCED = "FORCED"
+    ASKED = "ASKED"
+    WAITING = "WAITING"
+    TOOL_FAILED = "TOOL_FAILED"
+    ESCALATED = "ESCALATED"
+    TIMEOUT = "TIMEOUT"
+    BLOCKED = "BLOCKED"
+    SKIPPED_NO_REQUIREMENTS = "SKIPPED_NO_REQUIREMENTS"
+
+
+class TurnState(Value, frozen=True):
+    """Everything that the next step depends on, folded from the turn's records and the draft."""
+
+    required: bool = True
+    missing: Requirement | None = None
+    failed: str = ""
+    """Why what is missing cannot be had: its tools ran and failed."""
+    empty: str = ""
+    """Why what is missing brought nothing: its tools ran and found nothing on file."""
+    ticket: str | None = None
+    """A call of the turn waits for a person."""
+    question: str = ""
+    """What has to be asked before the missing call can be made."""
+    lacks: str = ""
+    """What the user did not say, and the missing call needs; asked if the model does not find it either."""
+    blocked: str = ""
+    """Why the provider refused."""
+    late: bool = False
+    has_draft: bool = True
+    unsupported: tuple[str, ...] = ()
+    vacuous: bool = False
+    """The draft rests on nothing that the tools returned."""
+    retries: int = 0
+    max_retries: int = 2
+    corrected: bool = False
+    forced: tuple[str, ...] = ()
+    calls_left: int = 1
+    """How many model calls may still be made."""
+    final: bool = False
+    """The model has nothing better to say: telling it what is missing would bring the same."""
+
+
+class Pass(Value, frozen=True):
+    """The draft may leave."""
+
+    outcome: TurnOutcome
+
+
+class Ask(Value, frozen=True):
+    """The user has to say which of several is meant."""
+
+    question: str
+
+
+class Retry(Value, frozen=True):
+    """The model is told what is missing or unsupported, and tries again."""
+
+    missing: Requirement | None = None
+    unsupported: tuple[str, ...] = ()
+    vacuous: bool = False
+
+
+class Force(Value, frozen=True):
+    """One model call that may only call this tool; then the model is free again."""
+
+    need: Need
+
+
+class Render(Value, frozen=True):
+    """The results themselves leave in place of the draft, marked as such."""
+
+    outcome: TurnOutcome
+    reason: str
+
+
+class Wait(Value, frozen=True):
+    """A person decides about a call first."""
+
+    ticket: str
+
+
+class Stop(Value, frozen=True):
+    """Nothing more can be done, and no person could help: the limitation is stated."""
+
+    outcome: TurnOutcome
+    reason: str
+    nothing: bool = False
+    """Nothing is on file: trying again would not help either."""
+
+
+class Escalate(Value, frozen=True):
+    """A person verifies; the draft does not leave."""
+
+    outcome: TurnOutcome
+    reason: str
+
+
+Step = Pass | Ask | Retry | Force | Render | Wait | Stop | Escalate
+
+
+def next_step(state: TurnState) -> Step:
+    """The one decision of a turn."""
+    if state.blocked:
+        return Escalate(TurnOutcome.BLOCKED, state.blocked)
+    if state.ticket is not None:
+        return Wait(state.ticket)
+    if state.missing is not None:
+        return _towards(state, state.missing)
+    if state.has_draft and not state.unsupported and not state.vacuous:
+        return Pass(_passed(state))
+    if not state.corrected and not state.late and not state.final and state.calls_left > 0:
+        return Retry(unsupported=state.unsupported, vacuous=state.vacuous and not state.unsupported)
+    return Render(_passed(state), _why_rendered(state))
+
+
+def _towards(state: TurnState, missing: Requirement) -> Step:
+    """Required tools have not succeeded yet."""
+    if state.question:
+        return Ask(state.question)
+    if state.failed:
+        return Stop(TurnOutcome.TOOL_FAILED, state.failed)
+    if state.late:
+        return Stop(TurnOutcome.TIMEOUT, "the turn's time is up, and a required tool has not been called")
+    if state.calls_left > 0:
+        if state.retries < state.max_retries and not state.final:
+            return Retry(missing=missing)
+        if state.lacks:
+            return Ask(state.lacks)
+        unforced = next((leaf for leaf in next_needs(missing) if leaf.tool not in state.forced), None)
+        if unforced is not None and not state.empty:
+            return Force(unforced)
+    if state.empty:
+        return Stop(TurnOutcome.TOOL_FAILED, state.empty, nothing=True)
+    if state.lacks:
+        return Ask(state.lacks)
+    return Escalate(TurnOutcome.ESCALATED, "required tools did not succeed")
+
+
+def _passed(state: TurnState) -> TurnOutcome:
+    if not state.required:
+        return TurnOutcome.SKIPPED_NO_REQUIREMENTS
+    if state.forced:
+        return TurnOutcome.FORCED
+    return TurnOutcome.RETRY_SUCCEEDED if state.retries or state.corrected else TurnOutcome.PASSED
+
+
+def _why_rendered(state: TurnState) -> str:
+    if state.unsupported:
+        return f"nothing supports {', '.join(state.unsupported[:5])}"
+    if state.vacuous:
+        return "the model's answer rested on nothing that the tools returned"
+    return "the model gave no answer in time" if state.late else "the model gave no answer"

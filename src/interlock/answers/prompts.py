@@ -1,0 +1,150 @@
+"""Every sentence that a turn says: to the model about what is missing, and to the user in place of a draft."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.answers.grounding import Source
+from interlock.answers.ladder import Force, Retry
+from interlock.answers.requirements import Need, Requirement, described, leaves
+from interlock.values import Json
+
+_DEEPEST = 4
+_MOST_LINES = 60
+_LONGEST = 300
+
+
+def retry_prompt(step: Retry | Force) -> str:
+    """What the model is told: exactly what is missing, and nothing else."""
+    if isinstance(step, Force):
+        return f"Call {_wanted(step.need)} now. Do not answer in words before its result is there."
+    parts = []
+    if step.missing is not None:
+        parts.append(
+            f"Your answer cannot be used yet: it needs {described(step.missing)}, which has not happened in this turn."
+            " Make that call now, then answer from its result. Do not answer from general knowledge."
+        )
+    if step.unsupported:
+        parts.append(
+            f"Your answer says {_listed(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
+            " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
+        )
+    if step.vacuous:
+        parts.append("Your answer uses nothing that the tools returned. Answer with their findings, figures included.")
+    return " ".join(parts) or "You gave no answer. Answer now from the results of the tools."
+
+
+def _wanted(need: Need) -> str:
+    return need.tool + (f" with {need.where}" if need.where else "")
+
+
+def _listed(items: Sequence[str]) -> str:
+    shown = [repr(item) for item in items[:8]]
+    return ", ".join(shown) + (f" and {len(items) - 8} more" if len(items) > 8 else "")
+
+
+def failed(reason: str) -> str:
+    """A required tool ran and failed."""
+    return f"Unable to retrieve the data for this answer. {reason.rstrip('.')}. Please try again."
+
+
+def nothing_found(reason: str) -> str:
+    """A required tool found nothing."""
+    return f"There is nothing on file for this. {reason.rstrip('.')}."
+
+
+def escalated(ticket: str, results: str) -> str:
+    """A person verifies first."""
+    tail = f"\n\nWhat the tools returned so far:\n{results}" if results else ""
+    return f"This answer requires human verification (ticket {ticket}).{tail}"
+
+
+def blocked(ticket: str) -> str:
+    """The provider refused."""
+    return f"This request cannot be processed. A person has been asked to look at it (ticket {ticket})."
+
+
+def timed_out() -> str:
+    """Time is up."""
+    return "The request timed out before its data could be retrieved. Please try again."
+
+
+def waiting(ticket: str) -> str:
+    """A call waits for a person."""
+    return f"This needs a person's approval first (ticket {ticket}); the answer follows once it is decided."
+
+
+def rejected(ticket: str, reason: str) -> str:
+    """A reviewer refused the draft."""
+    return f"A reviewer looked at this answer and rejected it (ticket {ticket}). {reason}".rstrip()
+
+
+def unanswered(purpose: Sequence[str]) -> str:
+    """Conversation whose draft claimed what nothing supports, and there are no results to show instead."""
+    can = f" I can help with: {', '.join(purpose)}." if purpose else ""
+    return f"I have no data for that, so I would rather not say.{can}"
+
+
+def with_notes(answer: str, notes: Sequence[str]) -> str:
+    """An answer with what has to be said whatever the model wrote."""
+    said = [note for note in notes if note not in answer]
+    return answer + "".join(f"\n\nNote: {note}" for note in said)
+
+
+def rendering(sources: Sequence[Source]) -> str:
+    """The results of tools as text, a block for each record."""
+    return "\n\n".join(block for source in sources if (block := _block(source)))
+
+
+def _block(source: Source) -> str:
+    value: dict[str, Any] = source.value if isinstance(source.value, dict) else {"value": source.value}
+    lines: list[str] = []
+    if value.get("summary"):
+        lines.append(str(value["summary"]))
+    elif value.get("problem"):
+        lines.append(str(value["problem"]))
+    if value.get("value") is not None:
+        lines += _lines(value["value"], 0)
+    lines += [f"“{_short(snippet)}”" for snippet in value.get("snippets", ())]
+    if value.get("sources"):
+        lines.append(f"source: {', '.join(map(str, value['sources']))}")
+    cut = lines[:_MOST_LINES] + ([f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else [])
+    return "\n".join([f"[{source.id}]", *cut]) if cut else ""
+
+
+def _lines(value: Json, depth: int) -> list[str]:
+    pad = "  " * depth
+    if not isinstance(value, dict | list) or depth >= _DEEPEST:
+        return [pad + _short(value)]
+    items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
+    found: list[str] = []
+    for key, item in items:
+        label = f"{str(key).replace('_', ' ')}: " if key is not None else "- "
+        if isinstance(item, dict | list) and item and not _is_flat(item):
+            found += [f"{pad}{label}".rstrip(), *_lines(item, depth + 1)]
+        else:
+            found.append(f"{pad}{label}{_short(item)}")
+    return found
+
+
+def _is_flat(value: Json) -> bool:
+    items = value.values() if isinstance(value, dict) else value
+    return all(not isinstance(item, dict | list) for item in items)
+
+
+def _short(value: Json) -> str:
+    if isinstance(value, dict) and value and _is_flat(value):
+        text = ", ".join(f"{str(key).replace('_', ' ')} {_short(item)}" for key, item in value.items())
+    elif isinstance(value, list) and _is_flat(value):
+        text = ", ".join(_short(item) for item in value)
+    else:
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def named(missing: Requirement | None) -> tuple[str, ...]:
+    """The missing tools, for a result."""
+    return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))

@@ -1,0 +1,71 @@
+"""`TurnResult`: how a turn ended, ready to be written as JSON."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from interlock.answers.grounding import Support
+from interlock.answers.ladder import TurnOutcome
+from interlock.models import Usage
+from interlock.values import Value
+
+
+class TurnStatus(StrEnum):
+    """What the answer is."""
+
+    VERIFIED = "verified"
+    """Written by the model, every required tool succeeded, every figure traced."""
+    RENDERED = "rendered"
+    """The tools' results themselves, in place of a draft that could not be supported."""
+    ASKED = "asked"
+    WAITING = "waiting"
+    LIMITED = "limited"
+    """A required tool failed, or found nothing: the limitation is stated."""
+    ESCALATED = "escalated"
+    TIMED_OUT = "timed_out"
+    BLOCKED = "blocked"
+    OBSERVED = "observed"
+    """Enforcement was off: the draft as it came, unverified."""
+    RELEASED = "released"
+    """A reviewer let an escalated draft out."""
+    CORRECTED = "corrected"
+    """A reviewer wrote the answer."""
+    REJECTED = "rejected"
+    """A reviewer refused the draft."""
+
+
+class Action(StrEnum):
+    """What the caller should do."""
+
+    NONE = "none"
+    RETRY = "retry"
+    HUMAN_REVIEW = "human_review"
+
+
+class TurnResult(Value, frozen=True):
+    """The end of a turn; `answer` is the only text that may be shown to whoever asked."""
+
+    turn: str
+    """The trail: `interlock turns show TURN`."""
+    agent: str
+    status: TurnStatus
+    outcome: TurnOutcome
+    verified: bool
+    answer: str
+    claims: tuple[Support, ...] = ()
+    """The figures of the answer, each with the record and path that supports it."""
+    attempts: int = 1
+    tools: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+    action: Action = Action.NONE
+    ticket: str | None = None
+    confidence: float | None = None
+    """Computed from the results: the lowest that a used tool gave."""
+    sources: tuple[str, ...] = ()
+    records: tuple[int, ...] = ()
+    model_calls: int = 0
+    usage: Usage = Usage()
+    """Tokens and cost of all replies, where the provider says."""
+    overhead_us: int = 0
+    """What the turn layer itself took: neither the model nor the tools."""

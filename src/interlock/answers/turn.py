@@ -1,0 +1,379 @@
+"""`Turn`: one question, its calls, and the one way out for an answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from interlock.answers.agent import Agent, model_calls
+from interlock.answers.child_turns import unmet_child
+from interlock.answers.finish import TurnEnd, finish_turn
+from interlock.answers.grounding import Grounded, Source, traced
+from interlock.answers.history import TURN, History, Missing, given_sources, missing_of, outermost, read_history
+from interlock.answers.instructions import instructions
+from interlock.answers.intents import Classified
+from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
+from interlock.answers.prompts import named, retry_prompt
+from interlock.answers.relevance import is_irrelevant
+from interlock.answers.requirements import Requirement, encoded, leaves, next_needs
+from interlock.answers.result import TurnResult
+from interlock.answers.workflows import Workflow
+from interlock.errors import ConfigError
+from interlock.models.messages import Proposal, Task, Usage
+from interlock.operations.ledger_writer import LedgerWriter
+from interlock.runtime import Runtime
+from interlock.state import TicketState, state_of
+from interlock.tools import Tool
+from interlock.values import Budget, Effect, Json, Mode, Outcome, Status, Value
+
+Classify = Callable[[Agent, str], Classified]
+_LONGEST_QUESTION = 20_000
+_LONGEST_DRAFT = 20_000
+_LONGEST_ID = 200
+_NONE = ("(none)",)
+"""Offered where no tool is: an empty list would mean all."""
+
+
+class Again(Value, frozen=True):
+    """The draft cannot leave: what to tell the model, and the one tool that it may call if it is forced."""
+
+    prompt: str
+    tool: str | None = None
+
+
+class Asked(Value, frozen=True):
+    """What a turn starts from."""
+
+    id: str
+    question: str
+    classified: Classified
+    principal: str
+    parent: str | None = None
+    run: str | None = None
+    on_behalf_of: str | None = None
+    mode: Mode | None = None
+    given: tuple[Source | int, ...] = ()
+    """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
+    work: Workflow | None = None
+    reopens: bool = False
+    at_most_s: float = float("inf")
+    """What is left of the time of the turn that delegates."""
+    root_turn: str | None = None
+    """The outermost turn, whose budget this one spends; None: itself."""
+
+
+class Turn:
+    """One turn of one agent; use it as an async context manager, and finish it."""
+
+    def __init__(self, runtime: Runtime, agent: Agent, asked: Asked, classify: Classify) -> None:
+        if not asked.question.strip():
+            raise ConfigError("the question is empty; a turn needs one")
+        self.agent = agent
+        self.asked = asked
+        self.id = asked.id
+        self.result: TurnResult | None = None
+        self.replies = 0
+        """How many times the model has replied in this turn."""
+        ctx = self._ctx = runtime.context
+        self._runtime = runtime
+        self._classify = classify
+        self._root_turn: str | None = None
+        self._overhead_s = 0.0
+        self._offered = agent.tools
+        self._said: tuple[str, ...] = ()
+        self._finishing = asyncio.Lock()
+        self._usage = Usage()
+        self._given: tuple[Source, ...] = ()
+        self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
+        self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+        self._writer.actor, self._writer.about = agent.name, TURN
+
+    @property
+    def requirement(self) -> Requirement:
+        """What the answer needs."""
+        return self.asked.classified.requirement
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools of the agent, as they are shown to a model."""
+        return tuple(found.tool for name in self._offered if (found := self._ctx.bindings.get(name)) is not None)
+
+    @property
+    def instructions(self) -> str:
+        """What the model is told before the question."""
+        return instructions(self.agent, self.tools)
+
+    @property
+    def most_replies(self) -> int:
+        """The bound on model calls."""
+        work = self.asked.work
+        return model_calls(self.agent, self.requirement, 0 if work is None else work.calls + len(work.phases))
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until the deadline; not above it even when time is up."""
+        return max(0.0, self._end_s - self._ctx.clock.monotonic())
+
+    async def __aenter__(self) -> Turn:
+        started, asked, classified = self._ctx.clock.monotonic(), self.asked, self.asked.classified
+        what: dict[str, Json] = {
+            "state": "reopened" if asked.reopens else "opened",
+            "agent": self.agent.name,
+            "intents": list(classified.intents),
+            "by": classified.by,
+            "requires": encoded(self.requirement),
+            "enforcement": self.agent.enforcement,
+            "most_model_calls": self.most_replies,
+            "parent": asked.parent,
+            "on_behalf_of": asked.on_behalf_of,
+            "work": None if asked.work is None else asked.work.name,
+            "mode": None if asked.mode is None else asked.mode.value,
+            "run": asked.run,
+        }
+        given = [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given]
+        payload = {
+            "question": asked.question[:_LONGEST_QUESTION],
+            "given": given,
+            "work": msgspec.to_builtins(asked.work),
+        }
+        self._given = await given_sources(self._ctx.store, asked.given)
+        self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
+        what["root_turn"] = self._root_turn
+        if asked.parent is not None and not asked.reopens:
+            await self._writer.commit(
+                "turn", {"state": "delegated", "child": self.id, "agent": self.agent.name}, turn=asked.parent
+            )
+        await self._writer.commit_with("turn", what, payload, self.id)
+        self._spent(started)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.result is None:  # nobody got an answer
+            why = "the turn was left without an answer" if error is None else type(error).__name__
+            await self._writer.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
+
+    def child(self, agent: Agent, question: str) -> Turn:
+        """A turn of another agent that this one delegates to: same trail, principal, mode and time."""
+        asked = Asked(
+            id=self._ctx.ids.new(),
+            question=question,
+            classified=self._classify(agent, question),
+            principal=self.asked.principal,
+            parent=self.id,
+            run=self.asked.run,
+            on_behalf_of=self.asked.on_behalf_of,
+            mode=self.asked.mode,
+            given=self.asked.given,
+            work=agent.work,
+            at_most_s=self.left_s,
+        )
+        return Turn(self._runtime, agent, asked, self._classify)
+
+    def spent(self, usage: Usage) -> None:
+        """A reply has cost this."""
+        self._usage += usage
+
+    def offer(self, tools: Sequence[str]) -> None:
+        """From now on only these of the agent's tools may be called."""
+        self._offered = tuple(name for name in self.agent.tools if name in tools)
+
+    def add_note(self, text: str) -> None:
+        """Something that the answer has to say, whatever the model writes."""
+        self._said += (text,)
+
+    async def note(self, what: dict[str, Json], payload: Json = None) -> None:
+        """A record of the turn's own."""
+        await self._writer.commit_with("turn", what, payload, self.id)
+
+    def new_id(self) -> str:
+        """An id for a call of a model that gives none."""
+        return self._ctx.ids.new()
+
+    async def task(self) -> Task:
+        """What is known about the question, for a model that cannot be told in words."""
+        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id)).what
+        classified = self.asked.classified
+        return Task(
+            question=self.asked.question,
+            required=bool(leaves(self.requirement)),
+            needs=() if missing is None else tuple(leaf.tool for leaf in next_needs(missing)),
+            intents=classified.intents,
+            certainty=classified.score,
+            abilities=tuple(intent.name for intent in self.agent.intents),
+            vocabulary=self.agent.vocabulary,
+        )
+
+    async def call(self, tool: str, arguments: Json, *, call_id: str = "") -> Outcome:
+        """One governed call in this turn."""
+        asked = self.asked
+        details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self._offered or _NONE}
+        if asked.work is not None:
+            details["budgets"] = (Budget(id=f"mode {asked.work.name}", per="turn", calls=asked.work.calls),)
+        if call_id:
+            details["call_id"] = call_id
+        if self._root_turn is not None:
+            details["root_turn"] = self._root_turn
+        for name in ("mode", "run", "parent", "on_behalf_of"):
+            if getattr(asked, name) is not None:
+                details[name] = getattr(asked, name)
+        return await self._runtime.call(tool, arguments, actor=self.agent.name, **details)
+
+    async def propose(self, proposals: Sequence[Proposal], *, only: str | None = None) -> list[Outcome]:
+        """Calls of one reply, in order: reads side by side, changes one after another; refusals are outcomes too.
+
+        `only`: the tool that the reply was forced to; anything else is refused.
+        """
+        self.replies += 1
+        before = self._offered
+        try:
+            if only is not None:
+                self.offer((only,))
+            return await self._proposed(proposals)
+        finally:
+            self._offered = before
+
+    async def _proposed(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        done: list[Outcome] = []
+        reads: list[Proposal] = []
+        for proposal in proposals:
+            writer = self._ctx.bindings.get(proposal.tool)
+            if writer is None or writer.tool.effect is Effect.READ:
+                reads.append(proposal)
+                continue
+            done += await self._together(reads)
+            reads = []
+            done.append(await self._one(proposal))
+        return done + await self._together(reads)
+
+    async def _together(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+        if len(proposals) < 2:
+            return [await self._one(proposal) for proposal in proposals]
+        return list(await asyncio.gather(*map(self._one, proposals)))
+
+    def _one(self, proposal: Proposal) -> Awaitable[Outcome]:
+        odd = not proposal.id.isprintable() or len(proposal.id) > _LONGEST_ID
+        return self.call(proposal.tool, proposal.arguments, call_id="" if odd else proposal.id)
+
+    async def ask(self, question: str) -> TurnResult:
+        """End the turn with a question of its own: something has to be said first."""
+        async with self._finishing:
+            if self.result is None:
+                history = await read_history(self._ctx.store, self.id)
+                ending = self._ending(Ask(question), "", Grounded())
+                self.result = await finish_turn(self._writer, self._ctx.review, ending, history)
+            return self.result
+
+    async def finish(self, draft: str | None, *, blocked: str = "", final: bool = False) -> TurnResult | Again:
+        """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused.
+
+        `final`: the model has nothing better to say, so it is not asked to correct itself.
+        """
+        async with self._finishing:
+            return self.result or await self._finished(draft, blocked, final)
+
+    async def _finished(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
+        started = self._ctx.clock.monotonic()
+        self.replies += draft is not None or bool(blocked)
+        text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
+        history = await read_history(self._ctx.store, self.id)
+        step = await self._decided(history, text, blocked, final)
+        self._spent(started)
+        if isinstance(step, Again):
+            return step
+        ending = msgspec.structs.replace(step, overhead_us=int(self._overhead_s * 1e6))
+        self.result = await finish_turn(self._writer, self._ctx.review, ending, history)
+        return self.result
+
+    async def _decided(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
+        """The next step: what the model is told, with its record; or how the turn ends."""
+        state, grounded = await self._state(history, draft, blocked)
+        step = next_step(msgspec.structs.replace(state, final=final))
+        if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
+            await self._note(step, history)
+            return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
+        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=named(state.missing))
+
+    def _ending(self, step: Step, draft: str, grounded: Grounded) -> TurnEnd:
+        return TurnEnd(
+            turn=self.id,
+            agent=self.agent,
+            question=self.asked.question,
+            step=step,
+            draft=draft,
+            grounded=grounded,
+            missing=(),
+            required=bool(leaves(self.requirement)),
+            intents=self.asked.classified.intents,
+            notes=self._said,
+            usage=self._usage,
+            replies=self.replies,
+        )
+
+    async def _state(self, history: History, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
+        lacking = missing_of(self.requirement, history)
+        child = await unmet_child(self._ctx.store, history)
+        sources = [*history.sources, *self._given, Source("question", self.asked.question, echo=True)]
+        checks = self.agent.grounding and bool(draft)
+        grounded = traced(draft[:_LONGEST_DRAFT], sources, self.agent.vocabulary) if checks else Grounded()
+        required = bool(leaves(self.requirement))
+        parked = await self._waits_for(history)
+        forced = history.forced
+        if child is not None and lacking.what is None:
+            lacking = Missing(child.missing, child.failed, "", child.question)
+            forced += tuple(leaf.tool for leaf in leaves(child.missing))  # there is no tool of that name to force
+        return TurnState(
+            required=required,
+            missing=lacking.what,
+            failed=lacking.failed,
+            empty=lacking.empty,
+            lacks=lacking.lacks,
+            ticket=parked or (None if child is None else child.ticket),
+            question=lacking.question,
+            blocked=blocked,
+            late=self.left_s <= 0,
+            has_draft=bool(draft),
+            unsupported=tuple(claim.text for claim in grounded.unsupported) + _too_long(draft),
+            vacuous=required and checks and is_irrelevant(draft, self.asked.question, grounded, history),
+            retries=history.retries,
+            max_retries=self.agent.max_retries,
+            corrected=history.corrected,
+            forced=forced,
+            calls_left=self.most_replies - self.replies,
+        ), grounded
+
+    async def _waits_for(self, history: History) -> str | None:
+        """The ticket of a parked call that can still be decided or made."""
+        for call in reversed(history.calls):
+            if call.status is Status.PARKED and call.ticket is not None:
+                ticket = await self._ctx.store.ticket(call.ticket)
+                now_us = self._ctx.clock.now_us()
+                if ticket is not None and state_of(ticket, now_us) in (TicketState.OPEN, TicketState.APPROVED):
+                    return call.ticket
+        return None
+
+    async def _note(self, step: Step, history: History) -> None:
+        """An attempt that did not pass: on which rung, what had been called, what is missing."""
+        what: dict[str, Json] = {"called": [call.tool for call in history.calls]}
+        if isinstance(step, Force):
+            what |= {"state": "force", "rung": "force", "tool": step.need.tool}
+        elif isinstance(step, Retry):
+            what |= {
+                "state": "retry",
+                "rung": "retry" if step.missing is not None else "correct",
+                "missing": list(named(step.missing)),
+                "unsupported": len(step.unsupported),
+            }
+        await self._writer.commit("turn", what, turn=self.id)
+
+    def _spent(self, started: float) -> None:
+        self._overhead_s += self._ctx.clock.monotonic() - started
+
+
+def _too_long(draft: str) -> tuple[str, ...]:
+    return (f"an answer of {len(draft):,} characters",) if len(draft) > _LONGEST_DRAFT else ()

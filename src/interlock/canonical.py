@@ -1,0 +1,108 @@
+"""JSON as Interlock accepts it: finite, shallow, UTF-8, one spelling per value."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from math import isfinite
+
+import msgspec
+
+from interlock.values import Json
+
+MAX_DEPTH = 32
+MAX_BYTES = 1_048_576
+WHATEVER = 2**62
+"""No limit: for what was let in already."""
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+_encode_as_given = msgspec.json.Encoder().encode
+
+
+class Refusal(Exception):
+    """Arguments that the contract does not accept: one sentence for each field that is wrong."""
+
+    def __init__(self, *problems: str) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
+    """The known names that `name` was most likely meant to be."""
+    return tuple(difflib.get_close_matches(name, list(known), n=count, cutoff=0.5))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A short question naming the nearest known name, or nothing."""
+    close = nearest(name, known, 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def guard(value: Json, path: str = "", depth: int = 0) -> None:
+    """Refuse what JSON, the hash or the policy language cannot carry faithfully."""
+    if type(value) is str or value is None or type(value) is bool:
+        return
+    if isinstance(value, int):
+        return
+    if isinstance(value, float):
+        if not isfinite(value):
+            raise Refusal(f"{path or 'value'}: must be a finite number, not {value}")
+    elif depth >= MAX_DEPTH:
+        raise Refusal(f"nested deeper than {MAX_DEPTH} levels (at {path[:80]})")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if type(key) is not str:
+                raise Refusal(f"{path or 'value'}: keys must be strings, not {type(key).__name__}")
+            if type(item) is not str:
+                guard(item, f"{path}.{key}" if path else key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            if type(item) is not str:
+                guard(item, f"{path}[{index}]", depth + 1)
+    elif not isinstance(value, str):
+        raise Refusal(f"{path or 'value'}: {type(value).__name__} is not a JSON value")
+
+
+def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:
+    """The one spelling of a value: sorted keys, no white space, UTF-8. `Refusal` for what JSON cannot carry."""
+    try:
+        text = _encode(value)
+    except UnicodeEncodeError:
+        raise Refusal("contains a lone surrogate; text must be valid Unicode") from None
+    except RecursionError:
+        raise Refusal(f"nested deeper than {MAX_DEPTH} levels") from None
+    except (TypeError, ValueError):
+        guard(value)
+        raise Refusal(f"{type(value).__name__} is not a JSON value") from None
+    if len(text) > max_bytes:
+        raise Refusal(f"{len(text):,} bytes are more than the {max_bytes:,} allowed")
+    # What the walk looks for leaves a trace in the text: NaN is written null, depth shows as brackets.
+    # Only a text with such a trace is walked.
+    if b"null" in text or (len(text) > 2 * MAX_DEPTH and text.count(b"{") + text.count(b"[") > MAX_DEPTH):
+        guard(value)
+    return text
+
+
+def encode_canonical(value: Json) -> bytes:
+    """What was let in already, in canonical form: without a look at its depth, which a wrapper may have increased."""
+    return _encode(value)
+
+
+def plain_bytes(arguments: Json) -> bytes:
+    """Raw arguments for a flat contract without null, which refuses by itself what the walk would look for."""
+    if type(arguments) is dict:
+        try:
+            text = _encode_as_given(arguments)
+        except (TypeError, ValueError, RecursionError):
+            return canonical(arguments)
+        if len(text) <= MAX_BYTES:
+            return text
+    return arguments_bytes(arguments)
+
+
+def arguments_bytes(arguments: Json) -> bytes:
+    """Raw arguments in canonical form; they must be a JSON object."""
+    if type(arguments) is not dict:
+        kind = 'a JSON object (for example {"name": "value"})'
+        raise Refusal(f"arguments must be {kind}, not {type(arguments).__name__}")
+    return canonical(arguments)

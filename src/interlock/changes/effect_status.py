@@ -1,0 +1,34 @@
+"""Whether an effect landed: told by how the attempt ended, by the state of the resource, or by the tool's probe."""
+
+from __future__ import annotations
+
+from interlock.changes.snapshots import Snapshot
+from interlock.tools import Reading
+from interlock.values import Attempt, Plan
+
+_MAY_HAVE_LANDED = frozenset({"timeout", "in_doubt", "cancelled", "interrupted", "lease_lost"})
+
+
+def has_landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | None:
+    """True, False, or None where the attempts alone cannot say.
+
+    A tool that returned has done what it does, even if its answer is unusable; one that reports its own failure is
+    taken at its word; one that raised says by the class of the error whether anything happened. An earlier attempt
+    that may have landed is not made undone by a later one that did not.
+    """
+    error = "" if reading.problem is None else reading.problem.error
+    if reading.returned and error != "reported_failure":
+        return True
+    doubtful = error in _MAY_HAVE_LANDED or any(attempt.error in _MAY_HAVE_LANDED for attempt in attempts)
+    return None if doubtful else False
+
+
+def landed_by_snapshots(plan: Plan, now: tuple[Snapshot, ...]) -> bool | None:
+    """Compare the resource with what it was and, where that was simulated, with what it should become."""
+    if not now:
+        return None
+    states = [snapshot.state for snapshot in now]
+    if plan.after is not None and plan.after != plan.before and states == plan.after:
+        return True
+    unmoved = tuple(snapshot.version for snapshot in now) == plan.versions
+    return False if unmoved and plan.after != plan.before else None

@@ -1,0 +1,114 @@
+"""What a change is called: its keys, the claim that makes it happen once, and the digest of its plan."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.canonical import WHATEVER, Refusal, canonical
+from interlock.tools import KeyOf, Tool
+from interlock.transitions import MarkUndone
+from interlock.values import Call, Json
+
+Digest = Callable[[bytes], str]
+_LONGEST_KEY = 512
+
+
+class ClaimName(msgspec.Struct, frozen=True):
+    """The name of a claim, and the digest of the request it stands for."""
+
+    name: str
+    request: str
+
+
+def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
+    """The keys a call changes, qualified and sorted; `Refusal` if the contract's key does not fit the arguments."""
+    if tool.key is None:
+        return () if tool.resource is None else (f"{tool.resource.name}/*",)
+    keys = _named(tool, tool.key, arguments)
+    if not keys and tool.resource is not None:
+        raise Refusal(f"the arguments name nothing that {tool.name!r} would change")
+    return keys
+
+
+def locks_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
+    """The keys that are held while a call changes anything, qualified and sorted."""
+    return () if tool.locks is None else _named(tool, tool.locks, arguments)
+
+
+def _named(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str, ...]:
+    owner = tool.name if tool.resource is None else tool.resource.name
+    try:
+        found = naming(arguments)
+    except Exception as error:  # noqa: BLE001 - the tool's own function, on arguments that passed its contract
+        raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None
+    keys = (found,) if isinstance(found, str) else tuple(found)
+    for key in keys:
+        odd = not isinstance(key, str) or not key or key.endswith("*") or not key.isprintable()
+        if odd or len(key) > _LONGEST_KEY:
+            raise Refusal(f"{key!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
+    return tuple(sorted({f"{owner}/{key}" for key in keys}))
+
+
+def local_key(key: str) -> str:
+    """A key as its resource knows it."""
+    return key.partition("/")[2]
+
+
+def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Json, call: Call) -> ClaimName:
+    """Same content within `once_per` is the same change, whatever the call id.
+
+    Each call of a repeatable tool is a change of its own; its name is the call's, so that a call id that is used again
+    for another request can be seen.
+    """
+    content = canonical([tool.name, keys, arguments], WHATEVER)
+    if tool.repeatable:
+        own = [tool.name, "call", call.turn, call.call_id]
+        return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
+    if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
+        return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
+    within = ["call", call.call_id] if call.turn is None else ["turn", call.turn]
+    scope = {
+        "turn": within,
+        "run": within if call.run is None else ["run", call.run],
+        "actor": ["actor", call.actor],
+        "ever": [],
+    }[tool.once_per]
+    name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
+    return ClaimName(name, digest(content))
+
+
+def plan_digest(
+    digest: Digest, asked: tuple[str, tuple[str, ...], Json], policy: str, versions: tuple[str, ...]
+) -> str:
+    """The digest of a plan in three parts, so that it can be said which of them moved."""
+    what = digest(canonical([*asked], WHATEVER))
+    return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+
+
+def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
+    """The digest of the same plan on other versions."""
+    what, policy, _versions = plan.split(".")
+    return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+
+
+def mark_undone(idempotency_key: str) -> MarkUndone:
+    """The transition that closes the claim of a change that was taken back."""
+    name, _, generation = idempotency_key.rpartition(".")
+    return MarkUndone(name, int(generation))
+
+
+def plan_difference(wanted: str, found: str) -> str | None:
+    """What differs between two plans: a sentence, or None if they are the same plan."""
+    if wanted == found:
+        return None
+    wanted, _, rests_on = wanted.partition("+")
+    if rests_on and wanted == found:
+        return f"the plan rests on {rests_on} other planned call(s) of its turn, and is applied with them as a plan set"
+    before, after = wanted.split("."), found.split(".")
+    if len(before) != len(after) or len(before) != 3:
+        return f"there is no plan {wanted[:80]!r}; make one with mode=dry_run and use its digest"
+    names = ("the arguments", "the policy", "the resource")
+    differ = [name for name, one, other in zip(names, before, after, strict=True) if one != other]
+    return f"{' and '.join(differ)} changed since the plan was looked at"

@@ -1,0 +1,179 @@
+"""Images of a resource before and after: reading, comparing, showing, and how risky the difference is."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
+from interlock.changes.keys import Digest, local_key
+from interlock.errors import ToolError
+from interlock.ports import Faults
+from interlock.resilience import Deadlines, Expired
+from interlock.tools import Redactor, Tool
+from interlock.values import Effect, Json, Versioned
+
+ABSENT = "absent"
+_DIFF_LINES = 400
+_NOTHING = object()
+
+
+class Unreadable(Exception):
+    """A resource that cannot be read: nothing is planned or done on it."""
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The state of one key, and the version it has."""
+
+    state: Json
+    version: str
+
+
+class SnapshotReader(msgspec.Struct, frozen=True):
+    """How resources are looked at: digests for versions, fault points, and a time limit."""
+
+    digest: Digest
+    faults: Faults | None
+    deadlines: Deadlines
+
+
+async def read_snapshots(tool: Tool, keys: tuple[str, ...], snapshot_reader: SnapshotReader) -> tuple[Snapshot, ...]:
+    """The states of the keys now, in their order; each within the tool's time limit."""
+    resource = tool.resource
+    if resource is None:
+        return ()
+    together = getattr(resource, "read_states", None)
+    if together is not None and len(keys) > 1:
+        held = await _read(together([local_key(key) for key in keys]), ", ".join(keys), tool, snapshot_reader)
+        return tuple([_snapshot_of(held.get(local_key(key)), key, snapshot_reader) for key in keys])
+    found = []
+    for key in keys:
+        whole = key.endswith("/*")
+        reading = resource.snapshot() if whole else resource.read_state(local_key(key))  # type: ignore[attr-defined]
+        found.append(_snapshot_of(await _read(reading, key, tool, snapshot_reader), key, snapshot_reader))
+    return tuple(found)
+
+
+async def _read(reading: Coroutine[Any, Any, Any], what: str, tool: Tool, snapshot_reader: SnapshotReader) -> Any:
+    """What a resource says, within the tool's time limit; `Unreadable` if it does not."""
+    if snapshot_reader.faults is not None:
+        snapshot_reader.faults.at("change.look")
+    try:
+        return await snapshot_reader.deadlines.within(tool.timeout_s, reading)
+    except Expired:
+        raise Unreadable(f"{what!r} cannot be read: no answer within {tool.timeout_s:g} s") from None
+    except ToolError as error:
+        raise Unreadable(f"{what!r} cannot be read: {error}") from None
+    except Exception as error:  # noqa: BLE001 - a resource is somebody else's code
+        raise Unreadable(f"{what!r} cannot be read: {type(error).__name__}: {error}") from None
+
+
+def own_copy(value: Any) -> Any:
+    """A copy of JSON that whoever gets it may change: through text, which is much quicker than `deepcopy`."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value))
+    except (msgspec.MsgspecError, OverflowError, TypeError):
+        return copy.deepcopy(value)
+
+
+def _snapshot_of(state: Json, key: str, snapshot_reader: SnapshotReader) -> Snapshot:
+    try:
+        return _snapshot(state, snapshot_reader.digest)
+    except Refusal as refusal:
+        raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
+
+
+def _snapshot(state: Json, digest: Digest) -> Snapshot:
+    if isinstance(state, Versioned):
+        canonical(state.value, WHATEVER)
+        return Snapshot(state.value, str(state.version))
+    return Snapshot(state, ABSENT if state is None else digest(canonical(state, WHATEVER)))
+
+
+def simulate(
+    tool: Tool, keys: tuple[str, ...], snapshots: tuple[Snapshot, ...], arguments: dict[str, Json]
+) -> list[Json] | None:
+    """The states after the call, where the tool can say; `Unreadable` if it fails to."""
+    if tool.simulate is None:
+        return None
+    try:
+        pairs = zip(keys, snapshots, strict=True)
+        after = [tool.simulate(own_copy(snapshot.state), arguments, local_key(key)) for key, snapshot in pairs]
+        canonical(after, WHATEVER)
+    except Exception as error:  # noqa: BLE001 - the tool's own function
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {type(error).__name__}: {error}") from None
+    return after
+
+
+def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[Json] | None) -> str | None:
+    """A readable difference, with the tool's redacted fields taken out; None where nothing can be said."""
+    if after is None:
+        return None
+    if keys and keys[0].endswith("/*"):
+        owner = keys[0][:-1]
+        was, becomes = before[0] or {}, after[0] or {}
+        names = sorted(name for name in {*was, *becomes} if was.get(name) != becomes.get(name))
+        keys = tuple(owner + name for name in names)
+        before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
+    if tool.redact:
+        redactor = Redactor(tool.redact, before, after)
+        before, after = redactor.value(before), redactor.value(after)
+    lines = [line for item in zip(keys, before, after, strict=True) for line in _key_diff(*item)]
+    if len(lines) > _DIFF_LINES:
+        lines = [*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES} more lines"]
+    return "\n".join(lines)
+
+
+def _key_diff(key: str, old: Json, new: Json) -> list[str]:
+    """The fields that differ, each on a line of its own; what is nested is compared line by line."""
+    if old == new:
+        return []
+    was_there, is_there = ("absent" if old is None else "before"), ("absent" if new is None else "after")
+    lines = [f"--- {key} {was_there}", f"+++ {key} {is_there}"]
+    if not all(state is None or isinstance(state, dict) for state in (old, new)):
+        return lines + _line_diff(old, new)
+    was, becomes = old or {}, new or {}
+    for name in sorted({*was, *becomes}):
+        one, other = was.get(name, _NOTHING), becomes.get(name, _NOTHING)
+        if one is other or one == other:
+            continue
+        if isinstance(one, dict | list) and isinstance(other, dict | list):
+            lines += [f"   {_text(name)}:", *_line_diff(one, other)]
+        else:
+            lines += [] if one is _NOTHING else [f"-  {_text(name)}: {_text(one)}"]
+            lines += [] if other is _NOTHING else [f"+  {_text(name)}: {_text(other)}"]
+    return lines
+
+
+def _line_diff(old: Json, new: Json) -> list[str]:
+    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=1)
+    return list(changed)[2:]
+
+
+def _lines(state: Json) -> list[str]:
+    return [] if state is None else msgspec.json.format(encode_canonical(state), indent=2).decode().split("\n")
+
+
+def _text(value: Json) -> str:
+    return encode_canonical(value).decode()
+
+
+def risk_of(effect: Effect, before: list[Json], after: list[Json] | None, *, whole: bool = False) -> str:
+    """From the difference alone: a send cannot be taken back, a removal loses most, a creation loses nothing."""
+    if effect is Effect.SEND:
+        return "high"
+    if after is None:
+        return "medium"
+    if len(before) == 1 and isinstance(before[0], dict) and whole:
+        names = sorted({*before[0], *(after[0] or {})})
+        before, after = [before[0].get(name) for name in names], [(after[0] or {}).get(name) for name in names]
+    pairs = list(zip(before, after, strict=True))
+    if any(old is not None and new is None for old, new in pairs):
+        return "high"
+    if any(old is not None and old != new for old, new in pairs):
+        return "medium"
+    return "low" if any(old != new for old, new in pairs) else "none"

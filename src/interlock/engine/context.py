@@ -1,0 +1,152 @@
+"""What each stage takes and gives, and the parts of the world that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor
+from math import inf
+from typing import Any
+
+import msgspec
+
+from interlock.changes import Expected, Planner, Snapshot, SnapshotReader
+from interlock.engine.halts import HaltSwitch
+from interlock.engine.limits import ToolLimits
+from interlock.policy import Facts, Ruleset, ToolRules
+from interlock.ports import Clock, Faults, Ids, Store, digest_of
+from interlock.resilience import Deadlines
+from interlock.review import Terms
+from interlock.state import Ticket
+from interlock.tools import Reading, Tool
+from interlock.tools.inputs import Parsed
+from interlock.tools.registry import Registry
+from interlock.transitions import Transition
+from interlock.values import Attempt, Budget, Call, Json, Mode, Plan, Problem, Rate, Record, Status, Stored, Verdict
+
+Observer = Callable[[Record, int], None]
+"""Reads a record after it is durable; the number is its id."""
+
+
+class ToolBinding(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is settled about one tool before any call of it comes in."""
+
+    tool: Tool
+    rules: ToolRules
+    rates: tuple[Rate, ...]
+    gate: ToolLimits
+    mode: Mode = Mode.APPLY
+    """The mode of calls that name none."""
+    planner: Planner | None = None
+    """Makes the plans of a tool that changes the world; a read needs none."""
+
+
+class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the path needs beside the call itself."""
+
+    registry: Registry
+    ruleset: Ruleset
+    store: Store
+    bindings: Mapping[str, ToolBinding]
+    budgets: tuple[Budget, ...]
+    clock: Clock
+    ids: Ids
+    faults: Faults | None
+    deadlines: Deadlines
+    threads: Executor
+    observers: tuple[Observer, ...]
+    repeats: str
+    record_bytes: int
+    redacted: frozenset[str]
+    keyed: Any
+    halts: HaltSwitch
+    snapshot_reader: SnapshotReader
+    lease_us: int
+    review: Terms
+
+    def digest(self, text: bytes) -> str:
+        """The keyed digest of a text."""
+        return digest_of(self.keyed, text)
+
+
+class Started(msgspec.Struct, frozen=True, gc=False):
+    """When a call came in, by the wall and by the stopwatch."""
+
+    at_us: int
+    clock: float
+
+
+class Accepted(msgspec.Struct, frozen=True, gc=False):
+    """The call fits its contract and its actor's grant."""
+
+    facts: Facts
+    started: Started
+    binding: ToolBinding
+    parsed: Parsed
+    claim: Expected | None = None
+
+
+class Admitted(msgspec.Struct, frozen=True, gc=False):
+    """The call fits its contract, and no rule that needs no plan denies it."""
+
+    facts: Facts
+    started: Started
+    binding: ToolBinding
+    parsed: Parsed
+    verdict: Verdict | None
+    asked: dict[str, Json] | None = None
+    """The arguments before they were clamped, where they were."""
+    claim: Expected | None = None
+
+
+class Prepared(msgspec.Struct, frozen=True, gc=False):
+    """The call is allowed, and it is known what it will do."""
+
+    admitted: Admitted
+    plan: Plan
+    verdict: Verdict
+    ticket: Ticket | None = None
+    """The approval that the call spends."""
+
+
+class Repeated(msgspec.Struct, frozen=True, kw_only=True):
+    """The turn's records already hold the answer to this call."""
+
+    call: Call
+    started: Started
+    tool: Tool
+    arguments: Json
+    record: Stored
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """How the call ended, before it is recorded."""
+
+    call: Call
+    started: Started
+    reading: Reading
+    tool: Tool | None = None
+    arguments: Json = None
+    verdict: Verdict | None = None
+    plan: Plan | None = None
+    attempts: tuple[Attempt, ...] = ()
+    settle: tuple[Transition, ...] = ()
+    cost_micros: int = 0
+    ticket: str | None = None
+    repeats: int | None = None
+    asked: dict[str, Json] | None = None
+    interrupt: BaseException | None = None
+    intent: int | None = None
+    tokens: tuple[int, ...] = ()
+    after: tuple[Snapshot, ...] = ()
+    """The images of the keys after an effect."""
+    asks: Ticket | None = None
+    """The ticket that a parked call opens."""
+
+
+def refused(
+    status: Status, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None
+) -> Reading:
+    """The reading of a call that ended without an answer from its tool."""
+    wait_s = wait_s if isinstance(wait_s, int | float) and 0 <= wait_s < inf else None
+    problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
+    return Reading(status=status, said=message, problem=problem)

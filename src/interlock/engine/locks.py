@@ -1,0 +1,155 @@
+"""Holds: a lease that outlives one call, so that several changes are made while nobody else makes any.
+
+A hold changes nothing itself. Its token goes with every change that is made under it; once it is lost, the begin commit
+of the next change is refused, and so is one that has begun and not yet reached its effect.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+
+from interlock.engine.context import EngineContext
+from interlock.errors import Locked, StoreError
+from interlock.ports import noted_receipt
+from interlock.state import LOCK, ClaimState
+from interlock.transitions import Batch, CloseClaim, Committed, OpenClaim, Refused, RenewClaim, ResolveClaim
+from interlock.values import Lock
+
+_WAIT_S = 0.02
+
+
+class HeldLocks(msgspec.Struct, frozen=True):
+    """Holds that are kept alive, until they are given back."""
+
+    locks: tuple[Lock, ...]
+    beating: tuple[asyncio.Task[None], ...]
+
+
+@asynccontextmanager
+async def hold_locks(
+    ctx: EngineContext, keys: Iterable[str], *, call: str, wait_s: float
+) -> AsyncIterator[tuple[Lock, ...]]:
+    """Hold these keys; `Locked` if somebody else does and does not let go in time."""
+    held = await take_locks(ctx, keys, call=call, wait_s=wait_s)
+    try:
+        yield held.locks
+    finally:
+        interrupt = await release_locks(ctx, held)
+        if interrupt is not None:
+            raise interrupt
+
+
+async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait_s: float) -> HeldLocks:
+    """Take holds in sorted order, all or none; whoever is cancelled meanwhile holds nothing."""
+    end, held = ctx.clock.monotonic() + wait_s, HeldLocks((), ())
+    try:
+        for key in sorted(set(keys)):
+            hold = await _taken(ctx, key, call, end)
+            beating = asyncio.get_running_loop().create_task(_beat(ctx, hold))
+            held = HeldLocks((*held.locks, hold), (*held.beating, beating))
+    except BaseException:
+        await release_locks(ctx, held)
+        raise
+    return held
+
+
+async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.CancelledError | None:
+    """Give holds back, whoever cancels meanwhile; the cancellation, if there was one."""
+    for task in held.beating:
+        task.cancel()
+    interrupt = None
+    for hold in held.locks:
+        interrupt = await _to_the_end(_let_go(ctx, hold)) or interrupt
+    return interrupt
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> asyncio.CancelledError | None:
+    task, interrupt = asyncio.ensure_future(work), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            interrupt = error
+    task.result()
+    return interrupt
+
+
+async def _taken(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
+    name, holder = lock_name(key), ctx.ids.new()
+    while True:
+        now_us = ctx.clock.now_us()
+        ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), now_us + ctx.lease_us)
+        if ctx.faults is not None:
+            ctx.faults.at("lock.take")
+        try:
+            receipt = await ctx.store.commit(Batch(now_us, (ask,)))
+        except asyncio.CancelledError as error:
+            landed = noted_receipt(error)
+            if isinstance(landed, Committed):
+                await _to_the_end(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
+            raise
+        if isinstance(receipt, Committed):
+            return Lock(name, holder, key, receipt.tokens[0])
+        if await release_dead(ctx, name):
+            continue
+        if ctx.clock.monotonic() + _WAIT_S > end:
+            raise Locked(f"{key!r} is held by somebody else; it is free when they have done, or their lease is over")
+        await ctx.clock.sleep(_WAIT_S)
+
+
+def lock_name(key: str) -> str:
+    """The name of the claim that stands for a hold."""
+    return f"{LOCK}|{key}"
+
+
+async def release_dead(ctx: EngineContext, name: str) -> bool:
+    """Settle a hold whose holder is dead: it changed nothing, so there is nothing to find out."""
+    if ctx.faults is not None:
+        ctx.faults.at("lock.look")
+    claim, now_us = await ctx.store.claim(name), ctx.clock.now_us()
+    if claim is None or claim.state is not ClaimState.OPEN or claim.expires_us > now_us:
+        return False
+    receipt = await ctx.store.commit(Batch(now_us, (ResolveClaim(name, claim.holder, ClaimState.FAILED),)))
+    return isinstance(receipt, Committed)
+
+
+async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
+    """The first of the holds that is not ours any more."""
+    for hold in locks:
+        if ctx.faults is not None:
+            ctx.faults.at("lock.check")
+        claim = await ctx.store.claim(hold.name)
+        if claim is None or claim.state is not ClaimState.OPEN or claim.holder != hold.holder:
+            return hold
+    return None
+
+
+async def _beat(ctx: EngineContext, hold: Lock) -> None:
+    """Renew it until it is given up or lost: what is made under a lost one is refused, so there is no more to do."""
+    while True:
+        await ctx.clock.sleep(ctx.lease_us / 3e6)
+        now_us = ctx.clock.now_us()
+        if ctx.faults is not None:
+            ctx.faults.at("lock.renew")
+        try:
+            receipt = await ctx.store.commit(
+                Batch(now_us, (RenewClaim(hold.name, hold.holder, now_us + ctx.lease_us),))
+            )
+        except StoreError:
+            continue  # the store is away: it stays ours until somebody settles it
+        if isinstance(receipt, Refused):
+            return
+
+
+async def _let_go(ctx: EngineContext, hold: Lock) -> None:
+    if ctx.faults is not None:
+        ctx.faults.at("lock.release")
+    try:
+        await ctx.store.commit(Batch(ctx.clock.now_us(), (CloseClaim(hold.name, hold.holder, ClaimState.FAILED),)))
+    except StoreError:
+        pass  # it expires by itself

@@ -1,0 +1,280 @@
+"""PERFORM: one begin commit that may still refuse, then the effect, with timeout and retry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from interlock.budget import reservations, settlements, tokens
+from interlock.changes import local_key
+from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.perform.threads import Threads
+from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
+from interlock.resilience import Expired, next_wait
+from interlock.state import halt_message
+from interlock.tools import Reading, Tool, clean, read_result
+from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
+from interlock.values import Attempt, Call, Context, Effect, Status
+
+_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited", "ticket": "not_approved", "reused": "call_id_reused"}
+
+
+async def perform(ctx: EngineContext, prepared: Prepared) -> Ended:
+    """Read the world, as often as the retry rule allows, within the call's deadline."""
+    gate = prepared.admitted.binding.gate
+    work, breaker, probes = Work(ctx, prepared), gate.breaker, False
+    if breaker.troubled:
+        closed = work.closed()
+        if closed is not None:
+            return work.end(closed)
+        probes = breaker.state == "half-open"  # only the probe itself may give its turn back
+    try:
+        refusal = None if gate.places is None else await work.take_place(gate.places.take())
+        if gate.places is not None and refusal is None:
+            refusal = await work.halted()
+        batch = work.opening() if refusal is None else None
+        if batch is not None:
+            if ctx.faults is not None:
+                ctx.faults.at("perform.begin")
+            receipt = await ctx.store.commit(batch)
+            if ctx.faults is not None:
+                ctx.faults.at("perform.begun")
+            if type(receipt) is Refused:
+                refusal = work.not_begun(receipt)
+        if refusal is None:
+            return work.end(await work.attempt())
+    except StoreError as error:  # of the begin commit: what a tool raises does not come this far
+        refusal = work.not_begun(error)
+    except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
+        if probes:
+            breaker.abandoned()
+        return work.end(interrupted_reading(interrupt), interrupt)
+    finally:
+        if work.give_place_back is not None:
+            work.leave()
+    if probes:
+        breaker.abandoned()
+    return work.end(refusal)
+
+
+class Work:
+    """One call inside PERFORM: its reservations, its place, its attempts so far."""
+
+    _held: tuple[Reserve, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
+    _calls = 0
+    _threads: Threads | None = None
+    give_place_back: Callable[[], None] | None = None
+    tokens: dict[str, int] = {}
+
+    def __init__(self, ctx: EngineContext, prepared: Prepared) -> None:
+        self._ctx = ctx
+        self._prepared = prepared
+        self._binding = prepared.admitted.binding
+        self.tool = self._binding.tool
+        self.end_s = prepared.admitted.started.clock + self.tool.deadline_s
+
+    async def take_place(self, taking: Any) -> Reading | None:
+        """Wait in line, no longer than the call may last; the refusal if that was not enough."""
+        left_s = self.end_s - self._ctx.clock.monotonic()
+        if self._ctx.faults is not None:
+            self._ctx.faults.at("perform.place")
+        try:
+            self.give_place_back = await self._ctx.deadlines.within(left_s, taking)
+        except Expired:
+            return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
+        return None
+
+    @property
+    def runs_on(self) -> bool:
+        """Whether a thread of this call still runs."""
+        return self._threads is not None and self._threads.running
+
+    def when_idle(self, done: Callable[[], None]) -> bool:
+        """Call `done` as soon as no thread of this call runs any more; False if none does."""
+        if self._threads is None or not self._threads.running:
+            return False
+        self._threads.when_idle(done)
+        return True
+
+    def leave(self) -> None:
+        """Give the place back, as soon as no thread of this call runs any more."""
+        assert self.give_place_back is not None
+        if self._threads is None:
+            self.give_place_back()
+        else:
+            self._threads.when_idle(self.give_place_back)
+
+    def closed(self) -> Reading | None:
+        """The refusal of a tool that has been failing; None if the call may pass."""
+        wait_s = self._binding.gate.breaker.wait_s(self._ctx.clock)
+        if wait_s is None:
+            return None
+        message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
+        return refused(Status.FAILED, "circuit_open", message, wait_s=wait_s)
+
+    def opening(self, *first: Transition, name: str | None = None) -> Batch | None:
+        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
+        ctx, prepared, binding = self._ctx, self._prepared, self._binding
+        call, transitions = prepared.admitted.facts.call, first
+        # A call that had to wait for its place begins later than it came in.
+        at_once = binding.gate.places is None and binding.planner is None
+        now_us = prepared.admitted.started.at_us if at_once else ctx.clock.now_us()
+        if ctx.budgets or call.budgets:
+            name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
+            self._held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
+            transitions += self._held
+        if prepared.ticket is not None:
+            transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
+        if binding.rates:
+            transitions += tokens(binding.rates, call)
+        return Batch(now_us, transitions) if transitions else None
+
+    def not_begun(self, why: Refused | StoreError) -> Reading:
+        """The begin commit did not land: nothing is set aside, and nothing was done."""
+        self._held = ()
+        if isinstance(why, StoreError):
+            return refused(Status.FAILED, "store_unavailable", str(why))
+        return refused(Status.DENIED, _LIMITS.get(why.kind, why.kind), why.message, wait_s=why.retry_after_s)
+
+    async def attempt(self) -> Reading:
+        """Try until it works, may not be tried again, or time is up."""
+        ctx, tool, breaker, end = self._ctx, self.tool, self._binding.gate.breaker, self.end_s
+        monotonic, waited_us = ctx.clock.monotonic, 0
+        now = monotonic()
+        self._calls = 1
+        found: Any
+        while True:
+            started, timeout_s = now, tool.timeout_s if now + tool.timeout_s <= end else max(0.0, end - now)
+            try:
+                work = self._started(tool)
+                try:
+                    waiting = work.send(None)  # the first step: what never waits needs no timer
+                except StopIteration as done:
+                    raw = done.value
+                else:
+                    if ctx.faults is not None:
+                        ctx.faults.at("perform.wait")
+                    raw = await ctx.deadlines.rest(timeout_s, work, waiting)
+                found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+            except BaseException as error:  # whatever a tool raises becomes an outcome
+                found = self._fault(error, timeout_s)
+                if found is None:
+                    self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), "cancelled"),)
+                    raise
+            now = monotonic()
+            failed = type(found) is not Reading
+            error_class = found.error_class if failed else None if found.problem is None else found.problem.error
+            self.attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
+            if failed and isinstance(found, Transient) and not isinstance(found, RateLimited):
+                breaker.failed(now)
+            elif breaker.troubled:
+                breaker.succeeded()
+            if not failed:
+                return found  # type: ignore[no-any-return]
+            repeatable = tool.effect is Effect.READ or tool.idempotent
+            count = len(self.attempts)
+            wait_s = next_wait(tool.retry, count, found, end - now, ctx.ids.uniform, repeatable=repeatable)
+            if wait_s is None or breaker.state == "open":
+                return _failure(found, tool)
+            waited_us = round(wait_s * 1e6)
+            await ctx.clock.sleep(wait_s)
+            halted = await self.halted()
+            if halted is not None:
+                return halted
+            now = monotonic()
+
+    async def halted(self) -> Reading | None:
+        """A halt is looked for after every wait and before every further attempt."""
+        halts = self._ctx.halts
+        if self._ctx.clock.monotonic() >= halts.until:
+            await halts.refresh()
+        halt = halts.stops(self._prepared.admitted.facts.call)
+        return None if halt is None else refused(Status.FAILED, "halted", halt_message(halt))
+
+    def _started(self, tool: Tool) -> Any:
+        """One try as a coroutine that has not taken its first step."""
+        context = self.context() if tool.wants_context else None
+        if tool.is_async:
+            return tool.body(self._prepared.admitted.parsed, context)
+        return self._in_thread(tool, context)
+
+    def _fault(self, error: BaseException, timeout_s: float) -> ToolError | None:
+        """The error that says how a try failed; None if it is the call itself that was interrupted."""
+        if isinstance(error, Expired):
+            return TimedOut(f"{self.tool.name!r} gave no answer within {timeout_s:g} s")
+        if isinstance(error, asyncio.CancelledError):
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                return None
+            error = RuntimeError(f"{self.tool.name!r} cancelled itself")
+        reads = self.tool.effect is Effect.READ
+        return None if isinstance(error, KeyboardInterrupt) else from_exception(error, reads=reads)
+
+    async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
+        if self._threads is None:
+            self._threads = Threads(self._ctx.threads)
+        return await self._threads.run(tool.body, self._prepared.admitted.parsed, context)
+
+    def context(self) -> Context:
+        """What the tool may know about its call."""
+        call = self._prepared.admitted.facts.call
+        return Context(
+            call_id=call.call_id,
+            actor=call.actor,
+            attempt=len(self.attempts) + 1,
+            turn=call.turn,
+            idempotency_key=self._prepared.plan.idempotency_key,
+            tokens={**self._under(call), **self.tokens},
+            ledger=self._ctx.store.identity.ledger,
+        )
+
+    def _under(self, call: Call) -> dict[str, int]:
+        """The tokens of the holds that are keys of the tool's own resource: to another one they say nothing."""
+        owner = self.tool.name if self.tool.resource is None else self.tool.resource.name
+        return {local_key(hold.key): hold.token for hold in call.locks if hold.key.startswith(f"{owner}/")}
+
+    def end(self, reading: Reading, interrupt: BaseException | None = None) -> Ended:
+        """The end of the call, with what was set aside settled by what was spent."""
+        prepared, attempts = self._prepared, self.attempts
+        admitted, cost = prepared.admitted, reading.cost_micros
+        if cost is None:
+            cost = self.tool.cost_micros if attempts else 0
+        settle: tuple[Transition, ...] = ()
+        if self._held:
+            spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
+            settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
+        return Ended(
+            admitted.facts.call,
+            admitted.started,
+            reading,
+            self.tool,
+            admitted.facts.arguments,
+            prepared.verdict,
+            prepared.plan,
+            attempts,
+            settle,
+            cost,
+            None,
+            None,
+            admitted.asked,
+            interrupt,
+        )
+
+
+def _failure(error: ToolError, tool: Tool) -> Reading:
+    message = clean(str(error)) or f"{tool.name!r} failed"
+    given = error.hints if isinstance(error.hints, list | tuple) else ()
+    hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
+    if isinstance(error, NotFound):
+        return refused(Status.NO_DATA, error.error_class, message, hints=hints)
+    wait_s = error.retry_after_s if isinstance(error, Transient) else None
+    return refused(Status.FAILED, error.error_class, message, hints=hints, wait_s=wait_s)
+
+
+def interrupted_reading(interrupt: BaseException) -> Reading:
+    """The reading of a call that its caller gave up."""
+    if isinstance(interrupt, KeyboardInterrupt):
+        return refused(Status.FAILED, "interrupted", "interrupted from the keyboard")
+    return refused(Status.FAILED, "cancelled", "the caller cancelled the call")

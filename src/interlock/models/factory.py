@@ -1,0 +1,49 @@
+"""One setting chooses the model: `local`, or `provider:name` with another to fall back to."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from interlock.errors import ConfigError
+from interlock.models.manifest import WAYS
+from interlock.models.messages import Model
+
+LOCAL = "local"
+PYTHON = "python"
+
+
+def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools: str = "native") -> Model:
+    """The model of a setting: `local`, `local:FILE.gguf`, `provider:name` (google:…), or `python:module:NAME`."""
+    if tools not in ("native", *WAYS):
+        raise ConfigError(f"model_tools is native, {', '.join(WAYS)}, not {tools!r}")
+    kind, _, rest = name.partition(":")
+    if kind == LOCAL:
+        from interlock.models.local import LocalModel
+
+        # A file that somebody chose is shown instructions and tools; the small one that we bring is only constrained.
+        return LocalModel(Path(rest).expanduser() if rest else None, instructable=bool(rest))
+    if not rest:
+        raise ConfigError(f"model {name!r}: write local, or provider:name such as google:gemini-2.5-flash")
+    if kind == PYTHON:
+        return _imported(rest)
+    from interlock.models.provider import ProviderModel
+
+    second: Any = fallback
+    if fallback.partition(":")[0] == LOCAL:
+        raise ConfigError("model_fallback: the embedded model cannot stand in for a provider's; name another provider")
+    return ProviderModel(name, fallback=second, timeout_s=timeout_s, tools=tools)
+
+
+def _imported(where: str) -> Model:
+    """A model of your own: an object with `name`, `follows`, `reply` and `close`, or something that makes one."""
+    module, _, name = where.partition(":")
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigError(f"model python:{where} cannot be imported: {error}; write python:module:NAME") from None
+    made: Model = found() if isinstance(found, type) else found
+    if not hasattr(made, "reply") or not hasattr(made, "follows"):
+        raise ConfigError(f"model python:{where} is no model: it needs name, follows, reply and close")
+    return made

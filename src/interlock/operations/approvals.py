@@ -1,0 +1,113 @@
+"""What people decide about tickets. Each decision is a transition and a record in one commit."""
+
+from __future__ import annotations
+
+from interlock.changes import mark_undone
+from interlock.errors import NotAllowed
+from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
+from interlock.review import Terms
+from interlock.state import Claimed, ClaimState, Ticket, TicketState
+from interlock.transitions import (
+    DecideTicket,
+    EscalateTicket,
+    ResolveClaim,
+    Settle,
+    Transition,
+)
+from interlock.values import Json, Stored
+
+
+async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str) -> int:
+    """Approve or deny a ticket; the id of the decision's record."""
+    if writer.faults is not None:
+        writer.faults.at("decide.read")
+    ticket = await writer.store.ticket(name)
+    if ticket is None:
+        raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
+    by = writer.by
+    if state is not TicketState.DENIED or ticket.kind != "change":  # one's own question may be withdrawn
+        refuse_own(writer, terms, ticket)
+    what: dict[str, Json] = {
+        "ticket": name,
+        "state": state.value,
+        "tool": ticket.tool,
+        "binding": ticket.binding,
+        "reason": reason,
+    }
+    if by == ticket.asked_by:
+        what["by_proposer"] = True  # who may approve by a setting, or withdraw
+    decision = DecideTicket(name, state, by, reason)
+    if ticket.kind != "settle":
+        return await writer.commit("ticket", what, decision, turn=ticket.turn)
+    claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
+    record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
+    if claim is None or not ticket.binding.endswith(f"|{claim.holder}"):
+        raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
+    landed = state is TicketState.APPROVED
+    return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
+
+
+def refuse_own(writer: LedgerWriter, terms: Terms, ticket: Ticket) -> None:
+    """Whoever asked does not decide."""
+    if writer.by == ticket.asked_by and not terms.self_approval:
+        raise NotAllowed(
+            f"{writer.by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
+        )
+
+
+async def settle(
+    writer: LedgerWriter,
+    claim: Claimed,
+    intent: Stored | None,
+    *,
+    landed: bool,
+    what: dict[str, Json],
+    decision: DecideTicket | None = None,
+) -> int:
+    """Close a claim in doubt, with what it had set aside and what it had taken back, in one commit."""
+    if writer.faults is not None:
+        writer.faults.at("settle.held")
+    held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.held(claim.holder)]
+    state = ClaimState.DONE if landed else ClaimState.FAILED
+    closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
+    closing += [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
+    turn = None if intent is None else intent.turn
+    change = None if intent is None else intent.content().change
+    undoes = None if change is None else change.undoes
+    if landed and undoes is not None:
+        try:
+            return await writer.commit("settle", what, *closing, mark_undone(undoes), turn=turn)
+        except NotAllowed:
+            pass  # what it took back had been taken back before: then only its own claim is to be settled
+    return await writer.commit("settle", what, *closing, turn=turn)
+
+
+async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: bool) -> list[Transition]:
+    """The open question about a claim, if there is one, is decided with it."""
+    state = TicketState.APPROVED if landed else TicketState.DENIED
+    open_tickets = await writer.store.tickets(TicketState.OPEN)
+    about = [ticket for ticket in open_tickets if ticket.binding == f"settle|{claim.name}|{claim.holder}"]
+    return [DecideTicket(ticket.id, state, writer.by, "the world has shown it") for ticket in about]
+
+
+async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
+    """Expire and escalate what is due; the tickets that were touched."""
+    touched = []
+    now_us = writer.clock.now_us()
+    if writer.faults is not None:
+        writer.faults.at("sweep.read")
+    for ticket in await writer.store.tickets(TicketState.OPEN):
+        change: Transition | None = None
+        if ticket.expires_us <= now_us:
+            change, state = DecideTicket(ticket.id, TicketState.EXPIRED, writer.by, "nobody decided in time"), "expired"
+        elif ticket.escalate_us <= now_us and not ticket.escalated:
+            change, state = EscalateTicket(ticket.id), "escalated"
+        if change is None:
+            continue
+        try:
+            what = {"ticket": ticket.id, "state": state, "tool": ticket.tool}
+            await writer.commit("ticket", what, change, turn=ticket.turn)
+        except NotAllowed:
+            continue  # somebody decided meanwhile
+        touched.append(ticket)
+    return tuple(touched)

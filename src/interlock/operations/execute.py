@@ -1,0 +1,143 @@
+"""Carrying steps out: records become calls again, and take the one path."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from interlock.engine import EngineContext, hold_locks
+from interlock.errors import NotAllowed
+from interlock.operations.recover import read_record
+from interlock.operations.undo import UndoStep
+from interlock.values import Call, Mode, Outcome
+
+Run = Callable[[Call], Awaitable[Outcome]]
+_AT_ONCE = 16
+_WAIT_S = 30.0
+
+
+async def run_undo(
+    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str
+) -> list[Outcome | None]:
+    """Take changes back in their order; those on different keys side by side. None for a step that has no call."""
+
+    def call(step: UndoStep) -> Call:
+        return Call(
+            call_id=ctx.ids.new(),
+            id_is_ours=True,
+            tool=step.tool,
+            arguments=step.arguments,
+            actor=by,
+            principal=by,
+            mode=Mode.APPLY,
+            turn=name,
+            run=name,
+            undoes=f"{step.claim.name}.{step.claim.generation}",
+        )
+
+    return await _in_order(run, ctx, steps, call)
+
+
+async def run_replay(
+    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
+) -> list[Outcome | None]:
+    """Try failed changes again with their own keys, and undone ones as the next generation."""
+    details = {step.claim.name: await _asked(ctx, step) for step in steps if step.tool}
+
+    def call(step: UndoStep) -> Call:
+        asked = {**details[step.claim.name]}
+        return Call(
+            call_id=step.claim.call,
+            tool=step.tool,
+            arguments=asked.pop("arguments"),
+            principal=principal,
+            mode=Mode.APPLY,
+            replays=True,
+            **asked,
+        )
+
+    return await _in_order(run, ctx, steps, call)
+
+
+async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
+    """Make the call that waited for a ticket; whatever the ticket says, the call's outcome says it."""
+    if ctx.faults is not None:
+        ctx.faults.at("resume.read")
+    ticket = await ctx.store.ticket(name)
+    if ticket is None:
+        raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
+    if ticket.kind != "change" or ticket.record is None:
+        about = "whether an answer may leave" if ticket.kind == "answer" else "whether an effect landed"
+        raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
+    record, whole = await read_record(ctx, ticket.record)
+    if record is None:
+        raise NotAllowed(f"the call behind ticket {name!r} is not in the ledger; run audit verify")
+    content = record.content()
+    if content.payload and "arguments" not in whole:
+        raise NotAllowed(f"the arguments behind ticket {name!r} have been deleted; propose the call again")
+    call = Call(
+        call_id=record.call,
+        tool=record.tool,
+        arguments=whole.get("asked") or whole.get("arguments", content.arguments),
+        actor=record.actor,
+        principal=content.principal,
+        mode=Mode.APPLY,
+        on_behalf_of=content.on_behalf_of,
+        turn=record.turn,
+        run=content.run,
+        parent=content.parent,
+        evidence=content.evidence,
+        confidence=content.confidence,
+        ticket=name,
+        undoes=None if content.change is None else content.change.undoes,
+        replays=content.change is not None and content.change.replays,
+    )
+    return await run(call)
+
+
+async def _asked(ctx: EngineContext, step: UndoStep) -> dict[str, Any]:
+    """What the intent of a step says beside its plan."""
+    assert step.claim.intent is not None
+    record, whole = await read_record(ctx, step.claim.intent)
+    assert record is not None
+    content = record.content()
+    return {
+        "arguments": whole.get("asked") or step.arguments,
+        "actor": record.actor,
+        "turn": record.turn,
+        "run": content.run,
+        "parent": content.parent,
+        "on_behalf_of": content.on_behalf_of,
+        "evidence": content.evidence,
+        "confidence": content.confidence,
+    }
+
+
+async def _in_order(
+    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], call: Callable[[UndoStep], Call]
+) -> list[Outcome | None]:
+    """Steps that share a key one after the other, the others side by side."""
+    places, last = asyncio.Semaphore(_AT_ONCE), dict[str, asyncio.Task[Outcome | None]]()
+
+    async def work(step: UndoStep, after: set[asyncio.Task[Outcome | None]]) -> Outcome | None:
+        if after:
+            await asyncio.wait(after)
+        async with places:
+            made = call(step)
+            if not step.locks:
+                return await run(made)
+            async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
+                return await run(msgspec.structs.replace(made, locks=locks))
+
+    tasks: list[asyncio.Task[Outcome | None] | None] = []
+    for step in steps:
+        if not step.tool:
+            tasks.append(None)
+            continue
+        task = asyncio.ensure_future(work(step, {last[key] for key in step.keys if key in last}))
+        last.update(dict.fromkeys(step.keys, task))
+        tasks.append(task)
+    return [None if task is None else await task for task in tasks]

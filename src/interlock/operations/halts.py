@@ -1,0 +1,27 @@
+"""The kill switch: stop a tool, an actor, a run or everything, and let it run again."""
+
+from __future__ import annotations
+
+from interlock.errors import ConfigError
+from interlock.operations.ledger_writer import LedgerWriter
+from interlock.transitions import Halt, Lift
+
+
+async def halt(writer: LedgerWriter, scope: str, reason: str) -> int:
+    """Stop a tool, an actor, a run or everything, in every process within a second."""
+    _refuse_odd_scope(scope)
+    return await writer.commit(
+        "halt", {"scope": scope, "state": "halted", "reason": reason}, Halt(scope, writer.by, reason)
+    )
+
+
+async def unhalt(writer: LedgerWriter, scope: str) -> int:
+    """Let it run again."""
+    _refuse_odd_scope(scope)
+    return await writer.commit("halt", {"scope": scope, "state": "lifted"}, Lift(scope))
+
+
+def _refuse_odd_scope(scope: str) -> None:
+    kind, _, name = scope.partition(":")
+    if scope != "all" and (kind not in ("tool", "actor", "run") or not name):
+        raise ConfigError(f"{scope!r} cannot be halted: say all, tool:NAME, actor:NAME or run:NAME")

@@ -1,0 +1,83 @@
+"""Writing into the ledger beside calls: decisions, halts, plan sets and turns, each a record with its transitions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from interlock.errors import NotAllowed
+from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
+from interlock.transitions import Append, Batch, Committed, Refused, Transition
+from interlock.values import Content, Json, Record, Stored
+
+PEOPLE = "interlock"
+"""What stands in the tool column of what people decide."""
+
+
+class LedgerWriter:
+    """Where one person or service decides: who, on which store, and at what time."""
+
+    def __init__(self, by: str, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
+        self.by = by
+        self.actor = by
+        self.about = PEOPLE
+        self.store = store
+        self.clock = clock
+        self.ids = ids
+        self.faults = faults
+
+    async def commit(self, kind: str, what: Json, *transitions: Transition, turn: str | None = None) -> int:
+        """One decision with its record; raises `NotAllowed` with the reason if the store refuses it."""
+        return await self.commit_with(kind, what, None, turn, *transitions)
+
+    async def commit_with(
+        self, kind: str, what: Json, payload: Json, turn: str | None, *transitions: Transition
+    ) -> int:
+        """The same, with something that lies beside the record."""
+        now_us = self.clock.now_us()
+        status, payload = str(what.get("state", kind)), None if payload is None else msgspec.json.encode(payload)
+        content = Content(
+            principal=self.by,
+            started_us=now_us,
+            duration_us=0,
+            arguments=what,
+            payload=payload is not None,
+            payload_digest=None if payload is None else store_digest(self.store, payload),
+        )
+        record = Record(now_us, kind, self.ids.new(), turn, self.actor, self.about, status, content)
+        if self.faults is not None:
+            self.faults.at(f"decide.{kind}")
+        receipt = await self.store.commit(Batch(now_us, (Append(record, payload), *transitions)))
+        if self.faults is not None:
+            self.faults.at(f"decided.{kind}")
+        if isinstance(receipt, Refused):
+            raise NotAllowed(receipt.message, instead=receipt.limit if receipt.kind == "asked" else "")
+        assert isinstance(receipt, Committed)
+        return receipt.ids[0]
+
+
+async def record_with_payload(store: Store, number: int) -> tuple[Stored | None, dict[str, Json]]:
+    """A record, and what lies beside it; nothing if that was deleted, cannot be read, or is not what was recorded."""
+    found = [record async for record in store.records(Query(after=number - 1, until=number))]
+    return (found[0], await payload_of(store, number, found[0].content())) if found else (None, {})
+
+
+async def payload_of(store: Store, number: int, content: Content) -> dict[str, Json]:
+    """What lies beside a record whose content is known."""
+    payload = await store.payload(number)
+    held = {} if content.payload else {"arguments": content.arguments, "value": content.value}
+    if payload is None:
+        return held
+    digest = content.payload_digest
+    try:
+        whole: Any = msgspec.json.decode(payload)
+    except msgspec.DecodeError:
+        whole = None
+    genuine = isinstance(whole, dict) and (digest is None or digest == store_digest(store, payload))
+    return {**held, **whole} if genuine else held
+
+
+def store_digest(store: Store, text: bytes) -> str:
+    """The keyed digest of a text in a store's ledger."""
+    return digest_of(keyed_digest(store.identity.digest_key), text)

@@ -1,0 +1,120 @@
+"""`Operations`: what an operator does with a runtime's records, each change of it as a call on the one path."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import TypedDict, Unpack
+
+from interlock.engine import EngineContext
+from interlock.errors import ConfigError
+from interlock.operations.approvals import decide_ticket, sweep
+from interlock.operations.execute import resume, run_replay, run_undo
+from interlock.operations.halts import halt, unhalt
+from interlock.operations.journal import Entry, journal
+from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
+from interlock.operations.recover import Recovered, recover
+from interlock.operations.replay import replay_steps
+from interlock.operations.shadow import ShadowComparison, compare
+from interlock.operations.undo import UndoStep, undo_steps
+from interlock.state import ChangeFilter, TicketState
+from interlock.values import Call, Outcome
+
+Done = tuple[UndoStep, Outcome | None]
+"""A step of an undo or replay, and how its call ended; None where there was no call to make."""
+
+
+class Changes(TypedDict, total=False):
+    """Which changes: everything that is named must hold."""
+
+    turn: str | None
+    run: str | None
+    key: str | None
+    since_us: int | None
+    record: int | None
+
+
+class Operations:
+    """Undo, replay, recover, plan sets, journal, tickets and halts of one runtime."""
+
+    def __init__(self, ctx: EngineContext, run: Callable[[Call], Awaitable[Outcome]], principal: str) -> None:
+        self._ctx = ctx
+        self._run = run
+        self._principal = principal
+
+    async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
+        """How those changes would be taken back, last change first; nothing is done."""
+        return await undo_steps(self._ctx, _named(which, "undo"), force=force)
+
+    async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
+        """Take those changes back, each as a call on the path; None where there is no way back."""
+        steps, name = await self.undo_plan(force=force, **which), f"undo-{self._ctx.ids.new()}"
+        done = await run_undo(self._run, self._ctx, steps, by=by or self._principal, name=name)
+        return tuple(zip(steps, done, strict=True))
+
+    async def replay_plan(self, run: str) -> Sequence[UndoStep]:
+        """What of a run would be made again; nothing is done."""
+        return await replay_steps(self._ctx, run)
+
+    async def replay(self, run: str) -> Sequence[Done]:
+        """Make what failed in a run again with its own keys, and what was undone as the next generation."""
+        steps = await self.replay_plan(run)
+        done = await run_replay(self._run, self._ctx, steps, principal=self._principal)
+        return tuple(zip(steps, done, strict=True))
+
+    async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
+        """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
+        writer = self.writer(by)
+        await sweep(writer)
+        return await recover(self._ctx, writer)
+
+    async def plan_set(
+        self, changes: Sequence[Change], *, actor: str
+    ) -> tuple[Sequence[PlannedChange], Outcome | None]:
+        """Plan changes that belong together; beside the plans, the outcome of the first that cannot be planned."""
+        return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
+
+    async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:
+        """Make a planned set, exactly as planned and in order; run again, it goes on where it ended."""
+        return await apply_set(self._run, self._ctx, self.writer(), name, planned, actor=actor)
+
+    async def shadow(self, *, run: str | None = None, since_us: int | None = None) -> Sequence[ShadowComparison]:
+        """Shadow plans against what then really happened."""
+        return await compare(self._ctx, run=run, since_us=since_us)
+
+    def journal(self, **which: Unpack[Changes]) -> AsyncIterator[Entry]:
+        """What was changed, and for a turn also what was planned or refused, with images and evidence."""
+        return journal(self._ctx, ChangeFilter(**which))
+
+    async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
+        """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
+        state = TicketState.APPROVED if approve else TicketState.DENIED
+        return await decide_ticket(self.writer(by), self._ctx.review, ticket, state, reason)
+
+    async def resume(self, ticket: str) -> Outcome:
+        """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
+        return await resume(self._run, self._ctx, ticket)
+
+    async def halt(self, scope: str, *, reason: str = "", by: str | None = None) -> int:
+        """Stop a scope (all, tool:NAME, actor:NAME, run:NAME) in every process within a second."""
+        number = await halt(self.writer(by), scope, reason)
+        await self._ctx.halts.refresh()
+        return number
+
+    async def unhalt(self, scope: str, *, by: str | None = None) -> int:
+        """Let a halted scope run again."""
+        number = await unhalt(self.writer(by), scope)
+        await self._ctx.halts.refresh()
+        return number
+
+    def writer(self, by: str | None = None) -> LedgerWriter:
+        """What writes a person's or service's decisions into the ledger."""
+        ctx = self._ctx
+        return LedgerWriter(by or self._principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+
+
+def _named(which: Changes, what: str) -> ChangeFilter:
+    made = ChangeFilter(**which)
+    if made == ChangeFilter():
+        raise ConfigError(f"{what} which changes? name record=, turn=, run=, key= or since_us=")
+    return made

@@ -1,0 +1,118 @@
+"""Plan sets: changes that belong together, stored before the first effect; a rerun goes on where the last one ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from interlock.changes import on_versions
+from interlock.engine import EngineContext
+from interlock.errors import NotAllowed
+from interlock.operations.execute import Run
+from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
+from interlock.ports import Query
+from interlock.values import Call, Json, Mode, Outcome, Status
+
+
+class Change(msgspec.Struct, frozen=True):
+    """One change of a set: a tool and its arguments."""
+
+    tool: str
+    arguments: dict[str, Json]
+
+
+class PlannedChange(msgspec.Struct, frozen=True):
+    """One change of a set as it was planned: what it was looked at with."""
+
+    tool: str
+    arguments: dict[str, Json]
+    digest: str
+    keys: tuple[str, ...]
+    versions: tuple[str, ...]
+    diff: str | None = None
+
+
+def turn_of(name: str) -> str:
+    """The turn in which a set is made: its changes are the same changes however often the set is run."""
+    return f"set:{name}"
+
+
+async def plan_set(
+    run: Run, ctx: EngineContext, changes: Sequence[Change], *, by: str, actor: str
+) -> tuple[list[PlannedChange], Outcome | None]:
+    """Every change planned on the world as it is; the first that cannot be planned ends it."""
+    planned: list[PlannedChange] = []
+    for change in changes:
+        outcome = await run(_call(ctx, change, by, actor, turn=None, mode=Mode.DRY_RUN))
+        if outcome.status is not Status.PLANNED or outcome.plan is None:
+            return planned, outcome
+        plan = outcome.plan
+        planned.append(PlannedChange(change.tool, change.arguments, plan.digest, plan.keys, plan.versions, plan.diff))
+    return planned, None
+
+
+async def stored_set(ctx: EngineContext, name: str) -> list[PlannedChange] | None:
+    """The set of that name as it was stored, or None."""
+    if ctx.faults is not None:
+        ctx.faults.at("planset.read")
+    for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "planset"]:
+        _record, whole = await record_with_payload(ctx.store, number)
+        return msgspec.convert(whole.get("set"), list[PlannedChange])
+    return None
+
+
+async def apply_set(
+    run: Run, ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange], *, actor: str
+) -> list[Outcome]:
+    """Make the changes in order, each exactly as planned, until one does not succeed.
+
+    Versions that the set wrote itself have not moved: a later change of the same key is held against what the earlier
+    one made of it.
+    """
+    before = await stored_set(ctx, name)
+    if before is None:
+        await writer.commit_with(
+            "planset", {"name": name, "changes": len(planned), "state": "stored"}, {"set": list(planned)}, turn_of(name)
+        )
+    elif [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in planned]:
+        raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
+    else:
+        planned = before
+    outcomes: list[Outcome] = []
+    versions: dict[str, str] = {}
+    for place, item in enumerate(planned):
+        expected = tuple(versions.get(key, version) for key, version in zip(item.keys, item.versions, strict=True))
+        digest = on_versions(ctx.digest, item.digest, expected)
+        call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn_of(name), mode=Mode.APPLY)
+        outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=f"{turn_of(name)}.{place}"))
+        outcomes.append(outcome)
+        if outcome.status is not Status.OK:
+            break
+        versions.update(zip(item.keys, await _written(ctx, outcome), strict=False))
+    return outcomes
+
+
+async def _written(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
+    """The versions that a change left behind, from its own record or from the one that it repeats."""
+    number = outcome.record
+    while number is not None:
+        record, _whole = await record_with_payload(ctx.store, number)
+        content = None if record is None else record.content()
+        if content is None or content.repeats is None:
+            return () if content is None or content.change is None else content.change.versions
+        number = content.repeats
+    return ()
+
+
+def _call(ctx: EngineContext, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:
+    return Call(
+        call_id=ctx.ids.new(),
+        tool=change.tool,
+        arguments=change.arguments,
+        actor=actor,
+        principal=by,
+        mode=mode,
+        turn=turn,
+        run=turn,
+    )

@@ -1,0 +1,25 @@
+"""Making a run's changes again: what failed with its own keys, what was undone as the next generation."""
+
+from __future__ import annotations
+
+from interlock.engine import EngineContext
+from interlock.operations.recover import intent_of
+from interlock.operations.undo import UNDO, UndoStep, impossible
+from interlock.state import ChangeFilter, ClaimState
+
+
+async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
+    """What of a run failed or was undone, in the order in which it was tried, with its own arguments."""
+    if ctx.faults is not None:
+        ctx.faults.at("replay.read")
+    steps = []
+    for claim in await ctx.store.claims(ChangeFilter(run=run)):
+        history = "#" in claim.name  # an earlier generation
+        if history or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
+            continue
+        _record, before = await intent_of(ctx, claim)
+        if "arguments" in before:
+            steps.append(UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
+        else:
+            steps.append(impossible(claim, "its arguments have been deleted"))
+    return steps

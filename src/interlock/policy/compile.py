@@ -1,0 +1,206 @@
+"""A policy compiled against the tools there are: a rule that cannot mean anything is refused here."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+
+from interlock.canonical import canonical, nearest
+from interlock.errors import PolicyError
+from interlock.policy.conditions import Condition, ConditionError, Vocabulary
+from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
+from interlock.policy.lists import Lists, ListSource
+from interlock.policy.model import RISKS, Cooldown, Place, Policy, Rule
+from interlock.policy.sections import Finding
+from interlock.policy.variables import variables_of
+from interlock.tools import Tool
+from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
+
+EVERYONE = "*"
+
+
+class Ruleset:
+    """Compiled rules by tool, with the rates, budgets and grants beside them."""
+
+    def __init__(self, policy: Policy, by_tool: dict[str, ToolRules], rates: dict[str, tuple[Rate, ...]]) -> None:
+        self.policy = policy
+        self._by_tool = by_tool
+        self._rates = rates
+        self._grants = policy.grants
+        self._fallback = policy.grants.get(EVERYONE, Grant(actor=EVERYONE))
+
+    def rules(self, tool: str) -> ToolRules:
+        """The rules of a registered tool."""
+        return self._by_tool[tool]
+
+    def rates(self, tool: str) -> tuple[Rate, ...]:
+        """The rate limits that hold for a tool."""
+        return self._rates[tool]
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """Every budget of the policy."""
+        return self.policy.budgets
+
+    def grant(self, actor: str) -> Grant:
+        """What an actor may use: its own grant, else that of '*', else nothing."""
+        return self._grants.get(actor, self._fallback)
+
+
+def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, ListSource] | None = None) -> Ruleset:
+    """Compile every rule for every tool it is for; PolicyError lists everything that is wrong."""
+    known = {tool.name: tool for tool in tools}
+    findings: list[Finding] = []
+    held = Lists(policy.lists, lists or {}, Path(policy.file).parent)
+    _refuse_unknown_tools(policy, known, findings)
+    by_tool, rates = {}, {}
+    for tool in known.values():
+        mine = [rule for rule in policy.rules if matches(rule.tools, tool.name)]
+        if tool.review_when is not None:
+            place, reason = Place(f"contract of {tool.name}", 1), "its contract leaves this to a person"
+            mine.append(Rule(f"{tool.name}:ask", (tool.name,), place, Decision.REVIEW, tool.review_when, reason))
+        rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
+        risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
+        variables = variables_of(tool, policy.limits) if mine or risks else {}
+        vocabulary = Vocabulary(variables, held.listed, held.names) if variables else None
+        rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
+        version = _version(mine + risks, rates[tool.name], policy.limits, rests)
+        compiled = _compile(tool, mine, vocabulary, version, findings)
+        found = _risks(tool, risks, vocabulary, findings)
+        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
+    if findings:
+        raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
+    return Ruleset(policy, by_tool, rates)
+
+
+def matches(patterns: tuple[str, ...], name: str) -> bool:
+    """Whether a tool is meant by a rule's list of names and patterns."""
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
+    named: list[Rule | Rate | Cooldown] = [*policy.rules, *policy.risks, *policy.rates, *policy.cooldowns]
+    for item in named:
+        place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
+        for pattern in item.tools:
+            if pattern != EVERYONE and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+                close = nearest(pattern, known, 1)
+                way_out = (
+                    f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
+                )
+                findings.append(Finding(str(place), f"{item.id!r} is for an unknown tool {pattern!r}; {way_out}"))
+
+
+def _compile(
+    tool: Tool, rules: list[Rule], vocabulary: Vocabulary | None, version: str, findings: list[Finding]
+) -> ToolRules:
+    deciders, clamps = [], []
+    for rule in rules:
+        assert vocabulary is not None
+        if rule.needs_egress and tool.egress is None:
+            message = f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.tools.egress: a rule cannot pin"
+            findings.append(Finding(str(rule.place), f"{message} DNS or re-check redirects; pass egress=... in @tool"))
+        try:
+            condition = vocabulary.condition(_unless_absent(rule, vocabulary)) if rule.when is not None else None
+            if rule.decision is None:
+                if condition is not None and condition.needs_plan():
+                    raise ConditionError("a clamp comes before the plan and cannot look at it")
+                sets = tuple((field, _setter(vocabulary, field, value)) for field, value in rule.set.items())
+                clamps.append(Clamp(rule, condition, sets))
+            else:
+                deciders.append(Decider(rule, condition, _verdict(rule, rule.decision, version)))
+        except ConditionError as error:
+            findings.append(Finding(str(rule.place), f"rule {rule.id!r} for {tool.name!r}: {error}"))
+    deciders.sort(key=lambda decider: PRECEDENCE.index(decider.verdict.decision))
+    conditions = [decider.condition for decider in deciders] + [clamp.condition for clamp in clamps]
+    conditions += [setter for clamp in clamps for _field, setter in clamp.sets if isinstance(setter, Condition)]
+    return ToolRules(
+        tool=tool.name,
+        version=version,
+        deciders=tuple(deciders),
+        clamps=tuple(clamps),
+        early=_groups(vocabulary, deciders, late=False),
+        late=_groups(vocabulary, deciders, late=True),
+        always=next((place for place, decider in enumerate(deciders) if decider.condition is None), None),
+        needs_turn=any(condition is not None and condition.needs_turn() for condition in conditions),
+        no_rule=_no_rule(tool, version, deciders),
+    )
+
+
+def _risks(
+    tool: Tool, risks: list[Rule], vocabulary: Vocabulary | None, findings: list[Finding]
+) -> tuple[tuple[str, Condition], ...]:
+    """Levels with their conditions, the highest first."""
+    found = []
+    for risk in risks:
+        assert vocabulary is not None
+        try:
+            found.append((str(risk.level), vocabulary.condition(risk.when or "true")))
+        except ConditionError as error:
+            findings.append(Finding(str(risk.place), f"risk {risk.id!r} for {tool.name!r}: {error}"))
+    return tuple(sorted(found, key=lambda pair: -RISKS.index(pair[0])))
+
+
+def _unless_absent(rule: Rule, vocabulary: Vocabulary) -> str:
+    """A pack's condition, asked only where the optional argument it looks at was given."""
+    named = vocabulary.variables.get(f"args.{rule.field}")
+    when = rule.when or "true"
+    return f"{named.name} != null && ({when})" if named is not None and named.nullable else when
+
+
+def _setter(vocabulary: Vocabulary, field: str, value: Json) -> Condition | Json:
+    """A text is a CEL expression; anything else is the value itself."""
+    text = value if isinstance(value, str) else canonical(value).decode()
+    setter = vocabulary.expression(text, field)
+    return setter if isinstance(value, str) else value
+
+
+def _groups(vocabulary: Vocabulary | None, deciders: list[Decider], *, late: bool) -> tuple[Group, ...]:
+    chosen = [
+        (place, decider.condition)
+        for place, decider in enumerate(deciders)
+        if decider.condition is not None and decider.condition.needs_plan() is late
+    ]
+    if vocabulary is None or not chosen:
+        return ()
+    groups, start = [], 0
+    for joined in vocabulary.join([condition for _place, condition in chosen]):
+        end = start + len(joined.conditions)
+        groups.append(Group(joined, tuple(place for place, _condition in chosen[start:end])))
+        start = end
+    return tuple(groups)
+
+
+def _verdict(rule: Rule, decision: Decision, version: str) -> Verdict:
+    words = {
+        Decision.ALLOW: "allows this",
+        Decision.DENY: "refuses this",
+        Decision.REVIEW: "asks a person first",
+    }
+    reason = rule.reason or f"rule {rule.id!r} {words[decision]}"
+    return Verdict(decision=decision, rule=rule.id, policy_version=version, reason=reason)
+
+
+def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
+    allowing = [decider.rule.id for decider in deciders if decider.verdict.decision is Decision.ALLOW]
+    tail = f"; those that could are {', '.join(allowing)}" if allowing else "; the policy has none for this tool"
+    return Verdict(
+        decision=Decision.DENY,
+        rule=DEFAULT_RULE,
+        policy_version=version,
+        reason=f"no rule allows this call of {tool.name!r}{tail}",
+    )
+
+
+def _version(
+    rules: list[Rule], rates: tuple[Rate, ...], limits: dict[str, Json], cooldowns: tuple[Cooldown, ...]
+) -> str:
+    """The digest of what applies to one tool, so that an edit elsewhere changes nothing here."""
+    spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
+    rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
+    text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])
+    return hashlib.sha256(text).hexdigest()[:16]

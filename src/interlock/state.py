@@ -1,0 +1,131 @@
+"""What stands in a store beside the records: claims, leases, tickets and halts, as they are read back."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from interlock.values import Value
+
+
+class ClaimState(StrEnum):
+    """How far a claimed change has come."""
+
+    OPEN = "open"
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    UNDONE = "undone"
+
+
+class TicketState(StrEnum):
+    """How far a question to a person has come."""
+
+    OPEN = "open"
+    APPROVED = "approved"
+    DENIED = "denied"
+    EXPIRED = "expired"
+    SPENT = "spent"
+
+
+class Claimed(Value, frozen=True):
+    """One change that was claimed: who makes it, on which keys, and how it ended."""
+
+    name: str
+    request: str
+    state: ClaimState
+    generation: int
+    holder: str
+    call: str
+    tool: str
+    keys: tuple[str, ...] = ()
+    tokens: tuple[int, ...] = ()
+    expires_us: int = 0
+    intent: int | None = None
+    record: int | None = None
+    turn: str | None = None
+    run: str | None = None
+    at_us: int = 0
+
+
+class ChangeFilter(Value, frozen=True):
+    """Which claims: of a turn, of a run, that touched a key, begun since a time, whose outcome is a record."""
+
+    turn: str | None = None
+    run: str | None = None
+    key: str | None = None
+    since_us: int | None = None
+    record: int | None = None
+
+
+LOCK = "lock"
+"""The tool of a claim that only holds its key, and changes nothing."""
+
+
+class Lease(Value, frozen=True):
+    """One key: who holds it, the token of the last grant, and the token of the last change that landed."""
+
+    key: str
+    holder: str = ""
+    token: int = 0
+    changed: int = 0
+    expires_us: int = 0
+    changed_us: int = 0
+    changed_run: str = ""
+    """When, and in which run (or turn), the last change that landed was made."""
+
+
+class Ticket(Value, frozen=True):
+    """One question to a person, bound to what was asked: arguments, policy and resource versions, turn and actor."""
+
+    id: str
+    kind: str
+    state: TicketState
+    binding: str
+    """The digest of the plan; a ticket answers for this plan and no other."""
+    tool: str
+    actor: str
+    asked_by: str
+    """The authenticated principal behind the call: it cannot decide its own ticket."""
+    call: str
+    turn: str | None
+    why: str
+    created_us: int
+    expires_us: int
+    escalate_us: int
+    escalated: bool = False
+    decided_by: str = ""
+    decided_us: int = 0
+    reason: str = ""
+    record: int | None = None
+    claim: str = ""
+    """For a ticket that asks whether an effect landed: the claim that its answer settles."""
+
+
+class Halted(Value, frozen=True):
+    """Something that may not run: a tool, an actor, a run, or everything."""
+
+    scope: str
+    by: str
+    reason: str
+    at_us: int
+
+
+EVERYTHING = "all"
+
+
+def halt_scopes(tool: str, actor: str, run: str | None) -> tuple[str, ...]:
+    """The scopes whose halt stops a call."""
+    scopes = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    return scopes if run is None else (*scopes, f"run:{run}")
+
+
+def halt_message(halt: Halted) -> str:
+    """The sentence for whoever is stopped."""
+    what = "everything" if halt.scope == "all" else halt.scope.replace(":", " ", 1)
+    return f"{what} was halted by {halt.by}: {halt.reason or 'no reason given'}"
+
+
+def state_of(ticket: Ticket, now_us: int) -> TicketState:
+    """The state of a ticket now: what is open or approved expires by itself."""
+    waits = ticket.state in (TicketState.OPEN, TicketState.APPROVED)
+    return TicketState.EXPIRED if waits and ticket.expires_us <= now_us else ticket.state

@@ -1,0 +1,36 @@
+"""Contracts: what a tool takes, gives and does, from one source."""
+
+from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical, guard, nearest
+from interlock.tools.contract import Limits, RetryRule, Tool, tool
+from interlock.tools.effects import Compensation, KeyOf
+from interlock.tools.inputs import Parsed
+from interlock.tools.known_values import Unclear, fitting, names_of_values, nearest_values, plain, resolve
+from interlock.tools.redaction import MARK, Redactor
+from interlock.tools.results import Reading, clean, read_result
+
+__all__ = [
+    "MARK",
+    "WHATEVER",
+    "Compensation",
+    "KeyOf",
+    "Limits",
+    "Parsed",
+    "Reading",
+    "Redactor",
+    "Refusal",
+    "RetryRule",
+    "Tool",
+    "Unclear",
+    "canonical",
+    "clean",
+    "encode_canonical",
+    "fitting",
+    "guard",
+    "names_of_values",
+    "nearest",
+    "nearest_values",
+    "plain",
+    "read_result",
+    "resolve",
+    "tool",
+]

@@ -1,0 +1,157 @@
+"""An HTTP transport for tools that fetch: it pins the address it checked, and checks every redirect anew.
+
+A rule sees only the text of a URL. What a name resolves to, and where a redirect leads, is known when the connection
+is made; so the check belongs there. Use it for the client of any tool that takes a URL, and name it in the contract:
+
+    web = Egress(hosts=("*.usda.gov",))
+
+    @tool(effect="read", egress=web)
+    async def fetch(url: str) -> str:
+        async with web.client() as client:
+            return (await client.get(url)).text
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
+from interlock.errors import ConfigError, Forbidden, Unavailable, from_http_status
+
+try:
+    import httpx
+except ImportError:
+    raise ConfigError("interlock.tools.egress needs httpx: pip install 'interlock[http]'") from None
+
+_AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
+_TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
+_MOST_HOSTS = 64
+
+Resolve = Callable[[str, int], Awaitable[list[str]]]
+
+
+class Egress:
+    """Which addresses a tool may reach: public ones by default, further limited to hosts and schemes."""
+
+    def __init__(
+        self,
+        *,
+        hosts: Iterable[str] = (),
+        schemes: Iterable[str] = ("https",),
+        networks: Iterable[str] = (),
+        resolve: Resolve | None = None,
+    ) -> None:
+        self.hosts = tuple(hosts)
+        self.schemes = tuple(schemes)
+        self.networks: tuple[Network, ...] = tuple(ipaddress.ip_network(network) for network in networks)
+        self._resolve = resolve or _system_resolve
+
+    def client(self, **options: Any) -> httpx.AsyncClient:
+        """A client that reaches nothing else; options go to httpx, but for those that would go around the check."""
+        around = sorted(_AROUND.intersection(options))
+        if around:
+            raise ConfigError(f"{', '.join(around)} would go around the check of addresses; Egress does not take it")
+        inner = {name: options.pop(name) for name in _TRANSPORT if name in options}
+        options.setdefault("follow_redirects", True)
+        return httpx.AsyncClient(transport=self.transport(**inner), trust_env=False, **options)
+
+    def transport(self, **options: Any) -> httpx.AsyncBaseTransport:
+        """The transport alone; options (verify, cert, http2, limits) go to httpx.AsyncHTTPTransport."""
+        return _Pinned(self, options)
+
+    async def check(self, url: str, port: int) -> str:
+        """The one address to connect to; `Forbidden` if the URL may not be fetched."""
+        try:
+            scheme, host = split_url(url)
+        except (ValueError, UnicodeError) as error:
+            raise Forbidden(f"refused to fetch: {error}") from None
+        if scheme not in self.schemes:
+            raise Forbidden(f"refused to fetch over {scheme!r}; allowed are {', '.join(self.schemes)}")
+        if self.hosts and not any(host_matches(host, allowed) for allowed in self.hosts):
+            raise Forbidden(f"refused to fetch from {host!r}; allowed are {', '.join(self.hosts)}")
+        literal = as_address(host)
+        found = [str(literal)] if literal is not None else await self._resolved(host, port)
+        for text in found:
+            if not self._allowed(ipaddress.ip_address(text)):
+                raise Forbidden(f"refused to fetch from {host!r}: {text} is not a public address")
+        return found[0]
+
+    async def _resolved(self, host: str, port: int) -> list[str]:
+        try:
+            found = await self._resolve(host, port)
+        except OSError as error:
+            raise Unavailable(f"{host!r} cannot be resolved: {error}") from None
+        if not found:
+            raise Unavailable(f"{host!r} cannot be resolved")
+        return found
+
+    def _allowed(self, address: IpAddress) -> bool:
+        return is_public_address(address) or any(address in network for network in self.networks)
+
+
+class _Pinned(httpx.AsyncBaseTransport):
+    """One inner transport for each host name: connections are pooled by address, and a connection whose certificate
+    was checked for one name must not carry a request for another."""
+
+    def __init__(self, egress: Egress, options: dict[str, Any]) -> None:
+        self._egress = egress
+        self._options = options
+        self._inner: dict[str, httpx.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        url = request.url
+        port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
+        address = await self._egress.check(str(url), port)
+        inner = await self._for_host(url.host)
+        request.extensions = {**request.extensions, "sni_hostname": url.host}
+        request.url = url.copy_with(host=address)  # the Host header keeps the name
+        try:
+            return await inner.handle_async_request(request)
+        except httpx.TransportError as error:
+            raise Unavailable(f"{url.host!r}: {error or type(error).__name__}") from error
+        finally:
+            request.url = url
+
+    async def _for_host(self, host: str) -> httpx.AsyncHTTPTransport:
+        inner = self._inner.pop(host, None)
+        if inner is None:
+            if len(self._inner) >= _MOST_HOSTS:
+                await self._inner.pop(next(iter(self._inner))).aclose()
+            inner = httpx.AsyncHTTPTransport(trust_env=False, **self._options)
+        self._inner[host] = inner  # the last in line is the one used last
+        return inner
+
+    async def aclose(self) -> None:
+        while self._inner:
+            await self._inner.popitem()[1].aclose()
+
+
+def raise_for_status(response: httpx.Response) -> httpx.Response:
+    """The response, or the error class for its status, with Retry-After understood."""
+    if response.status_code < 400:
+        return response
+    after = response.headers.get("retry-after", "")
+    message = f"{response.request.url.host} answered {response.status_code} {response.reason_phrase}".strip()
+    raise from_http_status(response.status_code, message, retry_after_s=retry_after_s(after))
+
+
+def retry_after_s(text: str) -> float | None:
+    """The seconds that a Retry-After header asks for, as a number or a date; None if it says neither."""
+    if text.isdecimal() and text.isascii():
+        return min(float(text[:9]), 86_400.0)
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+async def _system_resolve(host: str, port: int) -> list[str]:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(item[4][0]) for item in found))

@@ -1,0 +1,304 @@
+"""Two ways to read arguments: a strict Pydantic model, or a contract that arrived as JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from functools import partial
+from typing import Any, Protocol
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, SchemaValidator, to_jsonable_python
+
+from interlock.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
+from interlock.errors import ContractError
+from interlock.values import Json, Rewrite
+
+
+class Parsed(msgspec.Struct, frozen=True, gc=False):
+    """Arguments that passed the contract: as the tool takes them, and as JSON with defaults filled in."""
+
+    bound: Any
+    arguments: dict[str, Json]
+    rewrites: tuple[Rewrite, ...] = ()
+
+
+class Input(Protocol):
+    """A contract for arguments."""
+
+    schema: dict[str, Json]
+    fills_inner_defaults: bool
+
+    def parse(self, raw: Json) -> Parsed:
+        """Arguments as the tool takes them, or `Refusal`."""
+        ...
+
+
+class ModelInput:
+    """Strict JSON into one Pydantic model; an int is not a string, unknown fields are refused at every depth.
+
+    What the rules and the record see is what validation made of the arguments, so nothing between the two may differ:
+    aliases that only one side knows, fields left out of the dump and secrets dumped as stars are refused here.
+    """
+
+    fills_inner_defaults = True
+
+    def __init__(self, model: type[BaseModel], *, ours: bool = False) -> None:
+        self.model = model
+        self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
+        _refuse_two_faces(model, self.schema)
+        self._dump = model.__pydantic_serializer__.to_python
+        names = frozenset(self.schema.get("properties", {}))
+        self._all = names if ours and names == set(model.model_fields) and _is_transparent(model) else None
+        self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
+        self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
+        self._ours = ours
+        validate = model.__pydantic_validator__.validate_json
+        self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
+        if self._all is not None:  # our own flat model, strict and closed by its configuration: its fields will do
+            core: Any = model.__pydantic_core_schema__
+            self._fields = SchemaValidator(core["schema"], core["config"]).validate_json
+        # Where no field takes null, a NaN (which is written as null) is refused by validation itself.
+        nulls = self._all is None or any("anyOf" in part for part in self.schema.get("properties", {}).values())
+        self._text = arguments_bytes if nulls else plain_bytes
+
+    def parse(self, raw: Json) -> Parsed:
+        """Arguments as the model takes them, or `Refusal` naming every wrong field."""
+        try:
+            if self._all is not None:
+                fields, _extra, _given = self._fields(self._text(raw))
+                return Parsed(fields, dict(raw) if len(raw) == len(self._all) else to_jsonable_python(fields))
+            bound = self._validate(self._text(raw))
+        except ValidationError as error:
+            raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
+        shown = self._dump(bound, mode="json", by_alias=True)
+        if self._writes_itself:
+            self._refuse_disguise(bound, shown)
+        return Parsed(bound.__dict__ if self._ours else bound, shown)
+
+    def _refuse_disguise(self, bound: Any, shown: Json) -> None:
+        """Where a type writes itself in its own way, what rules are shown must read back as what the tool gets."""
+        try:
+            same = self._validate(canonical(shown)) == bound
+        except (ValidationError, Refusal):
+            same = False
+        if not same:
+            raise Refusal("arguments: the tool's model shows other values than it holds, so no rule can judge them")
+
+    def _explain(self, error: ErrorDetails) -> str:
+        place = ".".join(str(part) for part in error["loc"]) or "arguments"
+        known = self.schema.get("properties", {})
+        match error["type"]:
+            case "extra_forbidden":
+                return f"{place}: the tool has no such parameter{did_you_mean(place, known)}"
+            case "missing":
+                return f"{place}: required, but not given"
+            case _:
+                message = error["msg"]
+                return f"{place}: {message[0].lower()}{message[1:]}"
+
+
+_SAME_AS_JSON = {
+    "str",
+    "int",
+    "bool",
+    "enum",
+    "literal",
+    "none",
+    "nullable",
+    "default",
+    "model-field",
+    "model-fields",
+}
+_CHANGES_VALUE = ("strip_whitespace", "to_lower", "to_upper", "serialization")
+
+
+def _is_transparent(model: type[BaseModel]) -> bool:
+    """Whether accepted arguments are always written back as they came, so that dumping them again is idle work."""
+
+    def look(part: Any) -> bool:
+        if part["type"] == "model":
+            return part["cls"] is model and look(part["schema"])
+        if part["type"] == "model-fields":
+            return all(look(field) for field in part["fields"].values())
+        if part["type"] == "enum":
+            own_rule = part["cls"]._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+            return part.get("sub_type") == "str" and not own_rule
+        if part["type"] == "literal":
+            return all(type(item) is str for item in part["expected"])
+        changes = any(part.get(key) for key in _CHANGES_VALUE)
+        return part["type"] in _SAME_AS_JSON and not changes and ("schema" not in part or look(part["schema"]))
+
+    core = model.__pydantic_core_schema__
+    return look(core) if core["type"] == "model" else False
+
+
+def _inlined(schema: dict[str, Json]) -> dict[str, Json]:
+    """A recursive model's schema is only a reference at its top: put the definition there."""
+    if "$ref" not in schema:
+        return schema
+    return {**schema["$defs"][schema["$ref"].rpartition("/")[2]], "$defs": schema["$defs"]}
+
+
+def _refuse_two_faces(model: type[BaseModel], takes: dict[str, Json]) -> None:
+    """Refuse a model whose arguments go in under other names, or come out as other values, than a rule would see."""
+    gives = _inlined(model.model_json_schema(by_alias=True, mode="serialization"))
+    if _names(takes) != _names(gives):
+        raise ContractError(f"{model.__name__}: a field is read and written under different names, or left out of one")
+    if _holds(takes, "writeOnly", True):
+        raise ContractError(f"{model.__name__}: a secret type hides its value from rules; use str and redact={{...}}")
+    for field in model.model_fields.values():
+        if field.validation_alias is not None and not isinstance(field.validation_alias, str):
+            raise ContractError(
+                f"{model.__name__}: a field with several aliases has no one name for rules; give it one"
+            )
+
+
+def _mentions(value: Any, keys: tuple[str, ...]) -> bool:
+    if isinstance(value, dict):
+        return any(value.get(key) for key in keys) or any(_mentions(item, keys) for item in value.values())
+    return isinstance(value, list | tuple) and any(_mentions(item, keys) for item in value)
+
+
+def _holds_type(value: Any, kind: str) -> bool:
+    if isinstance(value, dict):
+        return value.get("type") == kind or any(_holds_type(item, kind) for item in value.values())
+    return isinstance(value, list | tuple) and any(_holds_type(item, kind) for item in value)
+
+
+def _names(schema: dict[str, Json]) -> dict[str, set[str]]:
+    parts = {"": schema, **schema.get("$defs", {})}
+    return {name: set(part["properties"]) for name, part in parts.items() if "properties" in part}
+
+
+def _holds(value: Json, key: str, wanted: Json) -> bool:
+    if isinstance(value, dict):
+        return value.get(key) == wanted or any(_holds(item, key, wanted) for item in value.values())
+    return isinstance(value, list) and any(_holds(item, key, wanted) for item in value)
+
+
+class SchemaInput:
+    """A contract that arrived as JSON Schema, checked by a compiled validator.
+
+    `null` for an optional property whose schema does not admit null means that the property was left out: models send
+    it that way. It is dropped, and the schema's defaults are filled in; both are recorded as rewrites. Anywhere else
+    null is a value like any other. Unknown properties are refused at every depth, unless the schema itself says what
+    additional ones look like.
+    """
+
+    fills_inner_defaults = False
+
+    def __init__(self, schema: dict[str, Json]) -> None:
+        try:
+            import jsonschema_rs
+        except ImportError:
+            raise ContractError(
+                "Tool.from_schema needs the compiled validator: pip install 'interlock[schema]'"
+            ) from None
+        if schema.get("type") != "object":
+            raise ContractError("an input schema must have type 'object' at its top")
+        self.schema = _closed(schema, top=True)
+        try:
+            self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
+            self._properties = {
+                name: jsonschema_rs.validator_for(_alone(schema, name)) for name in schema.get("properties", {})
+            }
+        except (jsonschema_rs.ValidationError, ValueError) as error:
+            raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
+        self._required = frozenset(schema.get("required", ()))
+        self._defaults = {
+            name: part["default"]
+            for name, part in schema.get("properties", {}).items()
+            if isinstance(part, dict) and "default" in part and name not in self._required
+            if self._properties[name].is_valid(part["default"])
+        }
+        self._whole = tuple(
+            name
+            for name, part in schema.get("properties", {}).items()
+            if isinstance(part, dict) and part.get("type") == "integer"
+        )
+
+    def parse(self, raw: Json) -> Parsed:
+        """Arguments that the schema admits, or `Refusal` naming every wrong field."""
+        arguments = msgspec.json.decode(arguments_bytes(raw))
+        dropped = [name for name, value in arguments.items() if value is None and self._means_absent(name)]
+        for name in dropped:
+            del arguments[name]
+        filled = {name: value for name, value in self._defaults.items() if name not in arguments}
+        rewrites = [Rewrite(name, None, "(left out)", "contract") for name in dropped if name not in filled]
+        rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
+        arguments |= filled
+        for name in self._whole:  # JSON Schema takes 5.0 for an integer; rules and tools get 5
+            value = arguments.get(name)
+            if type(value) is float and value.is_integer():
+                arguments[name] = int(value)
+        problems = tuple(
+            f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
+            for error in self._validator.iter_errors(arguments)
+        )
+        if problems:
+            raise Refusal(*problems)
+        return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
+
+    def _means_absent(self, name: str) -> bool:
+        part = self._properties.get(name)
+        return part is not None and name not in self._required and not part.is_valid(None)
+
+
+_COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
+
+
+def _closed(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
+    """The schema with every object closed to properties it does not name; `parts` are definitions others extend."""
+    if not isinstance(part, dict):
+        return part
+    parts = parts or frozenset(_extended(part))
+    made = dict(part)
+    if isinstance(part.get("properties"), dict):
+        made["properties"] = {name: _closed(inner, parts=parts) for name, inner in part["properties"].items()}
+    for key in ("$defs", "definitions"):
+        if isinstance(part.get(key), dict):
+            made[key] = {n: d if n in parts else _closed(d, parts=parts) for n, d in part[key].items()}
+    for key in ("items", "additionalProperties"):
+        if isinstance(part.get(key), dict):
+            made[key] = _closed(part[key], parts=parts)
+    for key in ("anyOf", "oneOf", "prefixItems", "items"):
+        if isinstance(part.get(key), list) and "properties" not in part:
+            made[key] = [_closed(option, parts=parts) for option in part[key]]
+    composed = any(key in part for key in _COMPOSED)
+    if "additionalProperties" not in part and (top or "properties" in part):
+        made.setdefault("unevaluatedProperties" if composed else "additionalProperties", False)
+    return made
+
+
+def _extended(value: Json) -> Iterator[str]:
+    """Names of definitions that stand in an `allOf`: they are parts of an object, not the whole."""
+    if isinstance(value, dict):
+        for part in value.get("allOf", ()):
+            if isinstance(part, dict) and "$ref" in part:
+                yield str(part["$ref"]).rpartition("/")[2]
+        for item in value.values():
+            yield from _extended(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _extended(item)
+
+
+def _alone(schema: dict[str, Json], name: str) -> Json:
+    """The schema of one property, in which references into the whole still lead somewhere."""
+    kept = {key: schema[key] for key in ("properties", "$defs", "definitions", "$schema") if key in schema}
+    return {**kept, "$ref": "#/properties/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")}
+
+
+def _tidy(schema: dict[str, Json]) -> dict[str, Json]:
+    """Drop generated titles: they cost tokens and say nothing."""
+    return {
+        key: {name: _without_title(part) for name, part in value.items()} if key == "properties" else value
+        for key, value in schema.items()
+        if key != "title"
+    }
+
+
+def _without_title(part: dict[str, Json]) -> dict[str, Json]:
+    return {key: value for key, value in part.items() if key != "title"}

@@ -1,0 +1,227 @@
+"""What a tool returned, read into one shape: value or honest failure or honest nothing."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Any, get_args, get_origin
+
+import msgspec
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
+from pydantic_core import PydanticSerializationError
+
+from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
+from interlock.errors import ContractError
+from interlock.values import Json, Problem, Result, Status
+
+_ERROR_TEXT = re.compile(
+    r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
+)
+_MOST_USD = 1e9
+_CONTAINERS = (list, dict, tuple, set, frozenset)
+_OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
+_NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Reading(msgspec.Struct, frozen=True, gc=False):
+    """A tool's answer after it was read: what the outcome and the record are made from."""
+
+    status: Status
+    value: Json = None
+    text: bytes = b"null"
+    returned: bool = False
+    """Whether the tool came to its end: then it has done what it does, whatever its answer is worth."""
+    said: str = ""
+    """What was said about the value; empty where it speaks for itself."""
+    problem: Problem | None = None
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    confidence: float | None = None
+    sources: tuple[str, ...] = ()
+    cost_micros: int | None = None
+
+
+class Output:
+    """The contract of a result: the annotated type, its schema, and how to turn it into JSON."""
+
+    def __init__(self, annotation: Any, where: str) -> None:
+        if annotation is Result:
+            annotation = Any
+        elif get_origin(annotation) is Result:
+            (annotation,) = get_args(annotation)
+        self.nothing_is_ok = annotation is None or annotation is type(None)
+        try:
+            adapter: TypeAdapter[Any] = TypeAdapter(annotation)
+            self.schema: dict[str, Json] = adapter.json_schema(mode="serialization")
+        except (PydanticSchemaGenerationError, TypeError) as error:
+            raise ContractError(f"{where}: the return type cannot be described: {error}") from None
+        self._validate = adapter.validator.validate_python
+        self._dump = adapter.serializer.to_python
+        self._open = _OPEN_TYPES.get(annotation) if isinstance(annotation, type) or annotation is Any else None
+        if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
+            self._open = get_origin(annotation) if Any in get_args(annotation) else None
+
+    def read(self, value: Any) -> tuple[Json, bytes]:
+        """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
+        if self._open is not None and isinstance(value, self._open):
+            try:
+                text = _encode(value)
+                if b"null" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
+                    return _decode(text), text
+            except (TypeError, ValueError, RecursionError):
+                pass  # something inside is not JSON by itself: let the type's own serializer try
+        try:
+            checked = self._validate(value)
+            plain = self._dump(checked, mode="json", warnings="error")
+            text = canonical(plain, max_bytes=WHATEVER)
+            if b"null" in text:
+                _refuse_lost_numbers(self._dump(checked, mode="python"))
+        except ValidationError as error:
+            found = error.errors(include_url=False, include_input=False)
+            raise Refusal(*(f"{'.'.join(map(str, e['loc'])) or 'result'}: {e['msg']}" for e in found)) from None
+        except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as error:
+            raise Refusal(f"result: cannot be written as JSON ({error})") from None
+        return plain, text
+
+
+def _refuse_lost_numbers(value: Any) -> None:
+    """JSON has no NaN: where a number would silently become null, the result is refused instead."""
+    if isinstance(value, float) and not isfinite(value):
+        raise Refusal(f"result: {value} is not a JSON number")
+    if isinstance(value, dict):
+        for item in value.values():
+            _refuse_lost_numbers(item)
+    elif isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            _refuse_lost_numbers(item)
+
+
+def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
+    """Read what a tool returned; never raises for what a tool may get wrong."""
+    result = raw if type(raw) is Result else None
+    value = raw if result is None else result.value
+    if result is not None:
+        wrong = _wrong(result)
+        if wrong is not None:
+            return _failed("bad_result", f"the tool returned a malformed result: {wrong}", None)
+    try:
+        if (result is not None and result.no_data) or (
+            (not value or type(value) is str) and _is_empty(value, nothing_is_ok)
+        ):
+            return _nothing(result or Result())
+        plain, text = output.read(value)
+        failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
+    except Refusal as refusal:
+        failure = _in_band_failure(value)
+        if failure is None:
+            return _failed("bad_result", f"the tool returned something else than it promised: {refusal}", result)
+    if failure is not None:
+        return _failed("reported_failure", failure, result)
+    if len(text) > max_bytes:
+        return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
+    if result is None:
+        return Reading(Status.OK, plain, text, True)
+    return Reading(
+        status=Status.OK,
+        value=plain,
+        text=text,
+        said=result.summary,
+        snippets=tuple(result.snippets),
+        metadata=result.metadata,
+        confidence=result.confidence,
+        sources=tuple(result.sources),
+        cost_micros=_micros(result),
+        returned=True,
+    )
+
+
+class _Said(msgspec.Struct):
+    """The types of everything in a Result beside its value."""
+
+    summary: str
+    snippets: tuple[str, ...]
+    metadata: dict[str, Any]
+    confidence: float | None
+    sources: tuple[str, ...]
+    cost_usd: float | None
+    no_data: bool
+
+
+def _wrong(result: Result[Any]) -> str | None:
+    """What is not as the result contract says, or None."""
+    said = {name: getattr(result, name) for name in _Said.__struct_fields__}
+    try:
+        checked = msgspec.convert(said, _Said)
+        canonical([checked.summary, checked.snippets, checked.metadata, checked.sources])
+    except (msgspec.ValidationError, Refusal) as error:
+        return str(error)
+    if checked.cost_usd is not None and not 0 <= checked.cost_usd <= _MOST_USD:
+        return "cost_usd must be a number from zero to a billion"
+    if checked.confidence is not None and not isfinite(checked.confidence):
+        return "confidence must be a finite number"
+    return None
+
+
+def clean(text: str, most: int = 2000) -> str:
+    """Text that can be written down: no lone surrogates, not endless."""
+    return text[:most].encode("utf-8", "replace").decode()
+
+
+def _nothing(result: Result[Any]) -> Reading:
+    return Reading(
+        status=Status.NO_DATA,
+        said=result.summary or "nothing found",
+        metadata=result.metadata,
+        sources=tuple(result.sources),
+        confidence=result.confidence,
+        cost_micros=_micros(result),
+        returned=True,
+    )
+
+
+def _failed(error: str, message: str, result: Result[Any] | None) -> Reading:
+    message = clean(message)
+    problem = Problem(error=error, message=message)
+    return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result), returned=True)
+
+
+def _in_band_failure(value: Any) -> str | None:
+    """The message of a failure that was returned instead of raised, or None."""
+    if isinstance(value, dict):
+        error = value.get("error")
+        if value.get("success") is False or value.get("isError") is True or value.get("is_error") is True:
+            said = _words(error) or _words(value.get("message")) or _words(value.get("content"))
+            return said or "the tool reported failure"
+        return _words(error) if error and value.get("success") is not True else None
+    if isinstance(value, str) and _ERROR_TEXT.match(value):
+        return value.strip()[:500]
+    return None
+
+
+def _words(value: Any) -> str | None:
+    match value:
+        case None | "" | False:
+            return None
+        case str():
+            return value[:500]
+        case {"message": str(message)}:
+            return message[:500]
+        case [{"text": str(text)}, *_]:
+            return text[:500]
+        case _:
+            return str(value)[:500]
+
+
+def _is_empty(value: Any, nothing_is_ok: bool) -> bool:
+    if nothing_is_ok:
+        return False
+    if isinstance(value, str):
+        return not value.strip()
+    return value is None or (not value and isinstance(value, _CONTAINERS))
+
+
+def _micros(result: Result[Any] | None) -> int | None:
+    return None if result is None or result.cost_usd is None else round(result.cost_usd * 1_000_000)
