@@ -24,7 +24,8 @@ from interlock.stores.dialect import fill
 from interlock.stores.state import Chain
 from interlock.stores.statements import APPEND, MIGRATIONS
 from interlock.transitions import Append, Batch
-from interlock.values import Attempt, Content, Decision, Effect, Record, Verdict
+from interlock.values import Attempt, Decision, Effect, Verdict
+from interlock.records import Content, Record
 
 CALLERS = 64
 APPENDS_EACH = 150

@@ -246,7 +246,7 @@ async def test_a_malformed_result_is_an_outcome_and_poisons_nothing(result: Resu
     policy = ALLOW + '[[budget]]\nid = "b"\nper = "actor"\ncost_usd = 1.0\n'
     async with running(odd, policy=policy) as runtime:
         outcome = await runtime.call("odd", {}, actor="a", turn="t")
-        assert (outcome.status, outcome.problem.error) == (Status.FAILED, "bad_result")  # type: ignore[union-attr]
+        assert (outcome.status, outcome.problem.reason) == (Status.FAILED, "bad_result")  # type: ignore[union-attr]
         assert (await runtime.call("odd", {}, actor="a", turn="t")).status is Status.FAILED
         assert all(record.content() for record in await records(runtime))
         spent = await runtime.store.spent("b|actor|a", 0)
@@ -294,7 +294,7 @@ async def test_a_sync_tool_may_raise_stop_iteration_and_sees_the_callers_context
         who.set("ann")
         assert (await runtime.call("empty", {"ask": True}, actor="a")).value == "ann"
         outcome = await runtime.call("empty", {"ask": False}, actor="a")
-    assert outcome.problem.error == "permanent"  # type: ignore[union-attr]
+    assert outcome.problem.reason == "permanent"  # type: ignore[union-attr]
 
 
 async def test_a_tools_own_timeout_is_not_taken_for_ours() -> None:
@@ -306,7 +306,7 @@ async def test_a_tools_own_timeout_is_not_taken_for_ours() -> None:
 
     async with running(own) as runtime:
         outcome = await runtime.call("own", {}, actor="a")
-    assert outcome.problem.error == "timeout"  # type: ignore[union-attr]
+    assert outcome.problem.reason == "timeout"  # type: ignore[union-attr]
     assert "within 30" not in outcome.problem.message  # type: ignore[union-attr]
 
 
@@ -358,7 +358,7 @@ async def test_a_cancelled_attempt_is_recorded_and_paid_for() -> None:
                 await asyncio.wait_for(runtime.call("paid", {}, actor="a"), 0.02)
         third = await runtime.call("paid", {}, actor="a")
         content = (await records(runtime))[0].content()
-    assert third.problem.error == "budget_exhausted"  # type: ignore[union-attr]
+    assert third.problem.reason == "budget_exhausted"  # type: ignore[union-attr]
     assert (content.attempts[0].error, content.cost_micros) == ("cancelled", 500_000)
     assert content.attempts[0].duration_us > 0
 
@@ -920,7 +920,7 @@ async def test_only_the_probe_itself_gives_its_turn_back() -> None:
         second = await runtime.call("upstream", {"name": "fails"}, actor="a")
         gates["probe"].set()
         assert (await probe).ok
-    assert (second.problem.error, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
+    assert (second.problem.reason, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
 
 
 def test_the_switch_to_wal_waits_for_others(tmp_path: Path) -> None:

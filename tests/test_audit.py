@@ -23,7 +23,7 @@ from interlock.audit.keys import signed_by
 from interlock.ports import Query, Store, SystemClock
 from interlock.stores import MemoryStore, open_store
 from interlock.transitions import Batch, Refused
-from interlock.values import Checkpoint, Stored
+from interlock.records import Checkpoint, Stored
 from tests.test_store_contract import batch, entry
 
 VERIFIER = Path(__file__).parent.parent / "tools" / "verify_ledger.py"

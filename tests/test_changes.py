@@ -97,7 +97,7 @@ async def kinds(runtime: Runtime) -> list[tuple[str, str]]:
 
 def error(outcome: Outcome) -> str:
     assert outcome.problem is not None, outcome
-    return outcome.problem.error
+    return outcome.problem.reason
 
 
 # Plans and modes

@@ -179,7 +179,7 @@ async def test_a_governed_tool_that_is_led_inside_ends_as_failed_forbidden(site:
         led = await runtime.call("fetch", {"url": f"http://example.org:{site.port}/to/http://10.0.0.1/"}, actor="a")
         denied = await runtime.call("fetch", {"url": "http://10.0.0.1/"}, actor="a")
     assert fine.value == "hello"
-    assert (led.status, led.problem.error) == (Status.FAILED, "forbidden")  # type: ignore[union-attr]
+    assert (led.status, led.problem.reason) == (Status.FAILED, "forbidden")  # type: ignore[union-attr]
     assert (denied.status, denied.verdict.rule) == (Status.DENIED, "public-url:url:private")  # type: ignore[union-attr]
 
 

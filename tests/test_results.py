@@ -41,7 +41,7 @@ def read(raw: Any, output: Output = ANY, **options: Any) -> Any:
 )
 def test_a_failure_that_is_returned_instead_of_raised_is_failed(raw: Any, message: str) -> None:
     reading = read(raw)
-    assert (reading.status, reading.problem.error, reading.problem.message) == (
+    assert (reading.status, reading.problem.reason, reading.problem.message) == (
         Status.FAILED,
         "reported_failure",
         message,
@@ -109,24 +109,24 @@ def test_typed_values_are_written_as_json() -> None:
 
 def test_what_was_not_promised_is_failed() -> None:
     reading = read({"day": "x"}, Output(int, "test"))
-    assert reading.problem.error == "bad_result"
+    assert reading.problem.reason == "bad_result"
     assert "something else than it promised" in reading.problem.message
 
 
 @pytest.mark.parametrize("raw", [object(), float("nan"), {"a": float("inf")}, "\ud800", {"a": {1: object()}}])
 def test_what_cannot_be_written_as_json_is_failed_and_says_so(raw: Any) -> None:
     reading = read(raw)
-    assert (reading.status, reading.problem.error) == (Status.FAILED, "bad_result")
+    assert (reading.status, reading.problem.reason) == (Status.FAILED, "bad_result")
 
 
 def test_bad_metadata_is_failed() -> None:
-    assert read(Result(value=1, metadata={"x": float("nan")})).problem.error == "bad_result"
-    assert read(Result(no_data=True, metadata={"x": float("nan")})).problem.error == "bad_result"
+    assert read(Result(value=1, metadata={"x": float("nan")})).problem.reason == "bad_result"
+    assert read(Result(no_data=True, metadata={"x": float("nan")})).problem.reason == "bad_result"
 
 
 def test_a_result_over_max_bytes_is_failed_never_cut() -> None:
     reading = read("x" * 2000)
-    assert (reading.status, reading.problem.error, reading.value) == (Status.FAILED, "too_large", None)
+    assert (reading.status, reading.problem.reason, reading.value) == (Status.FAILED, "too_large", None)
 
 
 def test_the_summary_is_one_line() -> None:
@@ -155,4 +155,4 @@ async def test_an_untrusted_tool_marks_its_outcome() -> None:
         large = await runtime.call("page", {"n": 500}, actor="a")
     assert (fine.trust, fine.ok) == (Trust.UNTRUSTED, True)
     assert large.problem is not None
-    assert large.problem.error == "too_large"
+    assert large.problem.reason == "too_large"

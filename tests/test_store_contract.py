@@ -35,7 +35,8 @@ from interlock.transitions import (
     SpendTicket,
     TakeToken,
 )
-from interlock.values import Budget, Checkpoint, Content, Record
+from interlock.values import Budget
+from interlock.records import Checkpoint, Content, Record
 
 T0 = 1_000_000_000_000_000
 

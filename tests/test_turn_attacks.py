@@ -12,7 +12,7 @@ import pytest
 from interlock.answers import Again, Answers, TurnOutcome, TurnResult, TurnStatus, need, run_turn
 from interlock.answers.grounding import Source, ground, traced
 from interlock.answers.requirements import all_of
-from interlock.answers.workflows import quick_lookup
+from interlock.answers.presets import quick_lookup
 from interlock.errors import NotAllowed
 from interlock.models import Proposal, Reply, parse_text
 from interlock.tools import Unclear, resolve

@@ -9,7 +9,7 @@ import pytest
 
 from interlock import Result, Runtime, Status, ToolError, tool
 from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
-from interlock.answers.drive import run_turn
+from interlock.answers.runner import run_turn
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import all_of, any_of, need
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
@@ -331,7 +331,7 @@ async def test_a_tool_that_the_agent_does_not_have_is_refused_on_the_path() -> N
         await turn.finish("hello")
     assert outcome.status is Status.DENIED
     assert outcome.problem is not None
-    assert outcome.problem.error == "not_offered"
+    assert outcome.problem.reason == "not_offered"
     assert outcome.record is not None
     await runtime.close()
 

@@ -27,7 +27,7 @@ from interlock.answers import (  # noqa: E402
     Proposal,
 )
 from interlock.answers.constrained import constrain  # noqa: E402
-from interlock.answers.drive import run_turn  # noqa: E402
+from interlock.answers.runner import run_turn  # noqa: E402
 from interlock.answers.runner import card, result_text  # noqa: E402
 from interlock.models import Message, Model, Request  # noqa: E402
 from interlock.models.local import LocalModel  # noqa: E402

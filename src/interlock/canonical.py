@@ -8,7 +8,7 @@ from math import isfinite
 
 import msgspec
 
-from interlock.values import Json
+from interlock.values import FieldProblem, Json
 
 MAX_DEPTH = 32
 MAX_BYTES = 1_048_576
@@ -20,11 +20,16 @@ _encode_as_given = msgspec.json.Encoder().encode
 
 
 class Refusal(Exception):
-    """Arguments that the contract does not accept: one sentence for each field that is wrong."""
+    """Arguments that the contract does not accept: one problem for each field that is wrong."""
 
-    def __init__(self, *problems: str) -> None:
-        self.problems = problems
-        super().__init__("; ".join(problems))
+    def __init__(self, *problems: FieldProblem | str) -> None:
+        self.problems = tuple(p if isinstance(p, FieldProblem) else FieldProblem("", p) for p in problems)
+        super().__init__("; ".join(map(str, self.problems)))
+
+    @property
+    def fields(self) -> tuple[FieldProblem, ...]:
+        """Those that are about one field."""
+        return tuple(problem for problem in self.problems if problem.field)
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
@@ -46,13 +51,13 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
         return
     if isinstance(value, float):
         if not isfinite(value):
-            raise Refusal(f"{path or 'value'}: must be a finite number, not {value}")
+            raise Refusal(FieldProblem(path or "value", f"must be a finite number, not {value}"))
     elif depth >= MAX_DEPTH:
         raise Refusal(f"nested deeper than {MAX_DEPTH} levels (at {path[:80]})")
     elif isinstance(value, dict):
         for key, item in value.items():
             if type(key) is not str:
-                raise Refusal(f"{path or 'value'}: keys must be strings, not {type(key).__name__}")
+                raise Refusal(FieldProblem(path or "value", f"keys must be strings, not {type(key).__name__}"))
             if type(item) is not str:
                 guard(item, f"{path}.{key}" if path else key, depth + 1)
     elif isinstance(value, list | tuple):
@@ -60,7 +65,7 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
             if type(item) is not str:
                 guard(item, f"{path}[{index}]", depth + 1)
     elif not isinstance(value, str):
-        raise Refusal(f"{path or 'value'}: {type(value).__name__} is not a JSON value")
+        raise Refusal(FieldProblem(path or "value", f"{type(value).__name__} is not a JSON value"))
 
 
 def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:

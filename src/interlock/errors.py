@@ -24,10 +24,12 @@
             ├── Conflict           the thing moved meanwhile
             └── TooLarge           the result is over the tool's max_bytes
 
-Retries are decided by these classes, never by words in a message. `error_class` is the name that records carry.
+Retries are decided by these classes, never by words in a message. `reason` is what records carry.
 """
 
 from __future__ import annotations
+
+from interlock.reasons import Reason
 
 
 class InterlockError(Exception):
@@ -86,7 +88,7 @@ class StoreTooNew(StoreError):
 class ToolError(InterlockError):
     """What a tool raises to say how it failed."""
 
-    error_class = "tool_error"
+    reason = Reason.TOOL_ERROR
 
     def __init__(self, message: str, *, hints: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -96,7 +98,7 @@ class ToolError(InterlockError):
 class Transient(ToolError):
     """Nothing landed; a later try may work."""
 
-    error_class = "transient"
+    reason = Reason.TRANSIENT
 
     def __init__(self, message: str, *, hints: tuple[str, ...] = (), retry_after_s: float | None = None) -> None:
         super().__init__(message, hints=hints)
@@ -106,67 +108,67 @@ class Transient(ToolError):
 class RateLimited(Transient):
     """The other side asks us to wait."""
 
-    error_class = "rate_limited"
+    reason = Reason.RATE_LIMITED
 
 
 class Unavailable(Transient):
     """The other side is down or cannot be reached."""
 
-    error_class = "unavailable"
+    reason = Reason.UNAVAILABLE
 
 
 class TimedOut(Transient):
     """No answer in time."""
 
-    error_class = "timeout"
+    reason = Reason.TIMEOUT
 
 
 class InDoubt(ToolError):
     """The effect may have landed, and nobody knows."""
 
-    error_class = "in_doubt"
+    reason = Reason.IN_DOUBT
 
 
 class Permanent(ToolError):
     """Trying again will not help."""
 
-    error_class = "permanent"
+    reason = Reason.PERMANENT
 
 
 class InvalidInput(Permanent):
     """The other side refuses these arguments."""
 
-    error_class = "invalid_input"
+    reason = Reason.INVALID_INPUT
 
 
 class Ambiguous(Permanent):
     """The arguments fit several things; the message is the question that somebody has to answer."""
 
-    error_class = "ambiguous"
+    reason = Reason.AMBIGUOUS
 
 
 class NotFound(Permanent):
     """There is no such thing: an honest nothing, recorded as `no_data`."""
 
-    error_class = "not_found"
+    reason = Reason.NOT_FOUND
 
 
 class Forbidden(Permanent):
     """Not allowed there."""
 
-    error_class = "forbidden"
+    reason = Reason.FORBIDDEN
 
 
 class Conflict(Permanent):
     """The thing moved meanwhile."""
 
-    error_class = "conflict"
+    reason = Reason.CONFLICT
 
 
 class TooLarge(Permanent):
     """The result is larger than the tool's contract allows."""
 
-    error_class = "too_large"
+    reason = Reason.TOO_LARGE
 
 
 _BY_STATUS: dict[int, type[Permanent]] = {

@@ -17,9 +17,10 @@ from typing import Any, Protocol
 
 import msgspec
 
+from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.transitions import Batch, Receipt, Settle
-from interlock.values import Checkpoint, Json, LaneHead, Stored, Value
+from interlock.values import Json, Value
 
 
 class Clock(Protocol):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from interlock.reasons import RefusalKind
+from interlock.records import Checkpoint, Record
 from interlock.state import ClaimState, Ticket, TicketState
-from interlock.values import Budget, Checkpoint, Record, Value
+from interlock.values import Budget, Value
 
 
 class Append(Value, frozen=True):
@@ -202,7 +204,7 @@ class Committed(Value, frozen=True):
 class Refused(Value, frozen=True):
     """The batch was refused whole, and why."""
 
-    kind: str
+    kind: RefusalKind
     limit: str
     message: str
     retry_after_s: float | None = None

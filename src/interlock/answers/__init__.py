@@ -3,13 +3,14 @@
 from interlock.answers.agent import Agent, model_calls
 from interlock.answers.answers import Answers
 from interlock.answers.app import App
+from interlock.answers.asked import Again, Asked
 from interlock.answers.delegation import delegation
-from interlock.answers.drive import run_turn
 from interlock.answers.intents import Classified, Intent
 from interlock.answers.ladder import TurnOutcome, TurnState, next_step
 from interlock.answers.requirements import Requirement, all_of, any_of, need
 from interlock.answers.result import Action, TurnResult, TurnStatus
-from interlock.answers.turn import Again, Asked, Turn
+from interlock.answers.runner import run_turn
+from interlock.answers.turn import Turn
 from interlock.models import Proposal
 
 __all__ = [

@@ -5,23 +5,24 @@ from __future__ import annotations
 import msgspec
 
 from interlock.answers import prompts
+from interlock.answers.asked import Asked
+from interlock.answers.events import ENDS, Finished, Opened, Reviewed, TurnLog, event_of
 from interlock.answers.finish import ANSWER
 from interlock.answers.grounding import Source
-from interlock.answers.history import TURN
+from interlock.answers.history import read_history
 from interlock.answers.intents import Classified
-from interlock.answers.requirements import decoded
+from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import Action, TurnResult, TurnStatus
-from interlock.answers.turn import Asked
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.operations.approvals import decide_ticket, refuse_own
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
+from interlock.records import Stored
 from interlock.review import Terms
 from interlock.state import Ticket, TicketState
 from interlock.transitions import DecideTicket
-from interlock.values import Json, Mode, Stored
 
 
 async def _own_records(store: Store, turn: str) -> list[Stored]:
@@ -33,9 +34,7 @@ async def _own_records(store: Store, turn: str) -> list[Stored]:
 
 async def fetch_result(store: Store, turn: str) -> TurnResult:
     """The result of a turn as it stands now."""
-    ended = [
-        r for r in await _own_records(store, turn) if r.status in ("finished", "released", "corrected", "rejected")
-    ]
+    ended = [record for record in await _own_records(store, turn) if record.status in ENDS]
     if not ended:
         raise NotAllowed(f"turn {turn!r} has not ended yet, or was abandoned")
     payload = await payload_of(store, ended[-1].id, ended[-1].content())
@@ -45,33 +44,32 @@ async def fetch_result(store: Store, turn: str) -> TurnResult:
 
 
 async def reopen_turn(ctx: EngineContext, turn: str, on_behalf_of: str | None) -> Asked:
-    """What a turn that waited is gone on with, by whom it was opened for."""
+    """What a turn that waited is gone on with, by whom it was opened for; what it knew is known again."""
     records = await _own_records(ctx.store, turn)
-    opened = next((record for record in records if record.status == "opened"), None)
-    if opened is None:
+    history = await read_history(ctx.store, turn, evidence=False, depth=0)
+    opened, record = history.opened, next((r for r in records if isinstance(event_of(r), Opened)), None)
+    if opened is None or record is None:
         raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
-    if on_behalf_of is not None and opened.content().arguments.get("on_behalf_of") != on_behalf_of:
+    if on_behalf_of is not None and opened.on_behalf_of != on_behalf_of:
         raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
-    last = [record for record in records if record.status == "finished"]
-    if last and last[-1].content().arguments["outcome"] not in ("WAITING", "ASKED"):
-        raise NotAllowed(f"turn {turn!r} has ended as {last[-1].content().arguments['outcome']}; open a new one")
-    what, payload = opened.content().arguments, await payload_of(ctx.store, opened.id, opened.content())
+    if history.finished is not None and history.finished.outcome not in (TurnOutcome.WAITING, TurnOutcome.ASKED):
+        raise NotAllowed(f"turn {turn!r} has ended as {history.finished.outcome}; open a new one")
+    payload = await payload_of(ctx.store, record.id, record.content())
     if "question" not in payload:
         raise NotAllowed(f"the question of turn {turn!r} was deleted; it cannot be gone on with")
-    classified = Classified(decoded(what["requires"]), tuple(what["intents"]), what["by"])
     return Asked(
         id=turn,
         question=payload["question"],
-        classified=classified,
-        principal=opened.content().principal,
-        parent=what.get("parent"),
-        run=what.get("run"),
-        mode=None if what.get("mode") is None else Mode(what["mode"]),
-        work=None if payload.get("work") is None else msgspec.convert(payload["work"], Workflow),
+        classified=Classified(opened.requires, opened.intents, opened.by, opened.certainty),
+        principal=record.content().principal,
+        parent=opened.parent,
+        run=opened.run,
+        mode=opened.mode,
+        work=None if payload.get("workflow") is None else msgspec.convert(payload["workflow"], Workflow),
         given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in payload.get("given", ())),
-        on_behalf_of=what.get("on_behalf_of"),
-        reopens=True,
-        root_turn=what.get("root_turn"),
+        on_behalf_of=opened.on_behalf_of,
+        root_turn=opened.root_turn,
+        before=history,
     )
 
 
@@ -85,23 +83,16 @@ async def decide_answer(
     if ticket is None or ticket.kind != ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     refuse_own(writer, terms, ticket)
-    ended = [r for r in await _own_records(writer.store, ticket.turn) if r.status == "finished"]
-    finished = next((r for r in ended if r.content().arguments.get("ticket") == name), ended[-1])
+    ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
+    finished = next((record for record, event in ended if event.ticket == name), ended[-1][0])
     payload = await payload_of(writer.store, finished.id, finished.content())
     if "draft" not in payload or ticket.binding != _binding(writer, ticket, payload["draft"]):
         raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
     before = msgspec.convert(payload["result"], TurnResult)
     after = _decided(before, ticket, state, payload["draft"], text or "", reason)
-    what: dict[str, Json] = {
-        "state": after.status.value,
-        "ticket": name,
-        "reason": reason,
-        "agent": ticket.actor,
-        "outcome": after.outcome.value,
-    }
-    writer.about = TURN
+    event = Reviewed(status=after.status, outcome=after.outcome, agent=ticket.actor, ticket=name, reason=reason)
     decision = DecideTicket(name, state, writer.by, reason)
-    return await writer.commit_with("turn", what, {"result": msgspec.to_builtins(after)}, ticket.turn, decision)
+    return await TurnLog(writer, ticket.turn).append(event, {"result": msgspec.to_builtins(after)}, decision)
 
 
 async def decide_any(
@@ -119,11 +110,11 @@ async def decide_any(
 async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
     """What a reviewer has to look at: the question, and the draft that did not leave."""
     records = await _own_records(store, ticket.turn or "")
-    payload = {record.status: await payload_of(store, record.id, record.content()) for record in records}
-    draft = payload.get("finished", {}).get("draft", "(deleted)")
-    answer = payload.get("finished", {}).get("result", {}).get("answer", "")
+    payload = {type(event_of(r)): await payload_of(store, r.id, r.content()) for r in records}
+    draft = payload.get(Finished, {}).get("draft", "(deleted)")
+    answer = payload.get(Finished, {}).get("result", {}).get("answer", "")
     return {
-        "question": payload.get("opened", {}).get("question", "(deleted)"),
+        "question": payload.get(Opened, {}).get("question", "(deleted)"),
         "draft": draft or "(the model wrote none)",
         "told": answer,
     }

@@ -7,11 +7,12 @@ from typing import TypedDict, Unpack
 
 from interlock.answers.agent import Agent
 from interlock.answers.answer_review import decide_any, fetch_result, reopen_turn
+from interlock.answers.asked import Asked
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
 from interlock.answers.requirements import Requirement, need
 from interlock.answers.result import TurnResult
-from interlock.answers.turn import Asked, Turn
+from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow
 from interlock.errors import ConfigError
 from interlock.runtime import Runtime

@@ -27,12 +27,11 @@ class UnmetChild(Value, frozen=True):
 
 async def unmet_child(store: Store, history: History) -> UnmetChild | None:
     """The first delegation that did not succeed; a later one for the same makes up for it."""
-    latest: dict[tuple[str, str], UnmetChild | None] = {}
+    latest: dict[tuple[str, Requirement | None], UnmetChild | None] = {}
     for child in history.children:
         inner = await read_history(store, child, evidence=False, depth=0)
-        opened = inner.opened or {}
-        agent = str(opened.get("agent", child))
-        latest[agent, str(opened.get("requires"))] = _unmet(agent, inner)
+        agent = child if inner.opened is None else inner.opened.agent
+        latest[agent, None if inner.opened is None else inner.opened.requires] = _unmet(agent, inner)
     return next((item for item in latest.values() if item is not None), None)
 
 
@@ -40,7 +39,7 @@ def _unmet(agent: str, inner: History) -> UnmetChild | None:
     missing = Need(tool=agent)
     if inner.finished is None:
         return UnmetChild(missing)
-    outcome, reason = TurnOutcome(inner.finished["outcome"]), str(inner.finished.get("reason", ""))
+    outcome, reason = inner.finished.outcome, inner.finished.reason
     if outcome in _MET:
         return None
     match outcome:
@@ -49,6 +48,6 @@ def _unmet(agent: str, inner: History) -> UnmetChild | None:
         case TurnOutcome.ASKED:
             return UnmetChild(missing, question=reason)
         case TurnOutcome.WAITING:
-            return UnmetChild(missing, ticket=inner.finished.get("ticket"))
+            return UnmetChild(missing, ticket=inner.finished.ticket)
         case _:
             return UnmetChild(missing)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from interlock.answers.agent import Agent
-from interlock.answers.drive import DRIVEN, run_turn
 from interlock.answers.result import TurnResult
+from interlock.answers.runner import DRIVEN, run_turn
 from interlock.errors import Permanent
 from interlock.tools import Tool, tool
 from interlock.values import Context, Json, Result

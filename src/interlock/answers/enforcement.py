@@ -7,9 +7,12 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from interlock.values import Stored
+from interlock.answers.events import Finished, event_of
+from interlock.answers.ladder import TurnOutcome
+from interlock.records import Stored
 
-_PASSED = ("PASSED", "RETRY_SUCCEEDED", "FORCED")
+_PASSED = (TurnOutcome.PASSED, TurnOutcome.RETRY_SUCCEEDED, TurnOutcome.FORCED)
+_RETRIED = (TurnOutcome.RETRY_SUCCEEDED, TurnOutcome.FORCED, TurnOutcome.ESCALATED)
 TARGETS = {"first_pass": 0.90, "combined": 0.99, "escalated": 0.01, "overhead_ms": 100.0}
 ALARMS = {"first_pass": 0.85, "combined": 0.95, "escalated": 0.05, "overhead_ms": 500.0}
 RETRY_WARNING = 0.10
@@ -36,31 +39,31 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
 
 async def enforcement(records: AsyncIterator[Stored]) -> tuple[AgentLine, ...]:
     """Fold finished turns; those that were only observed count as what they would have been."""
-    found: dict[str, list[dict[str, object]]] = {}
+    found: dict[str, list[Finished]] = {}
     async for record in records:
-        if record.kind == "turn" and record.status == "finished":
-            what = record.content().arguments
-            found.setdefault(str(what["agent"]), []).append(what)
+        event = event_of(record)
+        if isinstance(event, Finished):
+            found.setdefault(event.agent, []).append(event)
     return tuple(_line(agent, turns) for agent, turns in sorted(found.items()))
 
 
-def _line(agent: str, turns: list[dict[str, object]]) -> AgentLine:
-    required = [turn for turn in turns if turn["required"]]
+def _line(agent: str, turns: list[Finished]) -> AgentLine:
+    required = [turn for turn in turns if turn.required]
     count = max(1, len(required))
-    outcomes = Counter(str(turn["outcome"]) for turn in turns)
-    mine = Counter(str(turn["outcome"]) for turn in required)
-    took = sorted(int(str(turn["overhead_us"])) for turn in turns)
+    outcomes = Counter(turn.outcome.value for turn in turns)
+    mine = Counter(turn.outcome for turn in required)
+    took = sorted(turn.overhead_us for turn in turns)
     rates = {
-        "first_pass": mine["PASSED"] / count if required else 1.0,
-        "combined": sum(mine[name] for name in _PASSED) / count if required else 1.0,
-        "escalated": (mine["ESCALATED"] + mine["BLOCKED"]) / count,
+        "first_pass": mine[TurnOutcome.PASSED] / count if required else 1.0,
+        "combined": sum(mine[outcome] for outcome in _PASSED) / count if required else 1.0,
+        "escalated": (mine[TurnOutcome.ESCALATED] + mine[TurnOutcome.BLOCKED]) / count,
         "overhead_ms": took[min(len(took) - 1, int(0.95 * len(took)))] / 1000,
     }
-    retried = (mine["RETRY_SUCCEEDED"] + mine["FORCED"] + mine["ESCALATED"]) / count
+    retried = sum(mine[outcome] for outcome in _RETRIED) / count
     behind: Counter[str] = Counter()
     for turn in required:
-        if turn["outcome"] in ("RETRY_SUCCEEDED", "FORCED", "ESCALATED"):
-            behind.update(map(str, turn.get("intents") or ("(default)",)))  # type: ignore[call-overload]
+        if turn.outcome in _RETRIED:
+            behind.update(turn.intents or ("(default)",))
     return AgentLine(
         agent=agent,
         turns=len(turns),

@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
+from interlock.answers.events import Finished, TurnLog
 from interlock.answers.grounding import Grounded, ground
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
@@ -18,7 +19,7 @@ from interlock.operations.ledger_writer import LedgerWriter, store_digest
 from interlock.review import Terms
 from interlock.state import Ticket, TicketState
 from interlock.transitions import OpenTicket as AskPerson
-from interlock.values import Json, Status
+from interlock.values import Status
 
 ANSWER = "answer"
 """The kind of ticket that holds a draft back."""
@@ -42,7 +43,9 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     overhead_us: int = 0
 
 
-async def finish_turn(writer: LedgerWriter, terms: Terms, ending: TurnEnd, history: History) -> TurnResult:
+async def finish_turn(
+    writer: LedgerWriter, log: TurnLog, terms: Terms, ending: TurnEnd, history: History
+) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     result = _result(ending, history)
     asks: tuple[AskPerson, ...] = ()
@@ -50,34 +53,34 @@ async def finish_turn(writer: LedgerWriter, terms: Terms, ending: TurnEnd, histo
         ticket = _ticket(writer, terms, ending, result.reason)
         asks = (AskPerson(ticket),)
         result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalated(ending, history, ticket.id))
-    what: dict[str, Json] = {
-        "state": "finished",
-        "agent": ending.agent.name,
-        "outcome": result.outcome.value,
-        "status": result.status.value,
-        "verified": result.verified,
-        "attempts": result.attempts,
-        "model_calls": result.model_calls,
-        "overhead_us": result.overhead_us,
-        "usage": msgspec.to_builtins(result.usage),
-        "tools": list(result.tools),
-        "missing": list(result.missing),
-        "reason": result.reason,
-        "ticket": result.ticket,
-        "enforced": ending.agent.enforcement == "enforce",
-        "required": ending.required,
-        "intents": list(ending.intents),
-    }
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:
-        await writer.commit_with("turn", what, payload, ending.turn, *asks)
+        await log.append(_event(ending, result), payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
-        what["ticket"] = refused.instead
-        result = msgspec.structs.replace(
-            result, ticket=refused.instead, answer=_escalated(ending, history, refused.instead)
-        )
-        await writer.commit_with("turn", what, {**payload, "result": msgspec.to_builtins(result)}, ending.turn)
+        answer = _escalated(ending, history, refused.instead)
+        result = msgspec.structs.replace(result, ticket=refused.instead, answer=answer)
+        await log.append(_event(ending, result), {**payload, "result": msgspec.to_builtins(result)})
     return result
+
+
+def _event(ending: TurnEnd, result: TurnResult) -> Finished:
+    return Finished(
+        agent=ending.agent.name,
+        outcome=result.outcome,
+        status=result.status,
+        verified=result.verified,
+        attempts=result.attempts,
+        model_calls=result.model_calls,
+        overhead_us=result.overhead_us,
+        usage=result.usage,
+        tools=result.tools,
+        missing=result.missing,
+        reason=result.reason,
+        ticket=result.ticket,
+        enforced=ending.agent.enforcement == "enforce",
+        required=ending.required,
+        intents=ending.intents,
+    )
 
 
 def _result(ending: TurnEnd, history: History) -> TurnResult:
@@ -171,7 +174,11 @@ def _rendered(
         outcome=outcome,
         verified=True,
         answer=answer,
-        claims=tuple(claim for claim in ground(text, history.sources).claims if claim.how != "unsupported"),
+        claims=tuple(
+            claim
+            for claim in ground(text, history.sources, ending.agent.vocabulary).claims
+            if claim.how != "unsupported"
+        ),
         confidence=history.confidence,
         reason=reason,
     )

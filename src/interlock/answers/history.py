@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import assert_never
 
-import msgspec
+from msgspec.structs import replace
 
+from interlock.answers.events import (
+    TURN,
+    Abandoned,
+    Delegated,
+    Finished,
+    Forced,
+    Noted,
+    Offered,
+    Opened,
+    Planned,
+    Reopened,
+    Retried,
+    Reviewed,
+    TurnEvent,
+    event_of,
+)
 from interlock.answers.grounding import Source
-from interlock.answers.requirements import Requirement, Seen, decoded, hopeless, next_needs, unmet
+from interlock.answers.requirements import CallSeen, Requirement, is_hopeless, next_needs, unmet
 from interlock.errors import ConfigError
+from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import payload_of
 from interlock.ports import Query, Store
+from interlock.reasons import FieldReason, Reason
+from interlock.records import Content, Stored
 from interlock.tools import MARK
-from interlock.values import Content, Effect, Json, Status, Stored, Value
+from interlock.values import Effect, Json, Status, Value
 
-TURN = "interlock.turn"
-"""What stands in the tool column of a turn's own records."""
-_NOT_GIVEN = ": required, but not given"
 _EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)
 
 
@@ -25,16 +41,24 @@ class History(Value, frozen=True):
     """What a turn's records say."""
 
     turn: str
-    calls: tuple[Seen, ...] = ()
+    opened: Opened | None = None
+    finished: Finished | None = None
+    calls: tuple[CallSeen, ...] = ()
     retries: int = 0
     corrected: bool = False
     forced: tuple[str, ...] = ()
     children: tuple[str, ...] = ()
-    opened: Json = None
-    finished: Json = None
+    planned: bool = False
+    """The model has written the plan that its workflow wants."""
+    offered: tuple[str, ...] | None = None
+    """The tools that were offered last; None: all of the agent's."""
+    usage: Usage = Usage()
+    model_calls: int = 0
     sources: tuple[Source, ...] = ()
     confidence: float | None = None
     data_sources: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    """What was noted while it was worked on, to be said with the answer."""
     notes: tuple[str, ...] = ()
     """What an answer must say whatever the model writes: changes that were only planned, nothing on file."""
 
@@ -48,7 +72,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
     """Fold the records of a turn, with what lies beside them, and those of the turns it delegated to."""
     records = [record async for record in store.records(Query(turn=turn))]
     history = _events(History(turn=turn), records)
-    calls: list[Seen] = []
+    calls: list[CallSeen] = []
     sources: list[Source] = []
     confidences: list[float] = []
     named: list[str] = []
@@ -71,7 +95,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
         named += inner.data_sources
         notes += inner.notes
         confidences += [] if inner.confidence is None else [inner.confidence]
-    return msgspec.structs.replace(
+    return replace(
         history,
         calls=tuple(_without_retaken(calls)),
         sources=tuple(sources),
@@ -82,43 +106,52 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
 
 
 def _events(history: History, records: Sequence[Stored]) -> History:
-    """The turn's own records: opened, attempts, delegations, finished."""
+    """The turn's own records, folded."""
     for record in records:
-        if record.kind != "turn":
-            continue
-        what: dict[str, Any] = record.content().arguments
-        match what.get("state"):
-            case "opened":
-                history = msgspec.structs.replace(history, opened=what)
-            case "retry":
-                counts = what["rung"] == "retry"
-                history = msgspec.structs.replace(
-                    history, retries=history.retries + counts, corrected=history.corrected or not counts
-                )
-            case "force":
-                history = msgspec.structs.replace(history, forced=(*history.forced, what["tool"]))
-            case "delegated":
-                history = msgspec.structs.replace(history, children=(*history.children, what["child"]))
-            case "finished":
-                history = msgspec.structs.replace(history, finished=what)
-            case _:
-                continue
+        event = event_of(record)
+        if event is not None:
+            history = _after(history, event)
     return history
 
 
-async def _seen(store: Store, record: Stored, content: Content) -> Seen:
+def _after(history: History, event: TurnEvent) -> History:
+    match event:
+        case Opened():
+            return replace(history, opened=event)
+        case Retried(usage=usage, model_calls=calls):
+            retries, corrected = history.retries + (not event.corrects), history.corrected or event.corrects
+            return replace(history, retries=retries, corrected=corrected, usage=usage, model_calls=calls)
+        case Forced(tool=tool, usage=usage, model_calls=calls):
+            return replace(history, forced=(*history.forced, tool), usage=usage, model_calls=calls)
+        case Delegated(child=child):
+            return replace(history, children=(*history.children, child))
+        case Planned():
+            return replace(history, planned=True)
+        case Noted(text=text):
+            return replace(history, said=(*history.said, text))
+        case Offered(tools=tools):
+            return replace(history, offered=tools)
+        case Finished(usage=usage, model_calls=calls):
+            return replace(history, finished=event, usage=usage, model_calls=calls)
+        case Reopened() | Abandoned() | Reviewed():
+            return history
+        case _:
+            assert_never(event)
+
+
+async def _seen(store: Store, record: Stored, content: Content) -> CallSeen:
     arguments, problem = content.arguments, content.problem
     if content.payload and _is_marked(arguments):
         arguments = (await payload_of(store, record.id, content)).get("arguments", arguments)
-    return Seen(
+    return CallSeen(
         record=record.id,
         tool=record.tool,
         status=Status(record.status),
         arguments=arguments,
         mode=content.mode,
-        error="" if problem is None else problem.error,
+        reason=None if problem is None else problem.reason,
         message="" if problem is None else problem.message,
-        hints=() if problem is None else problem.hints,
+        fields=() if problem is None else problem.fields,
         ran=bool(content.attempts),
         changes=_changes(content),
         ticket=content.ticket,
@@ -137,12 +170,12 @@ def _is_marked(value: Json) -> bool:
     return bool(isinstance(value, str) and MARK in value)
 
 
-def _without_retaken(calls: list[Seen]) -> list[Seen]:
+def _without_retaken(calls: list[CallSeen]) -> list[CallSeen]:
     """A parked call that was resumed is decided by its later record."""
     performed = {
         call.ticket
         for call in calls
-        if call.ticket is not None and call.status is not Status.PARKED and call.error != "not_approved"
+        if call.ticket is not None and call.status is not Status.PARKED and call.reason is not Reason.NOT_APPROVED
     }
     return [call for call in calls if call.status is not Status.PARKED or call.ticket not in performed]
 
@@ -172,8 +205,9 @@ async def outermost(store: Store, parent: str | None) -> str | None:
     if parent is None:
         return None
     async for record in store.records(Query(turn=parent)):
-        if record.kind == "turn" and record.status == "opened":
-            return str(record.content().arguments.get("root_turn") or parent)
+        event = event_of(record)
+        if isinstance(event, Opened):
+            return event.root_turn or parent
     return parent
 
 
@@ -218,21 +252,16 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     wanted = {leaf.tool for leaf in next_needs(missing)}
     mine = [call for call in history.calls if call.tool in wanted]
     failed = empty = question = ""
-    if hopeless(missing, history.calls):
+    if is_hopeless(missing, history.calls):
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
         failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
     nothing = [call for call in mine if call.status is Status.NO_DATA]
     if nothing:
         empty = f"{nothing[-1].tool} found nothing: {nothing[-1].message or 'nothing on file'}"
     last = mine[-1] if mine else None
-    if last is not None and last.error == "ambiguous":
+    if last is not None and last.reason is Reason.AMBIGUOUS:
         question = last.message
-    only = last is not None and last.hints and all(hint.endswith(_NOT_GIVEN) for hint in last.hints)
-    ungiven = [hint.partition(":")[0] for hint in last.hints] if last is not None and only else []
+    fields = () if last is None else last.fields
+    ungiven = [f.field for f in fields] if all(f.reason is FieldReason.MISSING for f in fields) else []
     lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
     return Missing(missing, failed, empty, question, lacks)
-
-
-def requirement_of(history: History) -> Requirement:
-    """What the turn was opened with."""
-    return decoded(history.opened["requires"])

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
 from cel_expr_python import cel
 
 from interlock.errors import ConfigError
-from interlock.values import Json, Mode, Status, Value
+from interlock.reasons import Reason
+from interlock.values import FieldProblem, Json, Mode, Status, Value
 
 _RAN = (Status.FAILED, Status.UNKNOWN)
 
@@ -45,7 +45,7 @@ NOTHING = AllOf(parts=())
 """Conversation: no tool is needed."""
 
 
-class Seen(Value, frozen=True):
+class CallSeen(Value, frozen=True):
     """One call of the turn, as far as requirements look at it."""
 
     record: int
@@ -53,9 +53,10 @@ class Seen(Value, frozen=True):
     status: Status
     arguments: Json = None
     mode: Mode = Mode.APPLY
-    error: str = ""
+    reason: Reason | None = None
     message: str = ""
-    hints: tuple[str, ...] = ()
+    fields: tuple[FieldProblem, ...] = ()
+    """The arguments that were wrong."""
     ran: bool = False
     """Whether the tool itself was reached."""
     changes: bool = False
@@ -86,7 +87,7 @@ def _part(part: str | Requirement) -> Requirement:
     return need(part) if isinstance(part, str) else part
 
 
-def met_at(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> int | None:
+def met_at(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -> int | None:
     """The place in `calls` after which the requirement was met by those from `after` on; None if it is not."""
     match requirement:
         case Need():
@@ -104,7 +105,7 @@ def met_at(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> i
             return end
 
 
-def unmet(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> Requirement | None:
+def unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -> Requirement | None:
     """What is still missing, as a requirement of its own; None if nothing is."""
     if met_at(requirement, calls, after) is not None:
         return None
@@ -125,7 +126,7 @@ def unmet(requirement: Requirement, calls: Sequence[Seen], after: int = 0) -> Re
             return left[0] if len(left) == 1 else AllOf(parts=tuple(left), in_order=in_order)
 
 
-def satisfies(call: Seen, leaf: Need) -> bool:
+def satisfies(call: CallSeen, leaf: Need) -> bool:
     """Whether one call is what one leaf asks for."""
     if call.tool != leaf.tool:
         return False
@@ -153,19 +154,19 @@ def next_needs(missing: Requirement) -> tuple[Need, ...]:
             return tuple(leaf for part in parts for leaf in next_needs(part))
 
 
-def hopeless(missing: Requirement, calls: Sequence[Seen], statuses: tuple[Status, ...] = _RAN) -> bool:
+def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple[Status, ...] = _RAN) -> bool:
     """Whether everything that is missing was tried, reached its tool, and came to nothing there."""
     tried = {call.tool for call in calls if call.ran and call.status in statuses}
     match missing:
         case Need(tool=tool):
             return tool in tried
         case AnyOf(parts=parts):
-            return all(hopeless(part, calls, statuses) for part in parts)
+            return all(is_hopeless(part, calls, statuses) for part in parts)
         case AllOf(parts=parts, in_order=in_order):
-            return any(hopeless(part, calls, statuses) for part in (parts[:1] if in_order else parts))
+            return any(is_hopeless(part, calls, statuses) for part in (parts[:1] if in_order else parts))
 
 
-def described(requirement: Requirement) -> str:
+def describe(requirement: Requirement) -> str:
     """The requirement in words that a model and a person can act on."""
     match requirement:
         case Need(tool=tool, where=where):
@@ -173,20 +174,9 @@ def described(requirement: Requirement) -> str:
         case AllOf(parts=()):
             return "nothing"
         case AllOf(parts=parts, in_order=in_order):
-            return ("; then " if in_order else " and ").join(described(part) for part in parts)
+            return ("; then " if in_order else " and ").join(describe(part) for part in parts)
         case AnyOf(parts=parts):
-            return "either " + " or ".join(described(part) for part in parts)
-
-
-def encoded(requirement: Requirement) -> Json:
-    """The requirement as JSON, for records."""
-    return msgspec.to_builtins(requirement)
-
-
-def decoded(value: Json) -> Requirement:
-    """A requirement from a record."""
-    made: Requirement = msgspec.convert(value, Need | AllOf | AnyOf)
-    return made
+            return "either " + " or ".join(describe(part) for part in parts)
 
 
 def _condition(where: str) -> Any:

@@ -4,28 +4,70 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 
 import msgspec
 
+from interlock.answers.asked import Again
+from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
-from interlock.answers.turn import Again, Turn
+from interlock.answers.turn import Turn
+from interlock.answers.workflows import Standing, Workflow, advance, ends_short, is_plan, left_out, workflow_prompt
 from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
 
 LONGEST_RESULT = 12_000
+_TRIED = (Status.OK, Status.NO_DATA, Status.FAILED, Status.UNKNOWN)
+"""Outcomes that use up the budget of a workflow."""
 
 
-class Progress(Value, frozen=True):
-    """Something that happened in a turn, for whoever watches."""
+class Asking(Value, frozen=True):
+    """The model is asked."""
 
-    what: str
-    """asking, called, returned, again, forced, phase or finished."""
-    text: str = ""
-    tool: str = ""
-    outcome: Outcome | None = None
+    model: str
 
 
+class Called(Value, frozen=True):
+    """The model proposes a call."""
+
+    tool: str
+    arguments: Json
+
+
+class Returned(Value, frozen=True):
+    """A call has ended."""
+
+    outcome: Outcome
+
+
+class Prompted(Value, frozen=True):
+    """The model is told what is missing, or made to call a tool."""
+
+    prompt: str
+    tool: str | None = None
+
+
+class NoReply(Value, frozen=True):
+    """The model gave no reply."""
+
+    reason: str
+
+
+class PhaseEntered(Value, frozen=True):
+    """The next phase of the workflow has begun."""
+
+    name: str
+
+
+class Ended(Value, frozen=True):
+    """The turn has a result."""
+
+    outcome: TurnOutcome
+
+
+Progress = Asking | Called | Returned | Prompted | NoReply | PhaseEntered | Ended
+"""What happens in a turn, for whoever watches."""
 Watch = Callable[[Progress], None]
 
 
@@ -41,9 +83,10 @@ class Runner:
     async def run(self) -> TurnResult:
         """Until there is a result."""
         step: TurnResult | Again | None = None
+        await self.begin()
         while not isinstance(step, TurnResult):
             step = await self._round(step)
-        self._watch(Progress("finished", step.outcome.value))
+        self._watch(Ended(step.outcome))
         return step
 
     async def _round(self, again: Again | None) -> TurnResult | Again | None:
@@ -51,7 +94,7 @@ class Runner:
         turn = self._turn
         forced = None if again is None else again.tool
         if again is not None and again.prompt:
-            self._watch(Progress("forced" if forced else "again", again.prompt, forced or ""))
+            self._watch(Prompted(again.prompt, forced))
             self._messages.append(Message("user", again.prompt))
         reply = await self._ask(forced)
         if again is not None and again.prompt:
@@ -76,8 +119,11 @@ class Runner:
         """A text without calls is a draft."""
         return await self._turn.finish(reply.text, final=reply.final)
 
-    def called(self, outcomes: Sequence[Outcome]) -> None:
+    async def called(self, outcomes: Sequence[Outcome]) -> None:
         """Calls have been made."""
+
+    async def begin(self) -> None:
+        """Before the first round."""
 
     async def _ask(self, forced: str | None) -> Reply | None:
         turn = self._turn
@@ -88,15 +134,15 @@ class Runner:
             force=forced,
             task=await turn.task(),
         )
-        self._watch(Progress("asking", self._model.name))
+        self._watch(Asking(self._model.name))
         try:
             async with asyncio.timeout(turn.left_s):
                 reply = await self._model.reply(request)
         except (TimeoutError, ModelFailed) as error:
-            self._watch(Progress("again", f"no reply: {error or 'time is up'}"))
+            self._watch(NoReply(str(error) or "time is up"))
             turn.replies += 1
             return None
-        turn.spent(reply.usage)
+        turn.count_usage(reply.usage)
         return reply
 
     async def _calls(self, reply: Reply, forced: str | None) -> bool:
@@ -105,19 +151,126 @@ class Runner:
         if forced is not None:
             proposals = [p for p in proposals if p.tool == forced][:1] or proposals[:1]
         for proposal in proposals:
-            self._watch(Progress("called", ascii_json(proposal.arguments), proposal.tool))
+            self._watch(Called(proposal.tool, proposal.arguments))
         outcomes = await self._turn.propose(proposals, only=forced)
         self._messages.append(Message("assistant", reply.text, tuple(proposals)))
         for proposal, outcome in zip(proposals, outcomes, strict=True):
-            self._watch(Progress("returned", outcome.summary, outcome.tool, outcome))
+            self._watch(Returned(outcome))
             self._messages.append(
                 Message("tool", result_text(outcome), (), proposal.tool, proposal.id, as_seen_by_model(outcome))
             )
         if reply.dropped:
             told = f"{reply.dropped} more calls were not made: propose fewer at a time."
             self._messages.append(Message("user", told))
-        self.called(outcomes)
+        await self.called(outcomes)
         return any(outcome.status is Status.PARKED for outcome in outcomes)
+
+
+class WorkflowRunner(Runner):
+    """The same rounds, each in the phase that the turn is in."""
+
+    def __init__(self, turn: Turn, model: Model, watch: Watch, history: Sequence[Message], workflow: Workflow) -> None:
+        super().__init__(turn, model, watch, history)
+        self._workflow = workflow
+        self._place = 0
+        self._seen = Standing()
+        self._sources: set[str] = set()
+
+    async def begin(self) -> None:
+        """Where the work stands: at its beginning, or where a turn that is reopened was left."""
+        before = self._turn.asked.before
+        if before is not None:
+            self._sources.update(before.data_sources)
+            self._seen = Standing(plan=before.planned, sources=len(self._sources))
+            for call in before.calls:
+                self._count(call.status)
+        await self._move()
+
+    def instructions(self) -> str:
+        """The agent's, and where the work stands."""
+        return f"{super().instructions()}\n\n{workflow_prompt(self._workflow, self._place, self._seen)}"
+
+    async def answered(self, reply: Reply) -> TurnResult | Again | None:
+        """A text: the plan, an answer where one may be given, or talk where a call was due."""
+        phase = self._workflow.phases[self._place]
+        if phase.done.plan and not self._seen.plan and is_plan(reply.text):
+            self._seen = msgspec.structs.replace(self._seen, plan=True, idle=0)
+            self._messages.append(Message("assistant", reply.text))
+            await self._turn.plan(reply.text)
+        elif phase.answers:
+            return await self._turn.finish(reply.text, final=reply.final)
+        else:
+            self._seen = msgspec.structs.replace(self._seen, idle=self._seen.idle + 1)
+            self._messages.append(Message("assistant", reply.text))
+            self._messages.append(Message("user", workflow_prompt(self._workflow, self._place, self._seen)))
+        self._turn.replies += 1
+        await self._go_on()
+        spent = self._turn.replies >= self._turn.most_replies or self._turn.left_s <= 0
+        return await self._turn.finish(None) if spent else None
+
+    async def called(self, outcomes: Sequence[Outcome]) -> None:
+        """Count what the calls brought, and go on to the phase that is due."""
+        for outcome in outcomes:
+            self._sources.update(outcome.sources if outcome.ok else ())
+            self._count(outcome.status)
+        await self._go_on()
+
+    def _count(self, status: Status) -> None:
+        good = status is Status.OK
+        self._seen = msgspec.structs.replace(
+            self._seen,
+            made=self._seen.made + (status in _TRIED),
+            succeeded=self._seen.succeeded + good,
+            failures=0 if good else self._seen.failures + 1,
+            sources=len(self._sources),
+            idle=0,
+        )
+
+    async def _go_on(self) -> None:
+        why = ends_short(self._workflow, self._seen, self._turn.agent.max_retries)
+        last = len(self._workflow.phases) - 1
+        if why and self._place < last:
+            lacks = left_out(self._workflow, self._place, self._seen)
+            if lacks:
+                await self._turn.note(f"this is a partial answer: {why}, and {lacks}")
+            self._place = last
+        await self._move()
+
+    async def _move(self) -> None:
+        before, self._place = self._place, advance(self._workflow, self._place, self._seen)
+        phase = self._workflow.phases[self._place]
+        await self._turn.offer(phase.tools)
+        if before != self._place:
+            self._watch(PhaseEntered(phase.name))
+
+
+class Driven(msgspec.Struct, frozen=True):
+    """A turn that a model is working on."""
+
+    turn: Turn
+    model: Model
+    watch: Watch
+
+
+DRIVEN: ContextVar[Driven | None] = ContextVar("interlock_driven", default=None)
+
+
+async def run_turn(
+    turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()
+) -> TurnResult:
+    """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
+    work, seen = turn.asked.work, watch or _ignore
+    mark = DRIVEN.set(Driven(turn, model, seen))
+    try:
+        if work is None:
+            return await Runner(turn, model, seen, history).run()
+        return await WorkflowRunner(turn, model, seen, history, work).run()
+    finally:
+        DRIVEN.reset(mark)
+
+
+def _ignore(_progress: Progress) -> None:
+    return
 
 
 def ascii_json(value: Json) -> str:

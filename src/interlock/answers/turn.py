@@ -10,25 +10,36 @@ from typing import Any
 import msgspec
 
 from interlock.answers.agent import Agent, model_calls
+from interlock.answers.asked import Again, Asked
 from interlock.answers.child_turns import unmet_child
+from interlock.answers.events import (
+    Abandoned,
+    Delegated,
+    Forced,
+    Noted,
+    Offered,
+    Opened,
+    Planned,
+    Reopened,
+    Retried,
+    TurnLog,
+)
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source, traced
-from interlock.answers.history import TURN, History, Missing, given_sources, missing_of, outermost, read_history
-from interlock.answers.instructions import instructions
+from interlock.answers.history import History, Missing, given_sources, missing_of, outermost, read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
-from interlock.answers.prompts import named, retry_prompt
+from interlock.answers.prompts import instructions, named, retry_prompt
 from interlock.answers.relevance import is_irrelevant
-from interlock.answers.requirements import Requirement, encoded, leaves, next_needs
+from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
-from interlock.answers.workflows import Workflow
 from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.runtime import Runtime
 from interlock.state import TicketState, state_of
 from interlock.tools import Tool
-from interlock.values import Budget, Effect, Json, Mode, Outcome, Status, Value
+from interlock.values import Budget, Effect, Json, Outcome, Status
 
 Classify = Callable[[Agent, str], Classified]
 _LONGEST_QUESTION = 20_000
@@ -36,34 +47,6 @@ _LONGEST_DRAFT = 20_000
 _LONGEST_ID = 200
 _NONE = ("(none)",)
 """Offered where no tool is: an empty list would mean all."""
-
-
-class Again(Value, frozen=True):
-    """The draft cannot leave: what to tell the model, and the one tool that it may call if it is forced."""
-
-    prompt: str
-    tool: str | None = None
-
-
-class Asked(Value, frozen=True):
-    """What a turn starts from."""
-
-    id: str
-    question: str
-    classified: Classified
-    principal: str
-    parent: str | None = None
-    run: str | None = None
-    on_behalf_of: str | None = None
-    mode: Mode | None = None
-    given: tuple[Source | int, ...] = ()
-    """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
-    work: Workflow | None = None
-    reopens: bool = False
-    at_most_s: float = float("inf")
-    """What is left of the time of the turn that delegates."""
-    root_turn: str | None = None
-    """The outermost turn, whose budget this one spends; None: itself."""
 
 
 class Turn:
@@ -90,7 +73,16 @@ class Turn:
         self._given: tuple[Source, ...] = ()
         self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
         self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
-        self._writer.actor, self._writer.about = agent.name, TURN
+        self._writer.actor = agent.name
+        self._log = TurnLog(self._writer, self.id)
+        if asked.before is not None:
+            self._restore(asked.before)
+
+    def _restore(self, before: History) -> None:
+        """What a turn knew when it was left: a new process has only the records."""
+        self.replies, self._usage, self._said = before.model_calls, before.usage, before.said
+        if before.offered is not None:
+            self._offered = before.offered
 
     @property
     def requirement(self) -> Requirement:
@@ -119,44 +111,52 @@ class Turn:
         return max(0.0, self._end_s - self._ctx.clock.monotonic())
 
     async def __aenter__(self) -> Turn:
-        started, asked, classified = self._ctx.clock.monotonic(), self.asked, self.asked.classified
-        what: dict[str, Json] = {
-            "state": "reopened" if asked.reopens else "opened",
-            "agent": self.agent.name,
-            "intents": list(classified.intents),
-            "by": classified.by,
-            "requires": encoded(self.requirement),
-            "enforcement": self.agent.enforcement,
-            "most_model_calls": self.most_replies,
-            "parent": asked.parent,
-            "on_behalf_of": asked.on_behalf_of,
-            "work": None if asked.work is None else asked.work.name,
-            "mode": None if asked.mode is None else asked.mode.value,
-            "run": asked.run,
-        }
-        given = [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given]
-        payload = {
-            "question": asked.question[:_LONGEST_QUESTION],
-            "given": given,
-            "work": msgspec.to_builtins(asked.work),
-        }
+        started, asked = self._ctx.clock.monotonic(), self.asked
         self._given = await given_sources(self._ctx.store, asked.given)
         self._root_turn = asked.root_turn or await outermost(self._ctx.store, asked.parent)
-        what["root_turn"] = self._root_turn
-        if asked.parent is not None and not asked.reopens:
-            await self._writer.commit(
-                "turn", {"state": "delegated", "child": self.id, "agent": self.agent.name}, turn=asked.parent
-            )
-        await self._writer.commit_with("turn", what, payload, self.id)
-        self._spent(started)
+        if asked.before is not None:
+            await self._log.append(Reopened(agent=self.agent.name))
+        else:
+            if asked.parent is not None:
+                parent = TurnLog(self._writer, asked.parent)
+                await parent.append(Delegated(child=self.id, agent=self.agent.name))
+            await self._log.append(self._opened(), self._payload())
+        self._count_overhead(started)
         return self
+
+    def _opened(self) -> Opened:
+        asked, classified = self.asked, self.asked.classified
+        return Opened(
+            agent=self.agent.name,
+            intents=classified.intents,
+            by=classified.by,
+            certainty=classified.score,
+            requires=self.requirement,
+            enforcement=self.agent.enforcement,
+            most_model_calls=self.most_replies,
+            parent=asked.parent,
+            root_turn=self._root_turn,
+            on_behalf_of=asked.on_behalf_of,
+            workflow=None if asked.work is None else asked.work.name,
+            mode=asked.mode,
+            run=asked.run,
+        )
+
+    def _payload(self) -> Json:
+        """What lies beside the record of the beginning: the question itself, and what the answer may rest on."""
+        asked = self.asked
+        return {
+            "question": asked.question[:_LONGEST_QUESTION],
+            "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
+            "workflow": msgspec.to_builtins(asked.work),
+        }
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.result is None:  # nobody got an answer
             why = "the turn was left without an answer" if error is None else type(error).__name__
-            await self._writer.commit("turn", {"state": "abandoned", "reason": why}, turn=self.id)
+            await self._log.append(Abandoned(reason=why))
 
     def child(self, agent: Agent, question: str) -> Turn:
         """A turn of another agent that this one delegates to: same trail, principal, mode and time."""
@@ -175,21 +175,25 @@ class Turn:
         )
         return Turn(self._runtime, agent, asked, self._classify)
 
-    def spent(self, usage: Usage) -> None:
+    def count_usage(self, usage: Usage) -> None:
         """A reply has cost this."""
         self._usage += usage
 
-    def offer(self, tools: Sequence[str]) -> None:
+    async def offer(self, tools: Sequence[str]) -> None:
         """From now on only these of the agent's tools may be called."""
-        self._offered = tuple(name for name in self.agent.tools if name in tools)
+        offered = tuple(name for name in self.agent.tools if name in tools)
+        if offered != self._offered:
+            self._offered = offered
+            await self._log.append(Offered(tools=offered))
 
-    def add_note(self, text: str) -> None:
+    async def note(self, text: str) -> None:
         """Something that the answer has to say, whatever the model writes."""
         self._said += (text,)
+        await self._log.append(Noted(text=text))
 
-    async def note(self, what: dict[str, Json], payload: Json = None) -> None:
-        """A record of the turn's own."""
-        await self._writer.commit_with("turn", what, payload, self.id)
+    async def plan(self, text: str) -> None:
+        """The plan that the model wrote, where its workflow wants one."""
+        await self._log.append(Planned(steps=text.count("\n") + 1), {"plan": text})
 
     def new_id(self) -> str:
         """An id for a call of a model that gives none."""
@@ -233,7 +237,7 @@ class Turn:
         before = self._offered
         try:
             if only is not None:
-                self.offer((only,))
+                self._offered = tuple(name for name in before if name == only)
             return await self._proposed(proposals)
         finally:
             self._offered = before
@@ -266,7 +270,7 @@ class Turn:
             if self.result is None:
                 history = await read_history(self._ctx.store, self.id)
                 ending = self._ending(Ask(question), "", Grounded())
-                self.result = await finish_turn(self._writer, self._ctx.review, ending, history)
+                self.result = await finish_turn(self._writer, self._log, self._ctx.review, ending, history)
             return self.result
 
     async def finish(self, draft: str | None, *, blocked: str = "", final: bool = False) -> TurnResult | Again:
@@ -283,11 +287,11 @@ class Turn:
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await read_history(self._ctx.store, self.id)
         step = await self._decided(history, text, blocked, final)
-        self._spent(started)
+        self._count_overhead(started)
         if isinstance(step, Again):
             return step
         ending = msgspec.structs.replace(step, overhead_us=int(self._overhead_s * 1e6))
-        self.result = await finish_turn(self._writer, self._ctx.review, ending, history)
+        self.result = await finish_turn(self._writer, self._log, self._ctx.review, ending, history)
         return self.result
 
     async def _decided(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
@@ -295,7 +299,7 @@ class Turn:
         state, grounded = await self._state(history, draft, blocked)
         step = next_step(msgspec.structs.replace(state, final=final))
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
-            await self._note(step, history)
+            await self._log_attempt(step, history)
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
         return msgspec.structs.replace(self._ending(step, draft, grounded), missing=named(state.missing))
 
@@ -357,21 +361,25 @@ class Turn:
                     return call.ticket
         return None
 
-    async def _note(self, step: Step, history: History) -> None:
-        """An attempt that did not pass: on which rung, what had been called, what is missing."""
-        what: dict[str, Json] = {"called": [call.tool for call in history.calls]}
+    async def _log_attempt(self, step: Retry | Force, history: History) -> None:
+        """An attempt that did not pass: what had been called, what is missing or is forced now."""
+        called = tuple(call.tool for call in history.calls)
         if isinstance(step, Force):
-            what |= {"state": "force", "rung": "force", "tool": step.need.tool}
-        elif isinstance(step, Retry):
-            what |= {
-                "state": "retry",
-                "rung": "retry" if step.missing is not None else "correct",
-                "missing": list(named(step.missing)),
-                "unsupported": len(step.unsupported),
-            }
-        await self._writer.commit("turn", what, turn=self.id)
+            await self._log.append(
+                Forced(tool=step.need.tool, called=called, usage=self._usage, model_calls=self.replies)
+            )
+            return
+        await self._log.append(
+            Retried(
+                called=called,
+                missing=named(step.missing),
+                unsupported=len(step.unsupported),
+                usage=self._usage,
+                model_calls=self.replies,
+            )
+        )
 
-    def _spent(self, started: float) -> None:
+    def _count_overhead(self, started: float) -> None:
         self._overhead_s += self._ctx.clock.monotonic() - started
 
 

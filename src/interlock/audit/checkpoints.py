@@ -10,8 +10,9 @@ import msgspec
 from interlock.audit.keys import SigningKey
 from interlock.errors import ConfigError, StoreError
 from interlock.ports import Clock, Ledger
+from interlock.records import Checkpoint
 from interlock.transitions import Batch, Committed, Seal
-from interlock.values import Checkpoint, Value
+from interlock.values import Value
 
 _TRIES = 5
 

@@ -10,7 +10,8 @@ from typing import Any, TextIO
 import msgspec
 
 from interlock.ports import Ledger, Query
-from interlock.values import Json, Stored
+from interlock.records import Stored
+from interlock.values import Json
 
 FORMAT = "interlock-ledger/1"
 _CSV = ("id", "time", "actor", "tool", "outcome", "rule", "reason", "error", "message", "attempts", "duration_ms",
@@ -65,7 +66,7 @@ def as_row(record: Stored) -> dict[str, Json]:
         "policy_version": None if verdict is None else verdict.policy_version,
         "reason": None if verdict is None else verdict.reason,
         "rewrites": [] if verdict is None else msgspec.to_builtins(verdict.rewrites),
-        "error": None if problem is None else problem.error,
+        "error": None if problem is None else problem.reason,
         "message": None if problem is None else problem.message,
         "attempts": len(content.attempts),
         "duration_ms": content.duration_us / 1000,

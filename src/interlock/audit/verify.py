@@ -10,7 +10,7 @@ from interlock.audit.checkpoints import checkpoint_digest, statement_of
 from interlock.audit.keys import signed_by
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
-from interlock.values import Checkpoint, LaneHead, Stored
+from interlock.records import Checkpoint, LaneHead, Stored
 
 _MOST_PROBLEMS = 100
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from interlock.changes.snapshots import Snapshot
+from interlock.reasons import Reason
 from interlock.tools import Reading
 from interlock.values import Attempt, Plan
 
-_MAY_HAVE_LANDED = frozenset({"timeout", "in_doubt", "cancelled", "interrupted", "lease_lost"})
+_MAY_HAVE_LANDED = frozenset({Reason.TIMEOUT, Reason.IN_DOUBT, Reason.CANCELLED, Reason.INTERRUPTED, Reason.LEASE_LOST})
 
 
 def has_landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | None:
@@ -16,10 +17,10 @@ def has_landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | N
     taken at its word; one that raised says by the class of the error whether anything happened. An earlier attempt
     that may have landed is not made undone by a later one that did not.
     """
-    error = "" if reading.problem is None else reading.problem.error
-    if reading.returned and error != "reported_failure":
+    reason = None if reading.problem is None else reading.problem.reason
+    if reading.returned and reason is not Reason.REPORTED_FAILURE:
         return True
-    doubtful = error in _MAY_HAVE_LANDED or any(attempt.error in _MAY_HAVE_LANDED for attempt in attempts)
+    doubtful = reason in _MAY_HAVE_LANDED or any(attempt.error in _MAY_HAVE_LANDED for attempt in attempts)
     return None if doubtful else False
 
 

@@ -6,15 +6,25 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, assert_never
 
 from rich.console import Console
 
 from interlock.answers import Answers, TurnResult, TurnStatus
 from interlock.answers.app import App, find_app
 from interlock.answers.constrained import constrain
-from interlock.answers.drive import run_turn
-from interlock.answers.runner import Progress
+from interlock.answers.runner import (
+    Asking,
+    Called,
+    Ended,
+    NoReply,
+    PhaseEntered,
+    Progress,
+    Prompted,
+    Returned,
+    ascii_json,
+    run_turn,
+)
 from interlock.cli.options import load_apps, load_tools, settings_of
 from interlock.cli.output import coloured, console, notes, print_json, shown
 from interlock.config import Loaded
@@ -112,22 +122,33 @@ class _Watch:
         """The calls that succeeded, in the turn and in those that it delegated to."""
 
     def __call__(self, progress: Progress) -> None:
-        out = self._out
-        if progress.outcome is not None and progress.outcome.ok:
+        if isinstance(progress, Returned) and progress.outcome.ok:
             self.found.append(progress.outcome)
-        if self._quiet:
-            return
-        match progress.what:
-            case "called":
-                out.print(f"[dim]→[/] {shown(progress.tool)} [dim]{shown(progress.text)}[/]")
-            case "returned" if progress.outcome is not None:
-                out.print(f"[dim]←[/] {coloured(progress.outcome.status.value)} [dim]{shown(progress.text)}[/]")
-            case "again":
-                out.print(f"[yellow]again[/] [dim]{shown(progress.text)}[/]")
-            case "forced":
-                out.print(f"[yellow]forced[/] [dim]{shown(progress.tool)}[/]")
-            case "asking":
-                out.print("[dim]…[/]")
+        line = None if self._quiet else _line(progress)
+        if line is not None:
+            self._out.print(line)
+
+
+def _line(progress: Progress) -> str | None:
+    match progress:
+        case Called(tool=tool, arguments=arguments):
+            return f"[dim]→[/] {shown(tool)} [dim]{shown(ascii_json(arguments))}[/]"
+        case Returned(outcome=outcome):
+            return f"[dim]←[/] {coloured(outcome.status.value)} [dim]{shown(outcome.summary)}[/]"
+        case Prompted(tool=str(tool)):
+            return f"[yellow]forced[/] [dim]{shown(tool)}[/]"
+        case Prompted(prompt=prompt):
+            return f"[yellow]again[/] [dim]{shown(prompt)}[/]"
+        case NoReply(reason=reason):
+            return f"[yellow]again[/] [dim]no reply: {shown(reason)}[/]"
+        case Asking():
+            return "[dim]…[/]"
+        case PhaseEntered(name=name):
+            return f"[dim]phase {shown(name)}[/]"
+        case Ended():
+            return None
+        case _:
+            assert_never(progress)
 
 
 def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = ()) -> None:

@@ -5,20 +5,37 @@ from __future__ import annotations
 import argparse
 import asyncio
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 from rich.tree import Tree
 
 from interlock.answers.answer_review import fetch_result
-from interlock.answers.history import TURN
+from interlock.answers.events import (
+    TURN,
+    Abandoned,
+    Delegated,
+    Finished,
+    Forced,
+    Noted,
+    Offered,
+    Opened,
+    Planned,
+    Reopened,
+    Retried,
+    Reviewed,
+    TurnEvent,
+    event_of,
+)
+from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
 from interlock.cli.ask import show_answer
 from interlock.cli.options import opened_store, parse_time, settings_of
 from interlock.cli.output import coloured, console, print_json, shown
 from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.ledger_writer import payload_of
 from interlock.ports import Query, Store
-from interlock.values import Json, Stored
+from interlock.records import Stored
+from interlock.values import Json
 
 
 def register(commands: Any, common: Any) -> None:
@@ -47,18 +64,18 @@ async def _list(given: argparse.Namespace) -> int:
     )
     async with opened_store(settings_of(given).settings) as store:
         found = [record async for record in store.records(query)]
-    wanted = [r for r in found if given.outcome in (None, r.content().arguments["outcome"])][: given.newest]
+    ended = [(r, e) for r in found if isinstance(e := event_of(r), Finished)]
+    wanted = [(r, e) for r, e in ended if given.outcome in (None, e.outcome)][: given.newest]
     if given.json:
-        print_json([{"turn": r.turn, "at_us": r.at_us, **r.content().arguments} for r in wanted])
+        print_json([{"turn": r.turn, "at_us": r.at_us, **msgspec.to_builtins(e)} for r, e in wanted])
         return 0
     out = console()
     out.print(f"[bold]{len(wanted)} turns[/]")
-    for record in wanted:
-        what = record.content().arguments
+    for record, event in wanted:
         when = datetime.fromtimestamp(record.at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        how = f"{what['outcome']}, {what['model_calls']} model calls"
-        out.print(f"[bold]{shown(record.turn)}[/]  {coloured(what['status'])}  [dim]{when}  {shown(what['agent'])}[/]")
-        out.print(f"  [dim]{shown(how)}{': ' + shown(what['reason']) if what['reason'] else ''}[/]")
+        how = f"{event.outcome}, {event.model_calls} model calls"
+        out.print(f"[bold]{shown(record.turn)}[/]  {coloured(event.status)}  [dim]{when}  {shown(event.agent)}[/]")
+        out.print(f"  [dim]{shown(how)}{': ' + shown(event.reason) if event.reason else ''}[/]")
     return 0
 
 
@@ -97,62 +114,74 @@ async def _whole(store: Store, turn: str, depth: int) -> Json:
         entry: dict[str, Json] = {"id": record.id, "kind": record.kind, "tool": record.tool, "status": record.status}
         entry["content"] = content
         if record.kind == "turn":
-            entry["beside"] = await payload_of(store, record.id, record.content())
-            if record.status == "delegated" and depth:
-                entry["child"] = await _whole(store, record.content().arguments["child"], depth - 1)
+            entry["payload"] = await payload_of(store, record.id, record.content())
+            event = event_of(record)
+            if isinstance(event, Delegated) and depth:
+                entry["child"] = await _whole(store, event.child, depth - 1)
         records.append(entry)
     return {"turn": turn, "records": records}
 
 
 async def _tree(store: Store, turn: str, depth: int) -> Tree:
     records = await _records(store, turn)
-    opened = next((r for r in records if r.kind == "turn" and r.status == "opened"), None)
     tree = Tree(f"[bold]{shown(turn)}[/]")
-    if opened is not None:
-        what, payload = opened.content().arguments, await payload_of(store, opened.id, opened.content())
-        question = payload.get("question", "(deleted)")
-        intents = ", ".join(what["intents"]) or "none"
-        tree.label = f"[bold]{shown(what['agent'])}[/] [dim]{shown(turn)}[/]\n{shown(question)}"
-        tree.add(
-            f"[dim]record {opened.id}: intents {shown(intents)} (by {what['by']}), needs {_needs(what['requires'])}[/]"
-        )
     for record in records:
-        if record is opened:
+        event = event_of(record)
+        if isinstance(event, Opened):
+            payload = await payload_of(store, record.id, record.content())
+            question, intents = payload.get("question", "(deleted)"), ", ".join(event.intents) or "none"
+            tree.label = f"[bold]{shown(event.agent)}[/] [dim]{shown(turn)}[/]\n{shown(question)}"
+            needs = shown(_needs(event.requires))
+            tree.add(f"[dim]record {record.id}: intents {shown(intents)} (by {event.by}), needs {needs}[/]")
             continue
-        branch = tree.add(_line(record))
-        if record.kind == "turn" and record.status == "delegated" and depth:
-            branch.add(await _tree(store, record.content().arguments["child"], depth - 1))
+        branch = tree.add(f"record {record.id}: {_call_line(record) if event is None else _event_line(event)}")
+        if isinstance(event, Delegated) and depth:
+            branch.add(await _tree(store, event.child, depth - 1))
     return tree
 
 
-def _needs(requirement: Json) -> str:
-    kind = requirement.get("type")
-    if kind == "need":
-        return str(requirement["tool"])
-    parts = [_needs(part) for part in requirement.get("parts", ())]
-    joined = (" then " if requirement.get("in_order") else " and " if kind == "all_of" else " or ").join(parts)
-    return joined or "nothing"
+def _needs(requirement: Requirement) -> str:
+    match requirement:
+        case Need(tool=tool):
+            return tool
+        case AllOf(parts=parts, in_order=in_order):
+            return (" then " if in_order else " and ").join(map(_needs, parts)) or "nothing"
+        case AnyOf(parts=parts):
+            return " or ".join(map(_needs, parts))
 
 
-def _line(record: Stored) -> str:
+def _call_line(record: Stored) -> str:
     content = record.content()
-    if record.kind == "call":
-        said = shown(content.summary if content.problem is None else content.problem.message)
-        arguments = shown(msgspec.json.encode(content.arguments).decode()[:120])
-        return f"record {record.id}: {shown(record.tool)} [dim]{arguments}[/] {coloured(record.status)} [dim]{said}[/]"
-    what = content.arguments
-    match record.status:
-        case "retry":
-            why = f"missing {', '.join(what['missing'])}" if what["missing"] else f"{what['unsupported']} unsupported"
-            return f"record {record.id}: [yellow]{what['rung']}[/] [dim]{shown(why)}[/]"
-        case "force":
-            return f"record {record.id}: [yellow]force[/] [dim]{shown(what['tool'])}[/]"
-        case "finished":
-            ms = what["overhead_us"] / 1000
-            return f"record {record.id}: {coloured(what['status'])} {what['outcome']} [dim]{ms:.1f} ms of its own[/]"
-        case "delegated":
-            return f"record {record.id}: delegated to [bold]{shown(what['agent'])}[/]"
+    if record.kind != "call":
+        reason = content.arguments.get("reason", "") if isinstance(content.arguments, dict) else ""
+        return f"{record.kind} {coloured(record.status)} [dim]{shown(reason)}[/]"
+    said = shown(content.summary if content.problem is None else content.problem.message)
+    arguments = shown(msgspec.json.encode(content.arguments).decode()[:120])
+    return f"{shown(record.tool)} [dim]{arguments}[/] {coloured(record.status)} [dim]{said}[/]"
+
+
+def _event_line(event: TurnEvent) -> str:
+    match event:
+        case Retried(missing=missing, unsupported=unsupported):
+            why = f"missing {', '.join(missing)}" if missing else f"{unsupported} unsupported"
+            return f"[yellow]{'correct' if event.corrects else 'retry'}[/] [dim]{shown(why)}[/]"
+        case Forced(tool=tool):
+            return f"[yellow]force[/] [dim]{shown(tool)}[/]"
+        case Delegated(agent=agent):
+            return f"delegated to [bold]{shown(agent)}[/]"
+        case Finished(status=status, outcome=outcome, overhead_us=overhead_us):
+            return f"{coloured(status)} {outcome} [dim]{overhead_us / 1000:.1f} ms of its own[/]"
+        case Reviewed(status=status, reason=reason):
+            return f"{coloured(status)} [dim]{shown(reason)}[/]"
+        case Abandoned(reason=reason):
+            return f"abandoned [dim]{shown(reason)}[/]"
+        case Noted(text=text):
+            return f"noted [dim]{shown(text)}[/]"
+        case Offered(tools=tools):
+            return f"offered [dim]{shown(', '.join(tools) or 'no tools')}[/]"
+        case Planned(steps=steps):
+            return f"planned [dim]{steps} steps[/]"
+        case Opened(agent=agent) | Reopened(agent=agent):
+            return f"opened again [dim]{shown(agent)}[/]"
         case _:
-            return (
-                f"record {record.id}: {record.kind} {coloured(record.status)} [dim]{shown(what.get('reason', ''))}[/]"
-            )
+            assert_never(event)

@@ -10,9 +10,11 @@ from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, R
 from interlock.policy import Facts, ToolRules, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
+from interlock.reasons import Reason
+from interlock.records import Content, Stored
 from interlock.state import Halted, halt_message
 from interlock.tools import Parsed, Tool, Unclear, resolve
-from interlock.values import Call, Content, Decision, Effect, Json, Rewrite, Status, Stored, Trust, TurnView, Verdict
+from interlock.values import Call, Decision, Effect, Json, Rewrite, Status, Trust, TurnView, Verdict
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
 _NO_TURN = TurnView()
@@ -104,7 +106,7 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, error: str = "denied") -> Ended:
+def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, reason: Reason = Reason.DENIED) -> Ended:
     """A call that is refused, by a rule or by something that is not one."""
     return Ended(
         call=facts.call,
@@ -112,7 +114,7 @@ def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, erro
         tool=tool,
         arguments=facts.arguments,
         verdict=verdict,
-        reading=refused(Status.DENIED, error, verdict.reason),
+        reading=refused(Status.DENIED, reason, verdict.reason),
     )
 
 
@@ -124,7 +126,7 @@ def _halted(call: Call, started: Started, binding: ToolBinding, parsed: Parsed, 
         tool=binding.tool,
         arguments=parsed.arguments,
         verdict=verdict,
-        reading=refused(Status.DENIED, "halted", verdict.reason),
+        reading=refused(Status.DENIED, Reason.HALTED, verdict.reason),
     )
 
 
@@ -142,7 +144,7 @@ def _no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
         started=started,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("registry", reason),
-        reading=refused(Status.DENIED, "unknown_tool", reason, hints=close),
+        reading=refused(Status.DENIED, Reason.UNKNOWN_TOOL, reason, hints=close),
     )
 
 
@@ -154,7 +156,13 @@ def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, r
         tool=tool,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("contract", reason, rules.version),
-        reading=refused(Status.DENIED, "invalid_arguments", reason, hints=refusal.problems),
+        reading=refused(
+            Status.DENIED,
+            Reason.INVALID_ARGUMENTS,
+            reason,
+            hints=tuple(map(str, refusal.problems)),
+            fields=refusal.fields,
+        ),
     )
 
 
@@ -166,7 +174,7 @@ def _not_offered(call: Call, started: Started, binding: ToolBinding) -> Ended:
         tool=binding.tool,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("offered", reason, binding.rules.version),
-        reading=refused(Status.DENIED, "not_offered", reason, hints=call.offered),
+        reading=refused(Status.DENIED, Reason.NOT_OFFERED, reason, hints=call.offered),
     )
 
 
@@ -174,9 +182,9 @@ def _unclear(call: Call, started: Started, binding: ToolBinding, unclear: Unclea
     """A name that fits several known values is a question for whoever asked; one that fits none is nothing on file."""
     verdict = deny("known_values", unclear.message, binding.rules.version)
     if unclear.several:
-        reading = refused(Status.DENIED, "ambiguous", unclear.message, hints=unclear.fits)
+        reading = refused(Status.DENIED, Reason.AMBIGUOUS, unclear.message, hints=unclear.fits)
     else:
-        reading = refused(Status.NO_DATA, "not_found", unclear.message, hints=unclear.names)
+        reading = refused(Status.NO_DATA, Reason.NOT_FOUND, unclear.message, hints=unclear.names)
     arguments = _as_far_as_possible(call.arguments)
     return Ended(call=call, started=started, tool=binding.tool, arguments=arguments, verdict=verdict, reading=reading)
 
@@ -210,14 +218,14 @@ def _seen_before(
         same = record.tool == tool.name and _same_call(ctx, record.content(), call, arguments)
         if same_id and not same:
             reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
-            return denied_by(facts, started, tool, deny("call_id", reason), "call_id_reused")
+            return denied_by(facts, started, tool, deny("call_id", reason), Reason.CALL_ID_REUSED)
         if not same:
             continue
         if not reads:
             return None  # its claim has the answer, unless it was undone
         if ctx.repeats == "stop" and not same_id:
             reason = f"the same call was made in this turn already (record {record.id}); use its result"
-            return denied_by(facts, started, tool, deny("repeats", reason), "repeated_call")
+            return denied_by(facts, started, tool, deny("repeats", reason), Reason.REPEATED_CALL)
         return Repeated(call=call, started=started, tool=tool, arguments=arguments, record=record)
     return None
 

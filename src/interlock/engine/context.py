@@ -14,6 +14,8 @@ from interlock.engine.halts import HaltSwitch
 from interlock.engine.limits import ToolLimits
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store, digest_of
+from interlock.reasons import Reason
+from interlock.records import Record, Stored
 from interlock.resilience import Deadlines
 from interlock.review import Terms
 from interlock.state import Ticket
@@ -21,7 +23,7 @@ from interlock.tools import Reading, Tool
 from interlock.tools.inputs import Parsed
 from interlock.tools.registry import Registry
 from interlock.transitions import Transition
-from interlock.values import Attempt, Budget, Call, Json, Mode, Plan, Problem, Rate, Record, Status, Stored, Verdict
+from interlock.values import Attempt, Budget, Call, FieldProblem, Json, Mode, Plan, Problem, Rate, Status, Verdict
 
 Observer = Callable[[Record, int], None]
 """Reads a record after it is durable; the number is its id."""
@@ -144,9 +146,15 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 def refused(
-    status: Status, error: str, message: str, *, hints: tuple[str, ...] = (), wait_s: float | None = None
+    status: Status,
+    reason: Reason,
+    message: str,
+    *,
+    hints: tuple[str, ...] = (),
+    fields: tuple[FieldProblem, ...] = (),
+    wait_s: float | None = None,
 ) -> Reading:
     """The reading of a call that ended without an answer from its tool."""
     wait_s = wait_s if isinstance(wait_s, int | float) and 0 <= wait_s < inf else None
-    problem = Problem(error=error, message=message, hints=hints, retry_after_s=wait_s)
+    problem = Problem(reason=reason, message=message, hints=hints, fields=fields, retry_after_s=wait_s)
     return Reading(status=status, said=message, problem=problem)

@@ -9,10 +9,12 @@ from interlock.changes import Expected, claim_name, keys_of
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Repeated, Started, refused
 from interlock.errors import StoreError
 from interlock.ports import Query
+from interlock.reasons import Reason
+from interlock.records import Stored
 from interlock.state import Claimed, ClaimState
 from interlock.stores.claims import changed_since
 from interlock.tools import Reading
-from interlock.values import Call, Effect, Mode, Status, Stored
+from interlock.values import Call, Effect, Mode, Status
 
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
@@ -33,7 +35,7 @@ async def recall(ctx: EngineContext, call: Call, started: Started) -> list[Store
             ctx.faults.at("turn.read")
         return [record async for record in ctx.store.records(Query(turn=call.turn))]
     except StoreError as error:
-        reading = refused(Status.FAILED, "store_unavailable", str(error))
+        reading = refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
 
 
@@ -43,7 +45,7 @@ async def look_up(ctx: EngineContext, accepted: Accepted) -> Accepted | Repeated
     try:
         name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
     except Refusal as refusal:
-        return _ended(accepted, refused(Status.DENIED, "invalid_arguments", str(refusal)))
+        return _ended(accepted, refused(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal)))
     applies = facts.call.mode is Mode.APPLY
     end = accepted.started.clock + tool.deadline_s
     try:
@@ -54,7 +56,7 @@ async def look_up(ctx: EngineContext, accepted: Accepted) -> Accepted | Repeated
             return _repeated(accepted, delivered)
         if delivered is not None or reused:
             reason = f"call id {facts.call.call_id!r} was used in this turn for another call; use a new one"
-            return _ended(accepted, refused(Status.DENIED, "call_id_reused", reason))
+            return _ended(accepted, refused(Status.DENIED, Reason.CALL_ID_REUSED, reason))
         if claim is None:
             return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
         again = claim.state is ClaimState.UNDONE or await _changed_since(ctx, claim)
@@ -65,7 +67,7 @@ async def look_up(ctx: EngineContext, accepted: Accepted) -> Accepted | Repeated
             return _ended(accepted, in_doubt(claim, ctx.clock.now_us()))
         record = await _record(ctx, claim.record)
     except StoreError as error:
-        return _ended(accepted, refused(Status.FAILED, "store_unavailable", str(error)))
+        return _ended(accepted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     return _repeated(accepted, record)
 
 
@@ -115,9 +117,9 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
     """The reading of a call whose change was begun by another one that nobody has heard the end of."""
     if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
         message = f"call {claim.call!r} is still making this very change; ask again later"
-        return refused(Status.FAILED, "in_progress", message)
+        return refused(Status.FAILED, Reason.IN_PROGRESS, message)
     message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
-    return refused(Status.UNKNOWN, "in_doubt", message, hints=("interlock recover", "interlock review list"))
+    return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
 
 
 async def answer_of_claim(ctx: EngineContext, admitted: Admitted, claim: Claimed) -> Ended:
@@ -214,7 +216,7 @@ def _failed(repeated: Repeated, message: str) -> Ended:
     return Ended(
         repeated.call,
         repeated.started,
-        refused(Status.FAILED, "store_unavailable", message),
+        refused(Status.FAILED, Reason.STORE_UNAVAILABLE, message),
         repeated.tool,
         repeated.arguments,
     )

@@ -7,25 +7,34 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import msgspec
+
 from interlock.engine.admit import deny
 from interlock.engine.context import Admitted, EngineContext
 from interlock.policy import Cooldown
+from interlock.reasons import Reason
 from interlock.state import Lease
 from interlock.values import EVERYONE, Plan, Verdict
 
-INVARIANT = "invariant"
-"""The rule that a verdict names if the state after a call would be wrong."""
+
+class Violation(msgspec.Struct, frozen=True):
+    """A precondition that does not hold: which kind, and the verdict that says so."""
+
+    reason: Reason
+    verdict: Verdict
 
 
-async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdict | None:
+async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Violation | None:
     """Why the plan may not be performed, if it may not. `Unreadable` or `StoreError` if that cannot be told."""
     binding = admitted.binding
     assert binding.planner is not None
     resting = await _resting(ctx, admitted, plan)
     if resting is not None:
-        return resting
+        return Violation(Reason.COOLDOWN, resting)
     wrong = await binding.planner.violations(plan, admitted.facts.arguments)
-    return deny(INVARIANT, "; ".join(wrong), binding.rules.version) if wrong else None
+    if not wrong:
+        return None
+    return Violation(Reason.INVARIANT, deny("invariant", "; ".join(wrong), binding.rules.version))
 
 
 async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdict | None:
@@ -35,7 +44,7 @@ async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdic
     if not cooldowns or call.undoes is not None or call.replays:
         return None
     if ctx.faults is not None:
-        ctx.faults.at("bounds.leases")
+        ctx.faults.at("preconditions.leases")
     touched = _touched(plan)
     everything = {f"{key.partition('/')[0]}/*" for key in touched}
     for lease in await ctx.store.leases(touched):

@@ -13,6 +13,7 @@ from interlock.engine.preconditions import violated_precondition
 from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.policy.decide import risk_by_rules
+from interlock.reasons import Reason
 from interlock.review import open_ticket, rejection_reason
 from interlock.state import ClaimState, Ticket, TicketState
 from interlock.tools import Reading
@@ -28,14 +29,15 @@ async def plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
     assert claim is not None
     try:
         made = await planner.plan(admitted.facts.arguments, binding.rules.version, claim)
-        verdict = await violated_precondition(ctx, admitted, made)
-        if verdict is not None:
-            return _ended(admitted, made, verdict, refused(Status.DENIED, verdict.rule, verdict.reason))
+        broken = await violated_precondition(ctx, admitted, made)
+        if broken is not None:
+            reading = refused(Status.DENIED, broken.reason, broken.verdict.reason)
+            return _ended(admitted, made, broken.verdict, reading)
         return made
     except Unreadable as error:
-        return _unplanned(admitted, refused(Status.FAILED, "unreadable", str(error)))
+        return _unplanned(admitted, refused(Status.FAILED, Reason.UNREADABLE, str(error)))
     except StoreError as error:
-        return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
+        return _unplanned(admitted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     except Refusal as refusal:
         return denied_by(
             admitted.facts, admitted.started, binding.tool, deny("contract", str(refusal), binding.rules.version)
@@ -59,7 +61,7 @@ async def ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | 
         made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
         return await answer_of_claim(ctx, admitted, claim) if made and claim is not None else ticket
     except StoreError as error:
-        return _unplanned(admitted, refused(Status.FAILED, "store_unavailable", str(error)))
+        return _unplanned(admitted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
 def prepare(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
@@ -77,7 +79,7 @@ def prepare(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket |
         if admitted.parsed.rewrites:
             final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
     if final.decision is Decision.DENY:
-        return _ended(admitted, plan, final, refused(Status.DENIED, "denied", final.reason))
+        return _ended(admitted, plan, final, refused(Status.DENIED, Reason.DENIED, final.reason))
     asks = final.decision is Decision.REVIEW
     if binding.planner is None:
         if not asks and call.ticket is None:
@@ -91,7 +93,7 @@ def prepare(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket |
     if call.ticket is not None:
         reason = rejection_reason(ticket, call, plan, ctx.clock.now_us())
         if reason is not None:
-            return _ended(admitted, plan, final, refused(Status.DENIED, "not_approved", reason))
+            return _ended(admitted, plan, final, refused(Status.DENIED, Reason.NOT_APPROVED, reason))
         return Prepared(admitted, plan, final, ticket)
     return _parked(ctx, admitted, plan, final) if asks else Prepared(admitted, plan, final)
 
@@ -110,7 +112,7 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
     if call.plan is not None:
         differs = plan_difference(call.plan, plan.digest)
         if differs is not None:
-            return _ended(admitted, plan, final, refused(Status.DENIED, "plan_moved", f"{differs}; look again"))
+            return _ended(admitted, plan, final, refused(Status.DENIED, Reason.PLAN_MOVED, f"{differs}; look again"))
     if call.mode is not Mode.APPLY:
         plan = resting(plan, admitted.facts.turn)
         said = f"planned, not performed ({call.mode.value})"
@@ -123,7 +125,7 @@ def _parked(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict
     call = admitted.facts.call
     ticket = open_ticket(ctx.review, call, plan, verdict.reason, ctx.ids.new(), ctx.clock.now_us())
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
-    return _ended(admitted, plan, verdict, refused(Status.PARKED, "needs_review", message), ticket)
+    return _ended(admitted, plan, verdict, refused(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 
 
 def _ended(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, asks: Ticket | None = None) -> Ended:

@@ -11,22 +11,11 @@ from interlock.canonical import WHATEVER, canonical, encode_canonical
 from interlock.engine.context import Ended, EngineContext, Prepared, refused
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
+from interlock.reasons import Reason, RefusalKind
+from interlock.records import Changed, Content, Record
 from interlock.tools import MARK, Reading, Redactor
 from interlock.transitions import Append, Batch, CloseClaim, Committed, MarkUndone, OpenTicket, Refused, Transition
-from interlock.values import (
-    Changed,
-    Content,
-    Json,
-    Mode,
-    Outcome,
-    Plan,
-    Problem,
-    Record,
-    Rewrite,
-    Status,
-    Trust,
-    Verdict,
-)
+from interlock.values import Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
 
@@ -66,15 +55,17 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     Its question is open already: then it waits for that ticket. Or its claim was settled by somebody else meanwhile:
     then what was settled stands, and nobody knows what this call did after that.
     """
-    if ended.asks is not None and receipt.kind == "asked":
+    if ended.asks is not None and receipt.kind is RefusalKind.ASKED:
         return msgspec.structs.replace(ended, asks=None, ticket=receipt.limit)
     if (
-        receipt.kind == "undone"
+        receipt.kind is RefusalKind.UNDONE
     ):  # somebody undid the same change meanwhile; this one has put the state back all the same
         return msgspec.structs.replace(
             ended, settle=tuple(item for item in ended.settle if type(item) is not MarkUndone)
         )
-    reading = refused(Status.UNKNOWN, "lease_lost", f"{receipt.message}; it is not known what this call did after that")
+    reading = refused(
+        Status.UNKNOWN, Reason.LEASE_LOST, f"{receipt.message}; it is not known what this call did after that"
+    )
     settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
     return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None)
 
@@ -273,7 +264,7 @@ def _unrecorded(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
         tool=ended.call.tool,
         status=Status.FAILED if reads else Status.UNKNOWN,
         said="the store could not record the call",
-        problem=Problem(error="store_unavailable", message=f"not recorded, so not given out: {error}"),
+        problem=Problem(reason=Reason.STORE_UNAVAILABLE, message=f"not recorded, so not given out: {error}"),
         attempts=ended.attempts,
         duration_us=duration_us,
         verdict=ended.verdict,

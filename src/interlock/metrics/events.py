@@ -6,7 +6,8 @@ import logging
 from collections.abc import Callable
 
 from interlock.errors import ConfigError
-from interlock.values import Record, Status
+from interlock.records import Record
+from interlock.values import Status
 
 _log = logging.getLogger("interlock")
 _INFO, _WARNING = logging.INFO, logging.WARNING
@@ -30,7 +31,7 @@ def log_record(record: Record, number: int) -> None:
         "outcome": record.status,
         "rule": None if verdict is None else verdict.rule,
         "reason": None if verdict is None else verdict.reason,
-        "error": None if problem is None else problem.error,
+        "error": None if problem is None else problem.reason,
         "duration_ms": content.duration_us / 1000,
         "attempts": len(content.attempts),
     }
@@ -71,7 +72,7 @@ def span_observer() -> Callable[[Record, int], None]:
         if content.verdict is not None:
             attributes["interlock.rule"] = content.verdict.rule
         if content.problem is not None:
-            attributes["error.type"] = content.problem.error
+            attributes["error.type"] = content.problem.reason
         start_ns = content.started_us * 1000
         span = tracer.start_span(
             f"execute_tool {record.tool}",
@@ -80,7 +81,7 @@ def span_observer() -> Callable[[Record, int], None]:
             attributes=attributes,
         )
         if record.status not in _FINE:
-            span.set_status(trace.StatusCode.ERROR, content.problem.error if content.problem else record.status)
+            span.set_status(trace.StatusCode.ERROR, content.problem.reason if content.problem else record.status)
         span.end(end_time=start_ns + content.duration_us * 1000)
 
     return observe

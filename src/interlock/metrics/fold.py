@@ -8,7 +8,9 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from interlock.values import Status, Stored
+from interlock.reasons import Reason
+from interlock.records import Stored
+from interlock.values import Status
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,11 +57,11 @@ async def fold(records: AsyncIterator[Stored]) -> Metrics:
         into.retries += max(0, len(content.attempts) - 1)
         into.cost_micros += content.cost_micros
         if record.status == Status.DENIED and content.verdict is not None:
-            limited = content.problem is not None and content.problem.error in (
-                "budget_exhausted",
-                "rate_limited",
+            limited = content.problem is not None and content.problem.reason in (
+                Reason.BUDGET_EXHAUSTED,
+                Reason.RATE_LIMITED,
             )
-            denials[content.problem.error if limited and content.problem else content.verdict.rule] += 1
+            denials[content.problem.reason if limited and content.problem else content.verdict.rule] += 1
     lines = tuple(_line(actor, tool, item) for (actor, tool), item in sorted(sums.items()))
     return Metrics(lines=lines, denials=dict(denials.most_common()))
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from interlock.changes import mark_undone
 from interlock.errors import NotAllowed
-from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.records import Stored
 from interlock.review import Terms
 from interlock.state import Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import (
@@ -14,7 +15,7 @@ from interlock.transitions import (
     Settle,
     Transition,
 )
-from interlock.values import Json, Stored
+from interlock.values import Json
 
 
 async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str) -> int:
@@ -38,7 +39,7 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
         what["by_proposer"] = True  # who may approve by a setting, or withdraw
     decision = DecideTicket(name, state, by, reason)
     if ticket.kind != "settle":
-        return await writer.commit("ticket", what, decision, turn=ticket.turn)
+        return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
     record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
     if claim is None or not ticket.binding.endswith(f"|{claim.holder}"):
@@ -71,15 +72,16 @@ async def settle(
     state = ClaimState.DONE if landed else ClaimState.FAILED
     closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
     closing += [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
-    turn = None if intent is None else intent.turn
+    status = decision.state.value if decision is not None else state.value
+    entry = LedgerEntry("settle", status, what, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
     undoes = None if change is None else change.undoes
     if landed and undoes is not None:
         try:
-            return await writer.commit("settle", what, *closing, mark_undone(undoes), turn=turn)
+            return await writer.commit(entry, *closing, mark_undone(undoes))
         except NotAllowed:
             pass  # what it took back had been taken back before: then only its own claim is to be settled
-    return await writer.commit("settle", what, *closing, turn=turn)
+    return await writer.commit(entry, *closing)
 
 
 async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: bool) -> list[Transition]:
@@ -106,7 +108,7 @@ async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
             continue
         try:
             what = {"ticket": ticket.id, "state": state, "tool": ticket.tool}
-            await writer.commit("ticket", what, change, turn=ticket.turn)
+            await writer.commit(LedgerEntry("ticket", state, what, turn=ticket.turn), change)
         except NotAllowed:
             continue  # somebody decided meanwhile
         touched.append(ticket)

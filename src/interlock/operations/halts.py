@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from interlock.errors import ConfigError
-from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter
 from interlock.transitions import Halt, Lift
 
 
 async def halt(writer: LedgerWriter, scope: str, reason: str) -> int:
     """Stop a tool, an actor, a run or everything, in every process within a second."""
     _refuse_odd_scope(scope)
-    return await writer.commit(
-        "halt", {"scope": scope, "state": "halted", "reason": reason}, Halt(scope, writer.by, reason)
-    )
+    entry = LedgerEntry("halt", "halted", {"scope": scope, "state": "halted", "reason": reason})
+    return await writer.commit(entry, Halt(scope, writer.by, reason))
 
 
 async def unhalt(writer: LedgerWriter, scope: str) -> int:
     """Let it run again."""
     _refuse_odd_scope(scope)
-    return await writer.commit("halt", {"scope": scope, "state": "lifted"}, Lift(scope))
+    return await writer.commit(LedgerEntry("halt", "lifted", {"scope": scope, "state": "lifted"}), Lift(scope))
 
 
 def _refuse_odd_scope(scope: str) -> None:

@@ -13,8 +13,9 @@ from interlock.changes import local_key
 from interlock.engine import EngineContext
 from interlock.operations.recover import read_record
 from interlock.ports import Query
+from interlock.records import Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState
-from interlock.values import Effect, Json, Stored, Value
+from interlock.values import Effect, Json, Value
 
 
 class Entry(Value, frozen=True, kw_only=True):

@@ -8,15 +8,28 @@ import msgspec
 
 from interlock.errors import NotAllowed
 from interlock.ports import Clock, Faults, Ids, Query, Store, digest_of, keyed_digest
+from interlock.reasons import RefusalKind
+from interlock.records import Content, Record, Stored
 from interlock.transitions import Append, Batch, Committed, Refused, Transition
-from interlock.values import Content, Json, Record, Stored
+from interlock.values import Json, Value
 
 PEOPLE = "interlock"
 """What stands in the tool column of what people decide."""
 
 
+class LedgerEntry(Value, frozen=True):
+    """What is written down beside calls."""
+
+    kind: str
+    status: str
+    what: dict[str, Json]
+    payload: Json = None
+    """What lies beside the record, and can be deleted without touching the chain."""
+    turn: str | None = None
+
+
 class LedgerWriter:
-    """Where one person or service decides: who, on which store, and at what time."""
+    """Writes into the ledger in the name of one person, service or agent."""
 
     def __init__(self, by: str, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
         self.by = by
@@ -27,32 +40,34 @@ class LedgerWriter:
         self.ids = ids
         self.faults = faults
 
-    async def commit(self, kind: str, what: Json, *transitions: Transition, turn: str | None = None) -> int:
-        """One decision with its record; raises `NotAllowed` with the reason if the store refuses it."""
-        return await self.commit_with(kind, what, None, turn, *transitions)
-
-    async def commit_with(
-        self, kind: str, what: Json, payload: Json, turn: str | None, *transitions: Transition
-    ) -> int:
-        """The same, with something that lies beside the record."""
-        now_us = self.clock.now_us()
-        status, payload = str(what.get("state", kind)), None if payload is None else msgspec.json.encode(payload)
+    async def commit(self, entry: LedgerEntry, *transitions: Transition) -> int:
+        """One record with its transitions; raises `NotAllowed` with the reason if the store refuses them."""
+        now_us, payload = self.clock.now_us(), None if entry.payload is None else msgspec.json.encode(entry.payload)
         content = Content(
             principal=self.by,
             started_us=now_us,
             duration_us=0,
-            arguments=what,
+            arguments=entry.what,
             payload=payload is not None,
             payload_digest=None if payload is None else store_digest(self.store, payload),
         )
-        record = Record(now_us, kind, self.ids.new(), turn, self.actor, self.about, status, content)
+        record = Record(
+            at_us=now_us,
+            kind=entry.kind,
+            call=self.ids.new(),
+            turn=entry.turn,
+            actor=self.actor,
+            tool=self.about,
+            status=entry.status,
+            content=content,
+        )
         if self.faults is not None:
-            self.faults.at(f"decide.{kind}")
+            self.faults.at(f"decide.{entry.kind}")
         receipt = await self.store.commit(Batch(now_us, (Append(record, payload), *transitions)))
         if self.faults is not None:
-            self.faults.at(f"decided.{kind}")
+            self.faults.at(f"decided.{entry.kind}")
         if isinstance(receipt, Refused):
-            raise NotAllowed(receipt.message, instead=receipt.limit if receipt.kind == "asked" else "")
+            raise NotAllowed(receipt.message, instead=receipt.limit if receipt.kind is RefusalKind.ASKED else "")
         assert isinstance(receipt, Committed)
         return receipt.ids[0]
 

@@ -10,7 +10,7 @@ from interlock.changes import on_versions
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.operations.execute import Run
-from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.ports import Query
 from interlock.values import Call, Json, Mode, Outcome, Status
 
@@ -55,8 +55,8 @@ async def plan_set(
 async def stored_set(ctx: EngineContext, name: str) -> list[PlannedChange] | None:
     """The set of that name as it was stored, or None."""
     if ctx.faults is not None:
-        ctx.faults.at("planset.read")
-    for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "planset"]:
+        ctx.faults.at("plan_set.read")
+    for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "plan_set"]:
         _record, whole = await record_with_payload(ctx.store, number)
         return msgspec.convert(whole.get("set"), list[PlannedChange])
     return None
@@ -72,9 +72,9 @@ async def apply_set(
     """
     before = await stored_set(ctx, name)
     if before is None:
-        await writer.commit_with(
-            "planset", {"name": name, "changes": len(planned), "state": "stored"}, {"set": list(planned)}, turn_of(name)
-        )
+        what: dict[str, Json] = {"name": name, "changes": len(planned), "state": "stored"}
+        held = {"set": msgspec.to_builtins(list(planned))}
+        await writer.commit(LedgerEntry("plan_set", "stored", what, held, turn_of(name)))
     elif [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in planned]:
         raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
     else:

@@ -10,12 +10,20 @@ from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_s
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
 from interlock.operations.approvals import settle
-from interlock.operations.ledger_writer import PEOPLE, LedgerWriter, record_with_payload
+from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
+from interlock.records import Stored
 from interlock.state import LOCK, Claimed, ClaimState, Ticket, TicketState
 from interlock.transitions import OpenTicket, ResolveClaim
-from interlock.values import Context, Json, Plan, Stored
+from interlock.values import Context, Json, Plan
 
-WAITING = "its resource looks untouched; if it still does when its lease has expired, it did not land"
+
+class _Finding(msgspec.Struct, frozen=True):
+    """Whether an effect landed, as far as the world shows, and how that is known."""
+
+    landed: bool | None
+    how: str
+    too_early: bool = False
+    """Its holder may still be alive: look again when its lease has expired."""
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -54,8 +62,9 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
 
 async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
     record, payload = await intent_of(ctx, claim)
-    landed, how = await _look(ctx, claim, record, payload)
-    if how is WAITING:
+    finding = await _look(ctx, claim, record, payload)
+    landed, how = finding.landed, finding.how
+    if finding.too_early:
         return Recovered(claim.name, claim.tool, claim.call, claim.keys, "waiting", how)
     if landed is None:
         return await _ask(ctx, writer, claim, record, how)
@@ -80,12 +89,10 @@ async def read_record(ctx: EngineContext, number: int) -> tuple[Stored | None, M
     return await record_with_payload(ctx.store, number)
 
 
-async def _look(
-    ctx: EngineContext, claim: Claimed, record: Stored | None, payload: Mapping[str, Json]
-) -> tuple[bool | None, str]:
+async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, payload: Mapping[str, Json]) -> _Finding:
     binding = ctx.bindings.get(claim.tool)
     if binding is None or record is None or "arguments" not in payload:
-        return None, "there is no such tool any more, or its intent is gone"
+        return _Finding(None, "there is no such tool any more, or its intent is gone")
     tool, said = binding.tool, None
     if tool.probe is not None:
         context = Context(
@@ -98,11 +105,11 @@ async def _look(
         )
         said = await probe(ctx, tool, payload["arguments"], context)
         if said is not None:
-            return said, "its probe says so"
+            return _Finding(said, "its probe says so")
     try:
         snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
     except Unreadable as error:
-        return None, str(error)
+        return _Finding(None, str(error))
     content = record.content()
     plan = Plan(
         digest=content.plan or "",
@@ -113,8 +120,9 @@ async def _look(
     )
     said = landed_by_snapshots(plan, snapshots)
     if said is False and claim.expires_us > ctx.clock.now_us():
-        return None, WAITING
-    return said, "the resource shows it" if said is not None else "neither a probe nor the resource can say"
+        how = "its resource looks untouched; if it still does when its lease has expired, it did not land"
+        return _Finding(None, how, too_early=True)
+    return _Finding(said, "the resource shows it" if said is not None else "neither a probe nor the resource can say")
 
 
 async def _ask(
@@ -141,7 +149,7 @@ async def _ask(
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
     try:
-        await writer.commit("settle", what, OpenTicket(ticket), *doubt, turn=ticket.turn)
+        await writer.commit(LedgerEntry("settle", "asked", what, turn=ticket.turn), OpenTicket(ticket), *doubt)
     except NotAllowed as error:
         if not error.instead:
             return None

@@ -10,9 +10,10 @@ from interlock.changes import Unreadable, diff_of, read_snapshots
 from interlock.engine import EngineContext
 from interlock.operations.recover import read_record
 from interlock.ports import Query
+from interlock.records import Stored
 from interlock.state import ChangeFilter, ClaimState
 from interlock.tools import Tool
-from interlock.values import Json, Mode, Status, Stored
+from interlock.values import Json, Mode, Status
 
 _NOW = "the resource now"
 _AT_ONCE = 200

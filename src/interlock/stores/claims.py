@@ -11,6 +11,7 @@ from typing import assert_never
 
 import msgspec
 
+from interlock.reasons import RefusalKind
 from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease
 from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
 
@@ -44,16 +45,20 @@ class ClaimTable:
             case RenewClaim() | CloseClaim() | RequireClaim():
                 if row is not None and row.state is ClaimState.OPEN and row.holder == ask.holder:
                     return None
-                return Refused("lost", ask.name, "the claim was settled by somebody else meanwhile")
+                return Refused(RefusalKind.LOST, ask.name, "the claim was settled by somebody else meanwhile")
             case ResolveClaim():
                 doubtful = row is not None and row.holder == ask.holder and row.state in _IN_DOUBT
                 if doubtful and row is not None and (row.expires_us <= now_us or row.state is ClaimState.UNKNOWN):
                     return None
-                return Refused("settled", ask.name, "the claim is not in doubt: it was settled, or its holder is alive")
+                return Refused(
+                    RefusalKind.SETTLED, ask.name, "the claim is not in doubt: it was settled, or its holder is alive"
+                )
             case MarkUndone():
                 if row is not None and row.state is ClaimState.DONE and row.generation == ask.generation:
                     return None
-                return Refused("undone", ask.name, "the change does not stand any more: it was undone, or made again")
+                return Refused(
+                    RefusalKind.UNDONE, ask.name, "the change does not stand any more: it was undone, or made again"
+                )
             case _:
                 assert_never(ask)
 
@@ -91,22 +96,28 @@ class ClaimTable:
 
     def _made_before(self, row: Claimed, ask: OpenClaim) -> Refused | None:
         if row.request != ask.request:
-            return Refused("reused", ask.name, f"call {row.call!r} used this idempotency key for another request")
+            return Refused(
+                RefusalKind.REUSED, ask.name, f"call {row.call!r} used this idempotency key for another request"
+            )
         match row.state:
             case ClaimState.OPEN:
-                return Refused("claimed", ask.name, f"call {row.call!r} is making this very change")
+                return Refused(RefusalKind.CLAIMED, ask.name, f"call {row.call!r} is making this very change")
             case ClaimState.UNKNOWN:
-                return Refused("in_doubt", ask.name, f"call {row.call!r} may have made this change; nobody knows yet")
+                return Refused(
+                    RefusalKind.IN_DOUBT, ask.name, f"call {row.call!r} may have made this change; nobody knows yet"
+                )
             case ClaimState.DONE:
                 again = changed_since(row, self.leases.values()) and ask.generation == row.generation + 1
-                return None if again else Refused("done", ask.name, f"call {row.call!r} has made this change")
+                return None if again else Refused(RefusalKind.DONE, ask.name, f"call {row.call!r} has made this change")
             case ClaimState.FAILED:
                 expected = row.generation
             case ClaimState.UNDONE:
                 expected = row.generation + 1
             case _:
                 assert_never(row.state)
-        return None if ask.generation == expected else Refused("claimed", ask.name, "the claim moved meanwhile")
+        return (
+            None if ask.generation == expected else Refused(RefusalKind.CLAIMED, ask.name, "the claim moved meanwhile")
+        )
 
     def _newest(self, key: str) -> int:
         """The highest token of a key, of everything in its resource, and for everything of each key in it."""
@@ -120,7 +131,7 @@ class ClaimTable:
             for name in (key, everything) if key != everything else self._of(everything):
                 lease = self.leases.get(name)
                 if lease is not None and lease.holder:
-                    kind = "leased" if lease.expires_us > now_us else "in_doubt"
+                    kind = RefusalKind.LEASED if lease.expires_us > now_us else RefusalKind.IN_DOUBT
                     return Refused(kind, key, f"{key!r} is held by another change ({lease.holder})")
         return None
 

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator
 
 from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis
+from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import wanted, wildcard
 from interlock.stores.state import Chain, Row, State
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
-from interlock.values import Checkpoint, LaneHead, Stored
 
 SCHEMA = 0
 _NO_RECORDS = Committed()

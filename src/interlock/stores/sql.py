@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
 from interlock.ports import Faults, LedgerIdentity, Query, Spent, genesis
+from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
 from interlock.stores import statements as sql
@@ -21,7 +22,6 @@ from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.state import Chain, Changes, State, Wanting
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
-from interlock.values import Checkpoint, LaneHead, Stored
 
 T = TypeVar("T")
 _PAGE = 2000

@@ -11,6 +11,8 @@ from typing import Any
 import msgspec
 
 from interlock.ports import Spent, link
+from interlock.reasons import RefusalKind
+from interlock.records import Checkpoint, Record
 from interlock.stores.claims import ClaimTable
 from interlock.stores.tickets import HaltTable, TicketTable
 from interlock.transitions import (
@@ -35,7 +37,6 @@ from interlock.transitions import (
     SpendTicket,
     TakeToken,
 )
-from interlock.values import Checkpoint, Record
 
 _encode = msgspec.json.Encoder().encode
 
@@ -259,12 +260,12 @@ class State:
             return None
         what, left, limit, more = lacking
         message = f"budget {ask.budget.id!r} has {max(0, left)} of {limit} {what} left, and this call needs {more}"
-        return Refused(kind="budget", limit=ask.budget.id, message=message)
+        return Refused(kind=RefusalKind.BUDGET, limit=ask.budget.id, message=message)
 
     def _out_of_order(self, ask: Seal) -> Refused | None:
         if ask.checkpoint.n == self.last_checkpoint + 1:
             return None
-        return Refused(kind="conflict", limit="checkpoint", message="another checkpoint was made meanwhile")
+        return Refused(kind=RefusalKind.CONFLICT, limit="checkpoint", message="another checkpoint was made meanwhile")
 
     def _drained(self, ask: TakeToken, now_us: int) -> Refused | None:
         tokens = _refilled(self.buckets.get(ask.bucket), ask, now_us)
@@ -272,7 +273,7 @@ class State:
             return None
         wait_s = round((1.0 - tokens) / ask.per_s, 3)
         message = f"rate limit {ask.rate!r} is reached; try again in {wait_s:g} s"
-        return Refused(kind="rate", limit=ask.rate, message=message, retry_after_s=wait_s)
+        return Refused(kind=RefusalKind.RATE, limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _drop_expired(self, scope: str, now_us: int) -> None:
         account = self.account(scope)

@@ -6,6 +6,7 @@ from typing import assert_never
 
 import msgspec
 
+from interlock.reasons import RefusalKind
 from interlock.state import Halted, Ticket, TicketState, halt_message, state_of
 from interlock.transitions import (
     DecideTicket,
@@ -34,23 +35,25 @@ class TicketTable:
         """Why the transition is refused, or None."""
         if isinstance(ask, OpenTicket):
             if ask.ticket.id in self.tickets:
-                return Refused("ticket", ask.ticket.id, f"there is a ticket {ask.ticket.id!r} already")
+                return Refused(RefusalKind.TICKET, ask.ticket.id, f"there is a ticket {ask.ticket.id!r} already")
             same = [t for t in self.tickets.values() if t.binding == ask.ticket.binding and is_open(t, now_us)]
-            return Refused("asked", same[0].id, "the same question is open already") if same else None
+            return Refused(RefusalKind.ASKED, same[0].id, "the same question is open already") if same else None
         ticket = self.tickets.get(ask.ticket)
         if ticket is None:
-            return Refused("ticket", ask.ticket, f"there is no ticket {ask.ticket!r}")
+            return Refused(RefusalKind.TICKET, ask.ticket, f"there is no ticket {ask.ticket!r}")
         match ask:
             case DecideTicket(state=TicketState.EXPIRED):
                 due = ticket.state is TicketState.OPEN and ticket.expires_us <= now_us
-                return None if due else Refused("ticket", ticket.id, "the ticket is not due")
+                return None if due else Refused(RefusalKind.TICKET, ticket.id, "the ticket is not due")
             case DecideTicket():
                 if is_open(ticket, now_us):
                     return None
-                return Refused("ticket", ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open")
+                return Refused(
+                    RefusalKind.TICKET, ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open"
+                )
             case EscalateTicket():
                 due = is_open(ticket, now_us) and not ticket.escalated and ticket.escalate_us <= now_us
-                return None if due else Refused("ticket", ticket.id, "the ticket is not due")
+                return None if due else Refused(RefusalKind.TICKET, ticket.id, "the ticket is not due")
             case SpendTicket():
                 return self._unspendable(ticket, ask, now_us)
             case _:
@@ -92,9 +95,9 @@ class TicketTable:
     def _unspendable(ticket: Ticket, ask: SpendTicket, now_us: int) -> Refused | None:
         state = state_of(ticket, now_us)
         if state is not TicketState.APPROVED:
-            return Refused("ticket", ticket.id, f"the ticket is {state.value}, not approved")
+            return Refused(RefusalKind.TICKET, ticket.id, f"the ticket is {state.value}, not approved")
         if ticket.binding != ask.binding:
-            return Refused("ticket", ticket.id, "the ticket was approved for another plan")
+            return Refused(RefusalKind.TICKET, ticket.id, "the ticket was approved for another plan")
         return None
 
 
@@ -111,11 +114,15 @@ class HaltTable:
             case Halt():
                 return None
             case Lift():
-                return None if ask.scope in self.halts else Refused("halt", ask.scope, f"{ask.scope!r} is not halted")
+                return (
+                    None
+                    if ask.scope in self.halts
+                    else Refused(RefusalKind.HALT, ask.scope, f"{ask.scope!r} is not halted")
+                )
             case RequireNotHalted():
                 for scope in ask.scopes:
                     if scope in self.halts:
-                        return Refused("halted", scope, halt_message(self.halts[scope]))
+                        return Refused(RefusalKind.HALTED, scope, halt_message(self.halts[scope]))
                 return None
             case _:
                 assert_never(ask)

@@ -13,7 +13,8 @@ from pydantic_core import ErrorDetails, SchemaValidator, to_jsonable_python
 
 from interlock.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.errors import ContractError
-from interlock.values import Json, Rewrite
+from interlock.reasons import FieldReason
+from interlock.values import FieldProblem, Json, Rewrite
 
 
 class Parsed(msgspec.Struct, frozen=True, gc=False):
@@ -84,19 +85,20 @@ class ModelInput:
         except (ValidationError, Refusal):
             same = False
         if not same:
-            raise Refusal("arguments: the tool's model shows other values than it holds, so no rule can judge them")
+            raise Refusal("the tool's model shows other values than it holds, so no rule can judge them")
 
-    def _explain(self, error: ErrorDetails) -> str:
+    def _explain(self, error: ErrorDetails) -> FieldProblem:
         place = ".".join(str(part) for part in error["loc"]) or "arguments"
-        known = self.schema.get("properties", {})
         match error["type"]:
             case "extra_forbidden":
-                return f"{place}: the tool has no such parameter{did_you_mean(place, known)}"
+                known = self.schema.get("properties", {})
+                message = f"the tool has no such parameter{did_you_mean(place, known)}"
+                return FieldProblem(place, message, FieldReason.UNKNOWN)
             case "missing":
-                return f"{place}: required, but not given"
+                return FieldProblem(place, "required, but not given", FieldReason.MISSING)
             case _:
                 message = error["msg"]
-                return f"{place}: {message[0].lower()}{message[1:]}"
+                return FieldProblem(place, f"{message[0].lower()}{message[1:]}")
 
 
 _SAME_AS_JSON = {
@@ -234,7 +236,7 @@ class SchemaInput:
             if type(value) is float and value.is_integer():
                 arguments[name] = int(value)
         problems = tuple(
-            f"{'.'.join(map(str, error.instance_path)) or 'arguments'}: {error.message}"
+            FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)
             for error in self._validator.iter_errors(arguments)
         )
         if problems:

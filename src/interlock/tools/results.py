@@ -13,7 +13,8 @@ from pydantic_core import PydanticSerializationError
 
 from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.errors import ContractError
-from interlock.values import Json, Problem, Result, Status
+from interlock.reasons import Reason
+from interlock.values import FieldProblem, Json, Problem, Result, Status
 
 _ERROR_TEXT = re.compile(
     r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
@@ -81,7 +82,7 @@ class Output:
                 _refuse_lost_numbers(self._dump(checked, mode="python"))
         except ValidationError as error:
             found = error.errors(include_url=False, include_input=False)
-            raise Refusal(*(f"{'.'.join(map(str, e['loc'])) or 'result'}: {e['msg']}" for e in found)) from None
+            raise Refusal(*(FieldProblem(".".join(map(str, e["loc"])) or "result", e["msg"]) for e in found)) from None
         except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as error:
             raise Refusal(f"result: cannot be written as JSON ({error})") from None
         return plain, text
@@ -106,7 +107,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     if result is not None:
         wrong = _wrong(result)
         if wrong is not None:
-            return _failed("bad_result", f"the tool returned a malformed result: {wrong}", None)
+            return _failed(Reason.BAD_RESULT, f"the tool returned a malformed result: {wrong}", None)
     try:
         if (result is not None and result.no_data) or (
             (not value or type(value) is str) and _is_empty(value, nothing_is_ok)
@@ -117,11 +118,12 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     except Refusal as refusal:
         failure = _in_band_failure(value)
         if failure is None:
-            return _failed("bad_result", f"the tool returned something else than it promised: {refusal}", result)
+            return _failed(Reason.BAD_RESULT, f"the tool returned something else than it promised: {refusal}", result)
     if failure is not None:
-        return _failed("reported_failure", failure, result)
+        return _failed(Reason.REPORTED_FAILURE, failure, result)
     if len(text) > max_bytes:
-        return _failed("too_large", f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed", result)
+        message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
+        return _failed(Reason.TOO_LARGE, message, result)
     if result is None:
         return Reading(Status.OK, plain, text, True)
     return Reading(
@@ -182,9 +184,9 @@ def _nothing(result: Result[Any]) -> Reading:
     )
 
 
-def _failed(error: str, message: str, result: Result[Any] | None) -> Reading:
+def _failed(reason: Reason, message: str, result: Result[Any] | None) -> Reading:
     message = clean(message)
-    problem = Problem(error=error, message=message)
+    problem = Problem(reason=reason, message=message)
     return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result), returned=True)
 
 

@@ -20,6 +20,7 @@ from interlock.adapters.adk.llm import FINAL, QUESTION, TURN
 from interlock.adapters.adk.session import RECORDS, own_records, remember, session_of, ticket_of, user_of, waiting_turn
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
+from interlock.answers.events import Opened, event_of
 from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
@@ -120,8 +121,10 @@ class InterlockPlugin(BasePlugin):
 
     async def _ended(self, turn: str, user: str) -> types.Content:
         """The answer of a turn that a confirmation wants to go on with, but has ended: a crash came between."""
-        records = [r async for r in self._runtime.store.records(Query(turn=turn)) if r.status == "opened"]
-        mine = bool(records) and records[0].content().arguments.get("on_behalf_of") == user
+        opened = [
+            e async for r in self._runtime.store.records(Query(turn=turn)) if isinstance(e := event_of(r), Opened)
+        ]
+        mine = bool(opened) and opened[0].on_behalf_of == user
         return _content(
             (await Answers(self._runtime).result(turn)).answer if mine else "This question cannot be gone on with."
         )
@@ -197,7 +200,7 @@ class InterlockPlugin(BasePlugin):
         text = "".join(part.text or "" for part in parts if not part.thought)
         used = llm_response.usage_metadata
         if used is not None:
-            open_.turn.spent(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
+            open_.turn.count_usage(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
             asked = await open_.turn.ask(str(beside[QUESTION]))

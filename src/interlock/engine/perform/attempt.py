@@ -11,13 +11,24 @@ from interlock.changes import local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refused
 from interlock.engine.perform.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
+from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
 from interlock.tools import Reading, Tool, clean, read_result
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
 from interlock.values import Attempt, Call, Context, Effect, Status
 
-_LIMITS = {"budget": "budget_exhausted", "rate": "rate_limited", "ticket": "not_approved", "reused": "call_id_reused"}
+_REFUSED = {
+    RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
+    RefusalKind.RATE: Reason.RATE_LIMITED,
+    RefusalKind.TICKET: Reason.NOT_APPROVED,
+    RefusalKind.REUSED: Reason.CALL_ID_REUSED,
+    RefusalKind.HALTED: Reason.HALTED,
+    RefusalKind.LEASED: Reason.BUSY,
+    RefusalKind.CLAIMED: Reason.IN_PROGRESS,
+    RefusalKind.IN_DOUBT: Reason.BLOCKED,
+    RefusalKind.LOST: Reason.LEASE_LOST,
+}
 
 
 async def perform(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -83,7 +94,7 @@ class Work:
         try:
             self.give_place_back = await self._ctx.deadlines.within(left_s, taking)
         except Expired:
-            return refused(Status.FAILED, "overloaded", f"no place to run {self.tool.name!r} came free in time")
+            return refused(Status.FAILED, Reason.OVERLOADED, f"no place to run {self.tool.name!r} came free in time")
         return None
 
     @property
@@ -112,7 +123,7 @@ class Work:
         if wait_s is None:
             return None
         message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-        return refused(Status.FAILED, "circuit_open", message, wait_s=wait_s)
+        return refused(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
 
     def opening(self, *first: Transition, name: str | None = None) -> Batch | None:
         """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
@@ -135,8 +146,8 @@ class Work:
         """The begin commit did not land: nothing is set aside, and nothing was done."""
         self._held = ()
         if isinstance(why, StoreError):
-            return refused(Status.FAILED, "store_unavailable", str(why))
-        return refused(Status.DENIED, _LIMITS.get(why.kind, why.kind), why.message, wait_s=why.retry_after_s)
+            return refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(why))
+        return refused(Status.DENIED, _REFUSED.get(why.kind, Reason.DENIED), why.message, wait_s=why.retry_after_s)
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
@@ -161,11 +172,11 @@ class Work:
             except BaseException as error:  # whatever a tool raises becomes an outcome
                 found = self._fault(error, timeout_s)
                 if found is None:
-                    self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), "cancelled"),)
+                    self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), Reason.CANCELLED),)
                     raise
             now = monotonic()
             failed = type(found) is not Reading
-            error_class = found.error_class if failed else None if found.problem is None else found.problem.error
+            error_class = found.reason if failed else None if found.problem is None else found.problem.reason
             self.attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
             if failed and isinstance(found, Transient) and not isinstance(found, RateLimited):
                 breaker.failed(now)
@@ -191,7 +202,7 @@ class Work:
         if self._ctx.clock.monotonic() >= halts.until:
             await halts.refresh()
         halt = halts.stops(self._prepared.admitted.facts.call)
-        return None if halt is None else refused(Status.FAILED, "halted", halt_message(halt))
+        return None if halt is None else refused(Status.FAILED, Reason.HALTED, halt_message(halt))
 
     def _started(self, tool: Tool) -> Any:
         """One try as a coroutine that has not taken its first step."""
@@ -268,13 +279,13 @@ def _failure(error: ToolError, tool: Tool) -> Reading:
     given = error.hints if isinstance(error.hints, list | tuple) else ()
     hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
     if isinstance(error, NotFound):
-        return refused(Status.NO_DATA, error.error_class, message, hints=hints)
+        return refused(Status.NO_DATA, error.reason, message, hints=hints)
     wait_s = error.retry_after_s if isinstance(error, Transient) else None
-    return refused(Status.FAILED, error.error_class, message, hints=hints, wait_s=wait_s)
+    return refused(Status.FAILED, error.reason, message, hints=hints, wait_s=wait_s)
 
 
 def interrupted_reading(interrupt: BaseException) -> Reading:
     """The reading of a call that its caller gave up."""
     if isinstance(interrupt, KeyboardInterrupt):
-        return refused(Status.FAILED, "interrupted", "interrupted from the keyboard")
-    return refused(Status.FAILED, "cancelled", "the caller cancelled the call")
+        return refused(Status.FAILED, Reason.INTERRUPTED, "interrupted from the keyboard")
+    return refused(Status.FAILED, Reason.CANCELLED, "the caller cancelled the call")

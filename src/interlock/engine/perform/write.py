@@ -27,6 +27,7 @@ from interlock.engine.prepare import prepare
 from interlock.engine.record import intent
 from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
+from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired
 from interlock.state import ClaimState, halt_scopes
 from interlock.tools import Reading, Tool
@@ -44,6 +45,7 @@ from interlock.transitions import (
 from interlock.values import Attempt, Context, Json, Status
 
 _WAIT_S = 0.02
+_SAME_CHANGE = (RefusalKind.CLAIMED, RefusalKind.DONE, RefusalKind.IN_DOUBT)
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
 
 
@@ -70,7 +72,7 @@ async def change(ctx: EngineContext, prepared: Prepared) -> Ended:
             ctx.faults.at("write.lock")
         held = await take_locks(ctx, missing, call=call.call_id, wait_s=work.end_s - ctx.clock.monotonic())
     except Locked as error:
-        return work.end(refused(Status.FAILED, "busy", str(error)))
+        return work.end(refused(Status.FAILED, Reason.BUSY, str(error)))
     except StoreError as error:
         return work.end(work.not_begun(error))
     except asyncio.CancelledError as interrupt:
@@ -145,16 +147,16 @@ async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: 
     """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
     plan, late = prepared.plan, ctx.clock.monotonic() + _WAIT_S > work.end_s
     work.not_begun(receipt)
-    if receipt.kind in ("claimed", "done", "in_doubt") and receipt.limit == plan.claim:
+    if receipt.kind in _SAME_CHANGE and receipt.limit == plan.claim:
         claim = await settled_claim(ctx, plan.claim, work.end_s)
         if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
             return await answer_of_claim(ctx, prepared.admitted, claim)
         if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
             message = "the same change was made and failed or was taken back meanwhile; call again"
-            return refused(Status.FAILED, "moved", message)
-    elif receipt.kind == "in_doubt" and await release_dead(ctx, lock_name(receipt.limit)):
+            return refused(Status.FAILED, Reason.MOVED, message)
+    elif receipt.kind is RefusalKind.IN_DOUBT and await release_dead(ctx, lock_name(receipt.limit)):
         return None  # it was only held, by somebody who is dead
-    elif receipt.kind != "leased" or late:
+    elif receipt.kind is not RefusalKind.LEASED or late:
         return _refusal(work, receipt)
     await ctx.clock.sleep(_WAIT_S)
     return None
@@ -193,14 +195,14 @@ async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: s
 
 def _refusal(work: Work, receipt: Refused) -> Reading:
     reading = work.not_begun(receipt)
-    if receipt.kind == "leased":
-        return refused(Status.FAILED, "busy", f"{receipt.message}, and did not come free in time")
-    if receipt.kind == "in_doubt":
+    if receipt.kind is RefusalKind.LEASED:
+        return refused(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
+    if receipt.kind is RefusalKind.IN_DOUBT:
         message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
-        return refused(Status.FAILED, "blocked", message, hints=("interlock recover",))
-    if receipt.kind == "lost":
+        return refused(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
+    if receipt.kind is RefusalKind.LOST:
         return refused(
-            Status.FAILED, "lease_lost", f"what it was to be made under is not held any more: {receipt.limit}"
+            Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
         )
     return reading
 
@@ -225,7 +227,9 @@ async def finish(ctx: EngineContext, begun: Begun) -> Ended:
         reading, landed = interrupted_reading(error), None if work.attempts else False
         interrupt = error if isinstance(error, KeyboardInterrupt) else None
         if beat.lost:
-            reading = refused(Status.FAILED, "lease_lost", "the claim was settled by somebody else during the effect")
+            reading = refused(
+                Status.FAILED, Reason.LEASE_LOST, "the claim was settled by somebody else during the effect"
+            )
     finally:
         if begun.probes and not work.attempts:
             begun.prepared.admitted.binding.gate.breaker.abandoned()
@@ -250,27 +254,29 @@ async def _still(ctx: EngineContext, begun: Begun) -> tuple[Begun, Reading | Non
     try:
         gone = await lost_lock(ctx, call.locks)
         if gone is not None:
-            return begun, refused(Status.FAILED, "lease_lost", _not_held(gone.key))
+            return begun, refused(Status.FAILED, Reason.LEASE_LOST, _not_held(gone.key))
         snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader)
         same = binding.tool.resource is None or tuple(snapshot.version for snapshot in snapshots) == plan.versions
         arguments, version = admitted.facts.arguments, binding.rules.version
         again = plan if same else binding.planner.on(snapshots, plan.keys, arguments, version, admitted.claim)
-        verdict = await violated_precondition(ctx, admitted, again)
+        broken = await violated_precondition(ctx, admitted, again)
     except (Unreadable, StoreError) as error:
-        return begun, refused(Status.FAILED, "unreadable", str(error))
-    if verdict is not None:
-        prepared = msgspec.structs.replace(prepared, verdict=verdict)
+        return begun, refused(Status.FAILED, Reason.UNREADABLE, str(error))
+    if broken is not None:
+        prepared = msgspec.structs.replace(prepared, verdict=broken.verdict)
         begun = msgspec.structs.replace(begun, prepared=prepared)
-        return begun, refused(Status.DENIED, verdict.rule, verdict.reason)
+        return begun, refused(Status.DENIED, broken.reason, broken.verdict.reason)
     if same:
         return begun, None
     if call.plan is not None or prepared.ticket is not None:
-        return begun, refused(Status.DENIED, "plan_moved", f"{plan_difference(plan.digest, again.digest)}; look again")
+        return begun, refused(
+            Status.DENIED, Reason.PLAN_MOVED, f"{plan_difference(plan.digest, again.digest)}; look again"
+        )
     step = prepare(ctx, msgspec.structs.replace(admitted, verdict=None), again)
     if isinstance(step, Prepared):
         return await _restated(ctx, begun, step)
     message = f"the resource moved, and the policy does not allow what would be done now: {step.reading.said}"
-    return begun, refused(Status.DENIED, "plan_moved", message)
+    return begun, refused(Status.DENIED, Reason.PLAN_MOVED, message)
 
 
 async def _restated(ctx: EngineContext, begun: Begun, again: Prepared) -> tuple[Begun, Reading | None]:
@@ -282,9 +288,9 @@ async def _restated(ctx: EngineContext, begun: Begun, again: Prepared) -> tuple[
     try:
         receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))
     except StoreError as error:
-        return begun, refused(Status.FAILED, "store_unavailable", str(error))
+        return begun, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
     if isinstance(receipt, Refused):
-        return begun, refused(Status.FAILED, "lease_lost", receipt.message)
+        return begun, refused(Status.FAILED, Reason.LEASE_LOST, receipt.message)
     return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0]), None
 
 
@@ -328,7 +334,7 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         return Reading(status=Status.OK, said=f"it landed, as the world shows; its answer was lost ({problem})")
     if landed is None:
         message = f"it may have landed, and nobody knows: {problem}"
-        return refused(Status.UNKNOWN, "in_doubt", message, hints=("interlock recover",))
+        return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
     return reading
 
 

@@ -1,10 +1,10 @@
-"""Three ways of working that are ready: a quick look-up, research, and taking something in."""
+"""Three workflows that are ready: a quick look-up, research, and taking something in."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlock.answers.workflows.phases import Done, Phase, Workflow
+from interlock.answers.workflows import Done, Phase, Workflow
 
 
 def quick_lookup(tools: Sequence[str], *, calls: int = 2) -> Workflow:

@@ -1,8 +1,17 @@
-"""Phases, what ends them, and where a turn stands: pure functions of what has happened so far."""
+"""Workflows as data: how many calls, which tools in which phase, when to stop; the prompt is made from the same values.
+
+`quick_lookup`, `research` and `ingest` (`interlock.answers.presets`) are three; your own is a `Workflow` like them.
+Where a turn stands is a pure function of what has happened so far.
+"""
 
 from __future__ import annotations
 
+import re
+
 from interlock.values import Value
+
+_STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+_TAGGED = re.compile(r"<(?:research_)?plan>(.+?)</(?:research_)?plan>", re.S | re.I)
 
 
 class Done(Value, frozen=True):
@@ -40,8 +49,8 @@ class Workflow(Value, frozen=True):
     rules: tuple[str, ...] = ()
 
 
-class Progress(Value, frozen=True):
-    """What has happened so far in the turn."""
+class Standing(Value, frozen=True):
+    """Where the work stands: what has happened so far in the turn."""
 
     plan: bool = False
     sources: int = 0
@@ -54,31 +63,31 @@ class Progress(Value, frozen=True):
     """Replies in a row that called nothing where a call was due."""
 
 
-def advance(mode: Workflow, place: int, seen: Progress) -> int:
+def advance(workflow: Workflow, place: int, seen: Standing) -> int:
     """The phase that the turn is in now: the first from `place` on that is not over; the last stays."""
-    while place < len(mode.phases) - 1 and _is_over(mode.phases[place].done, seen):
+    while place < len(workflow.phases) - 1 and _is_over(workflow.phases[place].done, seen):
         place += 1
     return place
 
 
-def _is_over(done: Done, seen: Progress) -> bool:
+def _is_over(done: Done, seen: Standing) -> bool:
     return (seen.plan or not done.plan) and seen.sources >= done.sources and seen.succeeded >= done.calls
 
 
-def ends_short(mode: Workflow, seen: Progress, max_idle: int) -> str:
+def ends_short(workflow: Workflow, seen: Standing, max_idle: int) -> str:
     """Why the phases that are left are skipped: no budget, nothing works, nothing happens; empty if they are not."""
-    if seen.made >= mode.calls:
-        return f"the {mode.calls} calls of {mode.name} were used up"
-    if seen.failures >= mode.max_failures:
+    if seen.made >= workflow.calls:
+        return f"the {workflow.calls} calls of {workflow.name} were used up"
+    if seen.failures >= workflow.max_failures:
         return f"{seen.failures} calls in a row came to nothing"
     if seen.idle > max_idle:
         return "the model spoke of calling tools, but called none"
     return ""
 
 
-def left_out(mode: Workflow, place: int, seen: Progress) -> str:
+def left_out(workflow: Workflow, place: int, seen: Standing) -> str:
     """What a phase that was cut short did not reach, in words."""
-    wanted = mode.phases[place].done
+    wanted = workflow.phases[place].done
     lacks = []
     if wanted.plan and not seen.plan:
         lacks.append("there was no plan")
@@ -87,3 +96,22 @@ def left_out(mode: Workflow, place: int, seen: Progress) -> str:
     if seen.succeeded < wanted.calls:
         lacks.append(f"{seen.succeeded} of {wanted.calls} calls succeeded")
     return ", ".join(lacks)
+
+
+def workflow_prompt(workflow: Workflow, place: int, seen: Standing) -> str:
+    """Where the turn stands, what to do now, and what is left."""
+    phase, left = workflow.phases[place], max(0, workflow.calls - seen.made)
+    names = ", ".join(phase.name for phase in workflow.phases)
+    lines = [f"Workflow: {workflow.name} (phases: {names}). At most {workflow.calls} tool calls in all; {left} left."]
+    lines.append(f"Phase now: {phase.name}. {phase.purpose[:1].upper()}{phase.purpose[1:]}.")
+    lines.append(f"Tools in this phase: {', '.join(phase.tools) or 'none'}.")
+    if phase.done.sources:
+        lines.append(f"Different sources read: {seen.sources} of {phase.done.sources}.")
+    if not phase.answers:
+        lines.append("An answer is not taken in this phase.")
+    return "\n".join([*lines, *workflow.rules])
+
+
+def is_plan(text: str) -> bool:
+    """Whether a reply is a plan: two steps or more, or something in plan tags."""
+    return len(_STEP.findall(text)) >= 2 or _TAGGED.search(text) is not None

@@ -1,0 +1,38 @@
+"""What a turn starts from, and what it says to a model whose draft cannot leave."""
+
+from __future__ import annotations
+
+from interlock.answers.grounding import Source
+from interlock.answers.history import History
+from interlock.answers.intents import Classified
+from interlock.answers.workflows import Workflow
+from interlock.values import Mode, Value
+
+
+class Again(Value, frozen=True):
+    """The draft cannot leave: what to tell the model, and the one tool that it may call if it is forced."""
+
+    prompt: str
+    tool: str | None = None
+
+
+class Asked(Value, frozen=True):
+    """What a turn starts from."""
+
+    id: str
+    question: str
+    classified: Classified
+    principal: str
+    parent: str | None = None
+    run: str | None = None
+    on_behalf_of: str | None = None
+    mode: Mode | None = None
+    given: tuple[Source | int, ...] = ()
+    """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
+    work: Workflow | None = None
+    before: History | None = None
+    """What had happened when it was left, for a turn that is reopened."""
+    at_most_s: float = float("inf")
+    """What is left of the time of the turn that delegates."""
+    root_turn: str | None = None
+    """The outermost turn, whose budget this one spends; None: itself."""

@@ -1,0 +1,166 @@
+"""What happens to a turn, as a closed union: each event is one record of the turn's own, written and read as such."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from interlock.answers.ladder import TurnOutcome
+from interlock.answers.requirements import NOTHING, AllOf, AnyOf, Need
+from interlock.answers.result import TurnStatus
+from interlock.models.messages import Usage
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter
+from interlock.records import Stored
+from interlock.transitions import Transition
+from interlock.values import Json, Mode, Value
+
+TURN = "interlock.turn"
+"""What stands in the tool column of a turn's own records."""
+_KIND = "turn"
+
+
+class Opened(Value, frozen=True, tag_field="event", tag="opened"):
+    """A question was asked; what its answer needs."""
+
+    agent: str
+    intents: tuple[str, ...] = ()
+    by: str = "default"
+    """What recognised it: keywords, semantic, both, caller or default."""
+    certainty: float = 0.0
+    requires: Need | AllOf | AnyOf = NOTHING
+    enforcement: str = "enforce"
+    most_model_calls: int = 0
+    parent: str | None = None
+    root_turn: str | None = None
+    on_behalf_of: str | None = None
+    workflow: str | None = None
+    mode: Mode | None = None
+    run: str | None = None
+
+
+class Reopened(Value, frozen=True, tag_field="event", tag="reopened"):
+    """A turn that waited is gone on with."""
+
+    agent: str
+
+
+class Retried(Value, frozen=True, tag_field="event", tag="retried"):
+    """A draft went back to the model: a tool was missing, or it said what nothing supports."""
+
+    called: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    unsupported: int = 0
+    usage: Usage = Usage()
+    model_calls: int = 0
+
+    @property
+    def corrects(self) -> bool:
+        """Whether every tool had succeeded, and only the words had to be put right."""
+        return not self.missing
+
+
+class Forced(Value, frozen=True, tag_field="event", tag="forced"):
+    """The model was made to call a tool."""
+
+    tool: str
+    called: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    model_calls: int = 0
+
+
+class Delegated(Value, frozen=True, tag_field="event", tag="delegated"):
+    """Another agent was asked, in a turn of its own."""
+
+    child: str
+    agent: str
+
+
+class Planned(Value, frozen=True, tag_field="event", tag="planned"):
+    """The model wrote the plan that its way of working wants."""
+
+    steps: int
+
+
+class Noted(Value, frozen=True, tag_field="event", tag="noted"):
+    """Something that the answer has to say, whatever the model writes."""
+
+    text: str
+
+
+class Offered(Value, frozen=True, tag_field="event", tag="offered"):
+    """From here on only these of the agent's tools may be called."""
+
+    tools: tuple[str, ...]
+
+
+class Finished(Value, frozen=True, tag_field="event", tag="finished"):
+    """The turn has a result; one that waits for a person may be reopened."""
+
+    agent: str
+    outcome: TurnOutcome
+    status: TurnStatus
+    verified: bool
+    attempts: int = 1
+    model_calls: int = 0
+    overhead_us: int = 0
+    usage: Usage = Usage()
+    tools: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    reason: str = ""
+    ticket: str | None = None
+    enforced: bool = True
+    required: bool = True
+    intents: tuple[str, ...] = ()
+
+
+class Abandoned(Value, frozen=True, tag_field="event", tag="abandoned"):
+    """Nobody got an answer."""
+
+    reason: str
+
+
+class Reviewed(Value, frozen=True, tag_field="event", tag="reviewed"):
+    """A reviewer released, corrected or rejected the answer."""
+
+    status: TurnStatus
+    outcome: TurnOutcome
+    agent: str
+    ticket: str
+    reason: str = ""
+
+
+TurnEvent = (
+    Opened | Reopened | Retried | Forced | Delegated | Planned | Noted | Offered | Finished | Abandoned | Reviewed
+)
+ENDS = ("finished", "reviewed")
+"""The statuses of records that say what the answer is."""
+
+
+def event_of(record: Stored) -> TurnEvent | None:
+    """The event that a record holds; None for a record that is not of a turn's own."""
+    if record.kind != _KIND:
+        return None
+    found: TurnEvent = msgspec.convert(record.content().arguments, TurnEvent)
+    return found
+
+
+def status_of(event: type[Any]) -> str:
+    """What stands in the status column of an event's records."""
+    return str(event.__struct_config__.tag)
+
+
+class TurnLog:
+    """Writes the events of one turn."""
+
+    def __init__(self, writer: LedgerWriter, turn: str) -> None:
+        self._writer = writer
+        self._turn = turn
+        writer.about = TURN
+
+    async def append(self, event: TurnEvent, payload: Json = None, *transitions: Transition) -> int:
+        """One event as a record, with what lies beside it and what else lands with it."""
+        what: dict[str, Json] = msgspec.to_builtins(event)
+        return await self._writer.commit(
+            LedgerEntry(_KIND, status_of(type(event)), what, payload, self._turn), *transitions
+        )

@@ -1,0 +1,117 @@
+"""What stands in the ledger: records with their content, where a lane ends, and signed checkpoints over that."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.values import Attempt, Effect, Json, Mode, Problem, Trust, Value, Verdict, one_line
+
+
+class Changed(Value, frozen=True):
+    """What a record says beside the call if it is about a change: its claim, its keys' tokens and versions."""
+
+    claim: str
+    generation: int
+    intent: int | None = None
+    tokens: tuple[int, ...] = ()
+    versions: tuple[str, ...] = ()
+    """Of the keys: before the effect in an intent, after it in an outcome."""
+    risk: str | None = None
+    undoes: str | None = None
+    replays: bool = False
+    under: dict[str, int] = {}
+    """The fencing tokens of the leases that it was made under, by key."""
+
+
+class Content(Value, frozen=True):
+    """The part of a record that is stored as one JSON text, under the chain's hash."""
+
+    principal: str
+    started_us: int
+    duration_us: int
+    mode: Mode = Mode.APPLY
+    effect: Effect | None = None
+    on_behalf_of: str | None = None
+    run: str | None = None
+    parent: str | None = None
+    arguments: Json = None
+    arguments_digest: str | None = None
+    evidence: tuple[str, ...] = ()
+    confidence: float | None = None
+    ticket: str | None = None
+    verdict: Verdict | None = None
+    plan: str | None = None
+    keys: tuple[str, ...] = ()
+    value: Json = None
+    value_digest: str | None = None
+    said: str = ""
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    problem: Problem | None = None
+    sources: tuple[str, ...] = ()
+    result_confidence: float | None = None
+    trust: Trust = Trust.TRUSTED
+    attempts: tuple[Attempt, ...] = ()
+    cost_micros: int = 0
+    repeats: int | None = None
+    payload: bool = False
+    asked_digest: str | None = None
+    change: Changed | None = None
+    payload_digest: str | None = None
+    """Of everything that lies beside the record of a change, images included."""
+
+    @property
+    def summary(self) -> str:
+        """One line, as an outcome gives it."""
+        return self.said or one_line(self.value)
+
+
+class Record(Value, frozen=True):
+    """One line of the ledger before it has a place: the columns that are searched, and the content."""
+
+    at_us: int
+    kind: str
+    call: str
+    turn: str | None
+    actor: str
+    tool: str
+    status: str
+    content: Content
+
+
+class Stored(Value, frozen=True):
+    """One line of the ledger as it lies there: its place in a lane's hash chain, columns, and the exact text."""
+
+    id: int
+    lane: int
+    hash: str
+    at_us: int
+    kind: str
+    call: str
+    turn: str | None
+    actor: str
+    tool: str
+    status: str
+    body: str
+
+    def content(self) -> Content:
+        """The typed content of the stored text."""
+        return msgspec.json.decode(self.body, type=Content)
+
+
+class LaneHead(Value, frozen=True):
+    """Where a lane of the ledger ends."""
+
+    lane: int
+    id: int
+    count: int
+    hash: str
+
+
+class Checkpoint(Value, frozen=True):
+    """A signed statement of where every lane ended at one moment."""
+
+    n: int
+    body: str
+    signature: str
+    public_key: str
