@@ -33,7 +33,7 @@ from interlock import ContractError, Limits, PolicyError, Result, RetryRule, Sta
 from interlock.audit import verify
 from interlock.config import Settings
 from interlock.errors import Permanent, RateLimited, Unavailable
-from interlock.policy import compile_policy, never_decides, parse_policy
+from interlock.policy import compile_policy, find_idle_rules, parse_policy
 from interlock.stores import open_store
 from interlock.testing import ManualClock
 from tests.conftest import ALLOW, echo, running
@@ -631,12 +631,12 @@ async def test_a_call_cancelled_while_its_record_lands_is_still_told_to_observer
 
 def test_a_list_that_may_change_is_never_called_constant() -> None:
     text = "version = 1\n[lists]\nhalt = ['x']\n" + rule("deny", "listed('halt', 'x')", "stop") + rule("allow")
-    assert never_decides(compile_policy(parse_policy(text), [echo]), ("echo",)) == ()
+    assert find_idle_rules(compile_policy(parse_policy(text), [echo]), ("echo",)) == ()
 
 
 def test_a_deny_over_all_of_a_small_domain_is_seen() -> None:
     text = "version = 1\n" + rule("deny", "mode in ['apply', 'dry_run', 'shadow']", "all") + rule("allow", None, "ok")
-    assert "'ok' can never decide" in never_decides(compile_policy(parse_policy(text), [echo]), ("echo",))[0]
+    assert "'ok' can never decide" in find_idle_rules(compile_policy(parse_policy(text), [echo]), ("echo",))[0]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from interlock import PolicyError, tool
 from interlock.addresses import as_address, is_public_host, plain_host, split_url
 from interlock.policy import compile_policy, parse_policy
 from interlock.tools.egress import Egress
-from tests.test_policy import facts, judge
+from tests.test_policy import facts, judge_call
 
 WEB = Egress(hosts=("*.usda.gov",))
 
@@ -41,7 +41,7 @@ def decided(
 ) -> tuple[str, dict[str, Any]]:
     text = f'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n{lists}\n[[use]]\ntools = ["fetch"]\n{use}\n'
     ruleset = compile_policy(parse_policy(text, file), [fetch], given)
-    found, changed = judge(ruleset.rules("fetch"), facts(arguments, fetch), fetch)
+    found, changed = judge_call(ruleset.rules("fetch"), facts(arguments, fetch), fetch)
     return found.rule, changed
 
 
@@ -222,13 +222,13 @@ def test_a_list_that_can_change_is_read_again_after_its_time_and_a_failing_one_d
     rules = compile_policy(parse_policy(text), [fetch], {"names": source}).rules("fetch")
 
     def rule(space: str) -> str:
-        return judge(rules, facts({"space": space}, fetch), fetch)[0].rule
+        return judge_call(rules, facts({"space": space}, fetch), fetch)[0].rule
 
     assert [rule("a"), rule("b")] == ["open", "ns:namespace"]
     held[0] = "b"
     assert [rule("a"), rule("b")] == ["ns:namespace", "open"]
     held[0] = None
-    assert "could not be evaluated" in judge(rules, facts({"space": "b"}, fetch), fetch)[0].reason
+    assert "could not be evaluated" in judge_call(rules, facts({"space": "b"}, fetch), fetch)[0].reason
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from interlock import PolicyError, Status, Tool, tool
 from interlock.policy import (
     Facts,
     compile_policy,
-    coverage,
     decide,
-    judged,
+    find_idle_rules,
+    judge,
     load_policy,
-    never_decides,
+    measure_coverage,
     parse_policy,
     trace,
 )
@@ -70,15 +70,15 @@ def facts(arguments: dict[str, Any] | None = None, tool_: Tool = look, **details
     return Facts(call=call, arguments=parsed.arguments, grant=Grant(actor="ann"), plan=plan, turn=turn)
 
 
-def judge(rules: Any, given_facts: Facts, tool_: Tool = look) -> tuple[Any, dict[str, Any]]:
+def judge_call(rules: Any, given_facts: Facts, tool_: Tool = look) -> tuple[Any, dict[str, Any]]:
     """The verdict and the arguments after the clamps."""
-    found, after = judged(rules, tool_, Parsed(None, given_facts.arguments), given_facts)
+    found, after = judge(rules, tool_, Parsed(None, given_facts.arguments), given_facts)
     return found, after.arguments
 
 
 def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
     ruleset = compile_policy(parse_policy("version = 1\n" + text), [look], **options)
-    return judge(ruleset.rules("look"), given_facts or facts())[0]
+    return judge_call(ruleset.rules("look"), given_facts or facts())[0]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_clamps_rewrite_in_order_and_the_rules_see_the_new_arguments() -> None:
         + rule("allow", "args.depth <= 5")
     )
     ruleset = compile_policy(parse_policy("version = 1\n" + text), [look])
-    found, arguments = judge(ruleset.rules("look"), facts({"trail": "a", "depth": 50}))
+    found, arguments = judge_call(ruleset.rules("look"), facts({"trail": "a", "depth": 50}))
     assert found.decision is Decision.ALLOW
     assert (arguments["depth"], arguments["trail"], arguments["near"]["name"]) == (5, "a!", "here")
     assert [(r.rule, r.field, r.before, r.after) for r in found.rewrites] == [
@@ -316,7 +316,7 @@ def test_clamps_rewrite_in_order_and_the_rules_see_the_new_arguments() -> None:
 def test_a_clamp_that_cannot_be_evaluated_denies() -> None:
     text = rule("allow") + rule("clamp", "args.extra.x == 1", "c", '["look"]', "set = { depth = 5 }")
     ruleset = compile_policy(parse_policy("version = 1\n" + text.replace('id = "r"', 'id = "ok"')), [look])
-    assert judge(ruleset.rules("look"), facts())[0].rule == "c"
+    assert judge_call(ruleset.rules("look"), facts())[0].rule == "c"
 
 
 def test_rules_that_need_the_plan_are_asked_only_when_it_is_known() -> None:
@@ -394,7 +394,7 @@ def test_explaining_asks_every_rule_alone() -> None:
 )
 def test_rules_that_can_never_decide_are_named(text: str, sentence: str) -> None:
     ruleset = compile_policy(parse_policy("version = 1\n" + text, "p.toml"), [look])
-    idle = never_decides(ruleset, ("look",))
+    idle = find_idle_rules(ruleset, ("look",))
     assert any(sentence in line and line.startswith("p.toml:") for line in idle), idle
 
 
@@ -404,16 +404,16 @@ def test_rules_that_can_decide_are_not_named() -> None:
         + rule("allow", "args.depth == 1 || args.season == 'winter'", "yes", '["look"]')
         + rule("allow", None, "all")
     )
-    idle = never_decides(compile_policy(parse_policy("version = 1\n" + text), [look, echo]), ("look", "echo"))
+    idle = find_idle_rules(compile_policy(parse_policy("version = 1\n" + text), [look, echo]), ("look", "echo"))
     assert [line.split("'")[1] for line in idle] == ["yes"]
     fine = rule("allow", "args.season == 'winter'", "yes") + rule("deny", "1 / args.depth == 0", "odd")
-    assert never_decides(compile_policy(parse_policy("version = 1\n" + fine), [look]), ("look",)) == ()
+    assert find_idle_rules(compile_policy(parse_policy("version = 1\n" + fine), [look]), ("look",)) == ()
 
 
 def test_coverage_counts_the_rules_of_every_tool() -> None:
     ruleset = compile_policy(parse_policy("version = 1\n" + rule("allow", None, "a", '["look"]')), [look, echo])
-    lines = {line.tool: line for line in coverage(ruleset, ("look", "echo"))}
-    assert (lines["look"].decided, lines["echo"].decided) == (True, False)
+    lines = {line.tool: line for line in measure_coverage(ruleset, ("look", "echo"))}
+    assert (lines["look"].is_decided, lines["echo"].is_decided) == (True, False)
 
 
 async def test_capabilities_are_enforced_at_the_gate_all_of_a_set() -> None:

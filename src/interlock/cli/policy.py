@@ -12,7 +12,16 @@ from interlock.canonical import Refusal
 from interlock.cli.options import load_ruleset, settings_of
 from interlock.cli.output import coloured, console, print_json, shown, table
 from interlock.errors import ConfigError
-from interlock.policy import ProposedCall, coverage, judged, load_cases, missing_grant, never_decides, run_case, trace
+from interlock.policy import (
+    ProposedCall,
+    find_idle_rules,
+    judge,
+    load_cases,
+    measure_coverage,
+    missing_grant,
+    run_case,
+    trace,
+)
 
 
 def register(commands: Any, common: Any) -> None:
@@ -39,7 +48,7 @@ def register(commands: Any, common: Any) -> None:
 def _check(given: argparse.Namespace) -> int:
     loaded = settings_of(given)
     ruleset, tools = load_ruleset(loaded)
-    idle = never_decides(ruleset, tuple(tools))
+    idle = find_idle_rules(ruleset, tuple(tools))
     if given.json:
         print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), "never_decide": idle})
     elif idle:
@@ -55,14 +64,14 @@ def _check(given: argparse.Namespace) -> int:
 
 def _coverage(given: argparse.Namespace) -> int:
     ruleset, tools = load_ruleset(settings_of(given))
-    lines = coverage(ruleset, tuple(tools))
-    bare = [line.tool for line in lines if not line.decided]
+    lines = measure_coverage(ruleset, tuple(tools))
+    bare = [line.tool for line in lines if not line.is_decided]
     if given.json:
         print_json({"tools": lines, "without_decision": bare})
         return 1 if bare else 0
     rows = table("rules that decide", ("tool", "allow", "deny", "review", "clamp", ""))
     for line in lines:
-        mark = "[green]✓[/]" if line.decided else "[yellow]✗ no rule: every call is denied[/]"
+        mark = "[green]✓[/]" if line.is_decided else "[yellow]✗ no rule: every call is denied[/]"
         rows.add_row(line.tool, *(str(n) for n in (line.allow, line.deny, line.review, line.clamp)), mark)
     console().print(rows)
     return 1 if bare else 0
@@ -108,7 +117,7 @@ def _explain(given: argparse.Namespace) -> int:
     facts = proposed.facts(parsed.arguments, ruleset)
     missing = missing_grant(tool, facts.grant, proposed.mode)
     rules = ruleset.rules(tool.name)
-    verdict, facts = judged(rules, tool, parsed, facts)
+    verdict, facts = judge(rules, tool, parsed, facts)
     if given.json:
         print_json({"verdict": verdict, "grant": missing, "arguments": facts.arguments, "rules": trace(rules, facts)})
         return 0

@@ -2,12 +2,13 @@
 
 from interlock.policy.cases import Case, CaseResult, ProposedCall, load_cases, run_case
 from interlock.policy.compile import Ruleset, compile_policy
-from interlock.policy.decide import ToolRules, Traced, decide, judged, missing_grant, trace
-from interlock.policy.lint import Coverage, coverage, never_decides
+from interlock.policy.conditions import Facts
+from interlock.policy.decide import RuleTrace, ToolRules, decide, judge, missing_grant, trace
+from interlock.policy.lint import Coverage, find_idle_rules, measure_coverage
 from interlock.policy.lists import ListSource
-from interlock.policy.load import load_policy, parse_policy
+from interlock.policy.load import PolicySource, build_policy, load_policy, parse_policy
 from interlock.policy.model import Cooldown, Policy, Rule
-from interlock.policy.variables import Facts
+from interlock.policy.packs import Pack, PackRule, Use
 
 __all__ = [
     "Case",
@@ -16,20 +17,25 @@ __all__ = [
     "Coverage",
     "Facts",
     "ListSource",
+    "Pack",
+    "PackRule",
     "Policy",
+    "PolicySource",
     "ProposedCall",
     "Rule",
+    "RuleTrace",
     "Ruleset",
     "ToolRules",
-    "Traced",
+    "Use",
+    "build_policy",
     "compile_policy",
-    "coverage",
     "decide",
-    "judged",
+    "find_idle_rules",
+    "judge",
     "load_cases",
     "load_policy",
+    "measure_coverage",
     "missing_grant",
-    "never_decides",
     "parse_policy",
     "run_case",
     "trace",

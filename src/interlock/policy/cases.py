@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,8 @@ import msgspec
 from interlock.canonical import Refusal
 from interlock.errors import PolicyError
 from interlock.policy.compile import Ruleset
-from interlock.policy.decide import judged, missing_grant
-from interlock.policy.variables import Facts
+from interlock.policy.conditions import Facts
+from interlock.policy.decide import judge, missing_grant
 from interlock.tools import Tool
 from interlock.values import Call, Json, Mode, Plan, TurnView, Value
 
@@ -71,6 +70,8 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def load_cases(path: str | Path) -> tuple[Case, ...]:
     """The cases in a TOML file."""
+    import tomllib
+
     try:
         raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         return tuple(msgspec.convert(raw, _File).case)
@@ -86,21 +87,21 @@ def run_case(case: Case, ruleset: Ruleset, tools: Mapping[str, Tool]) -> CaseRes
     """Decide one case and compare."""
     tool = tools.get(case.tool)
     if tool is None:
-        return _result(case, "deny", "registry", {}, "there is no such tool")
+        return _compare(case, "deny", "registry", {}, "there is no such tool")
     try:
         parsed = tool.input.parse(case.arguments)
     except Refusal as refusal:
-        return _result(case, "deny", "contract", {}, str(refusal))
+        return _compare(case, "deny", "contract", {}, str(refusal))
     rules = ruleset.rules(tool.name)
     facts = case.facts(parsed.arguments, ruleset)
     refused = missing_grant(tool, facts.grant, case.mode)
     if refused is not None:
-        return _result(case, "deny", "grant", parsed.arguments, refused)
-    verdict, after = judged(rules, tool, parsed, facts)
-    return _result(case, verdict.decision.value, verdict.rule, after.arguments, verdict.reason)
+        return _compare(case, "deny", "grant", parsed.arguments, refused)
+    verdict, after = judge(rules, tool, parsed, facts)
+    return _compare(case, verdict.decision.value, verdict.rule, after.arguments, verdict.reason)
 
 
-def _result(case: Case, verdict: str, rule: str, arguments: dict[str, Json], reason: str) -> CaseResult:
+def _compare(case: Case, verdict: str, rule: str, arguments: dict[str, Json], reason: str) -> CaseResult:
     differences = []
     expected: list[tuple[str, Any, Any]] = [("verdict", case.expect, verdict)]
     if case.rule is not None:

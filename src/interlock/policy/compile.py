@@ -6,21 +6,24 @@ import fnmatch
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from interlock.canonical import canonical, nearest
 from interlock.errors import PolicyError
-from interlock.policy.conditions import Condition, ConditionError, Vocabulary
+from interlock.policy.conditions import Condition, ConditionError
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
 from interlock.policy.model import RISKS, Cooldown, Place, Policy, Rule
 from interlock.policy.sections import Finding
-from interlock.policy.variables import variables_of
 from interlock.tools import Tool
 from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
 
-EVERYONE = "*"
+if TYPE_CHECKING:
+    from interlock.policy.vocabulary import Vocabulary
+
+_ANY = "*"
 
 
 class Ruleset:
@@ -31,7 +34,7 @@ class Ruleset:
         self._by_tool = by_tool
         self._rates = rates
         self._grants = policy.grants
-        self._fallback = policy.grants.get(EVERYONE, Grant(actor=EVERYONE))
+        self._fallback = policy.grants.get(_ANY, Grant(actor=_ANY))
 
     def rules(self, tool: str) -> ToolRules:
         """The rules of a registered tool."""
@@ -53,6 +56,10 @@ class Ruleset:
 
 def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, ListSource] | None = None) -> Ruleset:
     """Compile every rule for every tool it is for; PolicyError lists everything that is wrong."""
+    # Here and not above: whoever only declares tools, or asks a command for help, need not load the CEL library.
+    from interlock.policy.variables import variables_of
+    from interlock.policy.vocabulary import Vocabulary
+
     known = {tool.name: tool for tool in tools}
     findings: list[Finding] = []
     held = Lists(policy.lists, lists or {}, Path(policy.file).parent)
@@ -66,9 +73,9 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
         risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
         variables = variables_of(tool, policy.limits) if mine or risks else {}
-        vocabulary = Vocabulary(variables, held.listed, held.names) if variables else None
+        vocabulary = Vocabulary(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
-        version = _version(mine + risks, rates[tool.name], policy.limits, rests)
+        version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests)
         compiled = _compile(tool, mine, vocabulary, version, findings)
         found = _risks(tool, risks, vocabulary, findings)
         by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
@@ -87,7 +94,7 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
-            if pattern != EVERYONE and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            if pattern != _ANY and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
                 close = nearest(pattern, known, 1)
                 way_out = (
                     f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
@@ -102,12 +109,15 @@ def _compile(
     for rule in rules:
         assert vocabulary is not None
         if rule.needs_egress and tool.egress is None:
-            message = f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.tools.egress: a rule cannot pin"
-            findings.append(Finding(str(rule.place), f"{message} DNS or re-check redirects; pass egress=... in @tool"))
+            message = (
+                f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.tools.egress:"
+                " a rule cannot pin DNS or re-check redirects; pass egress=... in @tool"
+            )
+            findings.append(Finding(str(rule.place), message))
         try:
             condition = vocabulary.condition(_unless_absent(rule, vocabulary)) if rule.when is not None else None
             if rule.decision is None:
-                if condition is not None and condition.needs_plan():
+                if condition is not None and condition.needs_plan:
                     raise ConditionError("a clamp comes before the plan and cannot look at it")
                 sets = tuple((field, _setter(vocabulary, field, value)) for field, value in rule.set.items())
                 clamps.append(Clamp(rule, condition, sets))
@@ -126,7 +136,7 @@ def _compile(
         early=_groups(vocabulary, deciders, late=False),
         late=_groups(vocabulary, deciders, late=True),
         always=next((place for place, decider in enumerate(deciders) if decider.condition is None), None),
-        needs_turn=any(condition is not None and condition.needs_turn() for condition in conditions),
+        needs_turn=any(condition is not None and condition.needs_turn for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
     )
 
@@ -163,7 +173,7 @@ def _groups(vocabulary: Vocabulary | None, deciders: list[Decider], *, late: boo
     chosen = [
         (place, decider.condition)
         for place, decider in enumerate(deciders)
-        if decider.condition is not None and decider.condition.needs_plan() is late
+        if decider.condition is not None and decider.condition.needs_plan is late
     ]
     if vocabulary is None or not chosen:
         return ()
@@ -196,10 +206,13 @@ def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
     )
 
 
-def _version(
+def _digest_of(
     rules: list[Rule], rates: tuple[Rate, ...], limits: dict[str, Json], cooldowns: tuple[Cooldown, ...]
 ) -> str:
-    """The digest of what applies to one tool, so that an edit elsewhere changes nothing here."""
+    """The digest of what applies to one tool, so that an edit elsewhere changes nothing here.
+
+    Approvals and records name it: what stands in it must not depend on places, nor on anything of another tool.
+    """
     spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
     rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
     text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])

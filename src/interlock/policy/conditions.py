@@ -1,26 +1,21 @@
-"""Conditions: CEL, compiled once, type-checked against the tool's schema, evaluated many at a time."""
+"""Conditions: compiled CEL over a snapshot of facts, evaluated alone or many at a time.
+
+The CEL library itself is loaded by `vocabulary`, when a policy is compiled.
+"""
 
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from cel_expr_python import cel
+import msgspec
 
-from interlock.canonical import nearest
-from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declarations, extensions
-from interlock.policy.variables import Facts, Variable
+from interlock.values import Call, Grant, Json, Plan, TurnView
 
-_UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
-_FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
-_LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
-_JOIN = 24
 _UNREADABLE = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _MOST_KEPT = 512
 _LONGEST_KEPT = 512
-_EXACT = (cel.Type.STRING, cel.Type.INT, cel.Type.BOOL)
 
 
 class ConditionError(Exception):
@@ -31,100 +26,50 @@ class ConditionError(Exception):
         self.rule = rule
 
 
-class Vocabulary:
-    """What conditions for one tool may say."""
+class Facts(msgspec.Struct, frozen=True, gc=False):
+    """A snapshot: everything that a decision may depend on."""
 
-    def __init__(
-        self, variables: dict[str, Variable], listed: Callable[[str, str], bool], lists: Sequence[str]
-    ) -> None:
-        self.variables = variables
-        self._lists = lists
-        shared = {"extensions": extensions(), "functions": declarations(listed)}
-        self._check = cel.NewEnv(variables={v.name: v.check for v in variables.values()}, **shared)
-        self._run = cel.NewEnv(variables={v.name: v.run for v in variables.values()}, **shared)
+    call: Call
+    arguments: dict[str, Json]
+    grant: Grant
+    turn: TurnView = TurnView()
+    plan: Plan | None = None
 
-    def condition(self, text: str) -> Condition:
-        """A condition that is true or false; ConditionError says what is wrong and what may have been meant."""
-        kind = self._checked(text)
-        if kind != cel.Type.BOOL:
-            raise ConditionError(f"must be true or false, but is {kind.name().lower()}; compare it with something")
-        self._check_lists(text)
-        return Condition(text, self._run.compile(text), self._named(text))
 
-    def expression(self, text: str, field: str) -> Condition:
-        """An expression whose value fits an argument."""
-        self._checked(text)
-        if f"args.{field}" not in self.variables:
-            raise ConditionError(self._unknown(f"args.{field}"))
-        try:
-            self._check.compile(f"args.{field} == ({text})")
-        except RuntimeError:
-            raise ConditionError(f"{text} has another type than the argument {field!r}") from None
-        return Condition(text, self._run.compile(text), self._named(text))
+class Variable(msgspec.Struct, frozen=True, kw_only=True):
+    """A name in conditions: its type when checked, its type when run, how to read it, and its few values if few."""
 
-    def join(self, conditions: Sequence[Condition]) -> tuple[Joined, ...]:
-        """Conditions evaluated together, one call into CEL for a group of them."""
-        if not conditions:
-            return ()
-        if len(conditions) <= _JOIN:
-            terms = [f"(({condition.text}) ? {1 << bit} : 0)" for bit, condition in enumerate(conditions)]
-            try:
-                program = self._run.compile(_balanced(terms))
-            except RuntimeError:  # together too deep for CEL's parser: fall through and halve
-                if len(conditions) == 1:
-                    program = self._run.compile(f"({conditions[0].text}) ? 1 : 0")
-                    return (Joined(program, tuple(conditions)),)
-            else:
-                return (Joined(program, tuple(conditions)),)
-        half = len(conditions) // 2
-        return self.join(conditions[:half]) + self.join(conditions[half:])
+    name: str
+    check: Any
+    run: Any
+    read: Callable[[Facts], Any]
+    domain: tuple[Json, ...] | None = None
+    nullable: bool = False
+    is_exact: bool = False
+    """Whether equal values are the same value: 1, 1.0 and true are equal in Python and differ in CEL."""
+    where: str = ""
+    """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 
-    def _checked(self, text: str) -> Any:
-        try:
-            return self._check.compile(text).return_type()
-        except RuntimeError as error:
-            raise ConditionError(self._explain(str(error))) from None
 
-    def _explain(self, message: str) -> str:
-        missing = _UNDECLARED.search(message)
-        if missing is not None:
-            return self._unknown(missing[1])
-        found = _FIRST_LINE.search(message)
-        return f"{found[2]} (column {found[1]})" if found else message.removesuffix("[INVALID_ARGUMENT]").strip()
+class Program(Protocol):
+    """An expression that CEL has compiled."""
 
-    def _unknown(self, name: str) -> str:
-        if name.startswith("args."):
-            fields = [key.removeprefix("args.") for key in self.variables if key.startswith("args.")]
-            wrong = name.removeprefix("args.")
-            close = nearest(wrong, fields, 1)
-            way_out = (
-                f"did you mean 'args.{close[0]}'?" if close else f"its parameters are {', '.join(fields) or '(none)'}"
-            )
-            return f"the tool has no parameter {wrong!r}; {way_out}"
-        close = nearest(name, [*self.variables, *FUNCTIONS], 1)
-        return f"unknown name {name!r}; " + (f"did you mean {close[0]!r}?" if close else "see docs/policy.md")
-
-    def _check_lists(self, text: str) -> None:
-        for _quote, name in _LISTED.findall(text):
-            if name not in self._lists:
-                known = f"lists are {', '.join(self._lists)}" if self._lists else "the policy has no [lists]"
-                raise ConditionError(f"there is no list {name!r}; {known}")
-
-    def _named(self, text: str) -> tuple[Variable, ...]:
-        flat = re.sub(r"\s*\.\s*", ".", text)
-        return tuple(
-            variable
-            for name, variable in self.variables.items()
-            if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w)", flat)
-        )
+    def run(self, data: dict[str, Any]) -> Any:
+        """Its value for these values of its variables; ConditionError if CEL cannot say."""
+        ...
 
 
 class Condition:
     """One compiled condition and the variables it names."""
 
-    def __init__(self, text: str, program: Any, variables: tuple[Variable, ...]) -> None:
+    def __init__(self, text: str, program: Program, variables: tuple[Variable, ...], *, looks_outside: bool) -> None:
         self.text = text
         self.variables = variables
+        self.looks_outside = looks_outside
+        """Whether its answer can change while the call stays the same."""
+        names = [variable.name for variable in variables]
+        self.needs_plan = any(name.startswith("plan.") for name in names)
+        self.needs_turn = any(name.startswith("turn.") and name != "turn.id" for name in names)
         self._program = program
 
     def evaluate(self, facts: Facts) -> Any:
@@ -133,56 +78,38 @@ class Condition:
             data = {variable.name: variable.read(facts) for variable in self.variables}
         except _UNREADABLE as error:
             raise ConditionError(f"{type(error).__name__}: {error}") from None
-        return self.on(data)
+        return self.evaluate_on(data)
 
-    def on(self, data: dict[str, Any]) -> Any:
+    def evaluate_on(self, data: dict[str, Any]) -> Any:
         """Its value for these values of its variables."""
         _refuse_nul(data)
-        try:
-            value = self._program.eval(data=data)
-        except RuntimeError as error:
-            raise ConditionError(str(error)) from None
-        if value.type() == cel.Type.ERROR:
-            raise ConditionError(str(value.value()))
-        return value.plain_value()
-
-    def looks_outside(self) -> bool:
-        """Whether its answer can change while the call stays the same."""
-        return any(word in self.text for word in LOOK_OUTSIDE)
+        return self._program.run(data)
 
     def constant(self) -> bool | None:
         """True or False if the condition is that whatever the call; None if it depends."""
-        if self.looks_outside():
+        if self.looks_outside:
             return None
         try:
-            value = self.on({})
+            value = self.evaluate_on({})
         except ConditionError:
             return None
         return value if isinstance(value, bool) else None
 
-    def needs_plan(self) -> bool:
-        """Whether it can be decided only when the plan is known."""
-        return any(variable.name.startswith("plan.") for variable in self.variables)
 
-    def needs_turn(self) -> bool:
-        """Whether it asks for the turn's history."""
-        return any(variable.name.startswith("turn.") and variable.name != "turn.id" for variable in self.variables)
-
-
-class Joined:
-    """Up to 24 conditions in one program that answers with a bit for each.
+class JointCondition:
+    """Several conditions in one program that answers with a bit for each.
 
     Conditions are pure: where all they name are texts, whole numbers and truths, and they call nothing that looks
     outside, the answers for the values seen lately are kept.
     """
 
-    def __init__(self, program: Any, conditions: tuple[Condition, ...]) -> None:
-        self._eval = program.eval
+    def __init__(self, program: Program, conditions: tuple[Condition, ...]) -> None:
+        self._run = program.run
         self.conditions = conditions
         named = {variable.name: variable for condition in conditions for variable in condition.variables}
-        self._names, self._values = _reader(tuple(named.values()))
-        looks_outside = any(condition.looks_outside() for condition in conditions)
-        exact = all(variable.run in _EXACT for variable in named.values())
+        self._names, self._values = _build_reader(tuple(named.values()))
+        looks_outside = any(condition.looks_outside for condition in conditions)
+        exact = all(variable.is_exact for variable in named.values())
         self._kept: dict[tuple[Any, ...], int] | None = {} if exact and not looks_outside else None
 
     def mask(self, facts: Facts) -> int:
@@ -197,10 +124,7 @@ class Joined:
             return mask
         data = dict(zip(self._names, values, strict=True))
         _refuse_nul(data)
-        try:
-            mask = self._eval(data=data).value()
-        except RuntimeError as error:
-            raise ConditionError(str(error)) from None
+        mask = self._run(data)
         if type(mask) is not int:
             raise ConditionError(str(mask))
         if kept is not None:
@@ -211,7 +135,7 @@ class Joined:
         return mask
 
 
-def _reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Callable[[Facts], tuple[Any, ...]]]:
+def _build_reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Callable[[Facts], tuple[Any, ...]]]:
     """Names, and a function that reads their values: attributes and arguments in one step each, others one by one."""
     arguments = [variable for variable in variables if variable.where.startswith("@")]
     attributes = [variable for variable in variables if variable.where and variable not in arguments]
@@ -240,11 +164,3 @@ def _refuse_nul(value: Any) -> None:
     elif isinstance(value, list | tuple):
         for item in value:
             _refuse_nul(item)
-
-
-def _balanced(terms: list[str]) -> str:
-    """A sum as a shallow tree: CEL's parser bounds the depth of an expression."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return f"({_balanced(terms[:half])} + {_balanced(terms[half:])})"

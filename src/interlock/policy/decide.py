@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.policy.conditions import Condition, ConditionError, Joined
+from interlock.policy.conditions import Condition, ConditionError, Facts, JointCondition
 from interlock.policy.model import Cooldown, Rule
-from interlock.policy.variables import Facts
 from interlock.tools import Parsed, Tool
 from interlock.values import Decision, Grant, Json, Mode, Rewrite, Verdict
 
@@ -36,7 +35,7 @@ class Clamp(msgspec.Struct, frozen=True):
 class Group(msgspec.Struct, frozen=True):
     """Conditions evaluated together, and the place in `deciders` of each."""
 
-    joined: Joined
+    joined: JointCondition
     places: tuple[int, ...]
 
 
@@ -66,7 +65,7 @@ def rewrite(rules: ToolRules, facts: Facts) -> tuple[dict[str, Json], tuple[Rewr
                 continue
             for field, setter in clamp.sets:
                 after = setter.evaluate(current) if isinstance(setter, Condition) else setter
-                before, changed = _replaced(arguments, field.split("."), after)
+                before, changed = _replace(arguments, field.split("."), after)
                 if before != after:
                     arguments = changed
                     rewrites.append(Rewrite(field=field, before=before, after=after, rule=clamp.rule.id))
@@ -87,7 +86,7 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
         try:
             mask = group.joined.mask(facts)
         except ConditionError as error:
-            return _cannot_say(rules, group, facts, error)
+            return _deny_failed_rule(rules, group, facts, error)
         if mask:
             place = group.places[(mask & -mask).bit_length() - 1]
             if best is None or place < best:
@@ -122,7 +121,7 @@ def clamp(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[P
     return changed, msgspec.structs.replace(facts, arguments=again.arguments)
 
 
-def judged(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Verdict, Facts]:
+def judge(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[Verdict, Facts]:
     """The final verdict on a snapshot as the engine would give it, and the facts after the clamps."""
     try:
         parsed, facts = clamp(rules, tool, parsed, facts)
@@ -143,7 +142,7 @@ def missing_grant(tool: Tool, grant: Grant, mode: Mode) -> str | None:
     return None
 
 
-class Traced(msgspec.Struct, frozen=True, kw_only=True):
+class RuleTrace(msgspec.Struct, frozen=True, kw_only=True):
     """What one rule said about one call."""
 
     rule: Rule
@@ -151,20 +150,20 @@ class Traced(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
 
 
-def trace(rules: ToolRules, facts: Facts) -> tuple[Traced, ...]:
+def trace(rules: ToolRules, facts: Facts) -> tuple[RuleTrace, ...]:
     """Every rule asked one by one, for people who want to know why."""
     found = []
     asked: list[Clamp | Decider] = [*rules.clamps, *rules.deciders]
     for item in asked:
         try:
             matched = item.condition is None or item.condition.evaluate(facts) is True
-            found.append(Traced(rule=item.rule, matched=matched))
+            found.append(RuleTrace(rule=item.rule, matched=matched))
         except ConditionError as error:
-            found.append(Traced(rule=item.rule, matched=False, error=str(error)))
+            found.append(RuleTrace(rule=item.rule, matched=False, error=str(error)))
     return tuple(found)
 
 
-def _cannot_say(rules: ToolRules, group: Group, facts: Facts, error: ConditionError) -> Verdict:
+def _deny_failed_rule(rules: ToolRules, group: Group, facts: Facts, error: ConditionError) -> Verdict:
     """Evaluate one by one to name the rule that failed; deny whichever it was."""
     for place in group.places:
         decider = rules.deciders[place]
@@ -186,11 +185,11 @@ def rule_error(rules: ToolRules, rule: str, error: object) -> Verdict:
     )
 
 
-def _replaced(arguments: dict[str, Json], path: list[str], after: Json) -> tuple[Json, dict[str, Json]]:
+def _replace(arguments: dict[str, Json], path: list[str], after: Json) -> tuple[Json, dict[str, Json]]:
     """The value at a path, and a copy of the arguments with another one there."""
     key, *rest = path
     inner: Any = arguments.get(key)
     if not rest:
         return inner, {**arguments, key: after}
-    before, changed = _replaced(inner if isinstance(inner, dict) else {}, rest, after)
+    before, changed = _replace(inner if isinstance(inner, dict) else {}, rest, after)
     return before, {**arguments, key: changed}

@@ -34,7 +34,7 @@ def extensions() -> list[Any]:
     return [ext_strings.ExtStrings(), ext_math.ExtMath()]
 
 
-def declarations(listed: Callable[[str, str], bool]) -> list[Any]:
+def declare_functions(listed: Callable[[str, str], bool]) -> list[Any]:
     """The functions, with the policy's own named lists behind `listed`."""
     text, truth = cel.Type.STRING, cel.Type.BOOL
     return [
@@ -70,7 +70,7 @@ def _host_in(url: str, hosts: list[str]) -> bool:
 
 def path_within(path: str, roots: list[str]) -> bool:
     """Whether a path, with links and '..' followed, is a root or below it."""
-    if path.startswith("~"):
+    if path.startswith("~"):  # a shell or a tool would expand it, realpath does not
         return False
     real = os.path.realpath(path)
     return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in map(os.path.realpath, roots))
@@ -80,15 +80,17 @@ def _recipients_in(given: str | list[str], domains: list[str], people: list[str]
     addresses = [given] if isinstance(given, str) else given
     allowed_domains = {domain.lower() for domain in domains}
     allowed_people = {person.lower() for person in people}
-    return bool(addresses) and all(_recipient(item, allowed_domains, allowed_people) for item in addresses)
+    return bool(addresses) and all(_is_allowed(item, allowed_domains, allowed_people) for item in addresses)
 
 
+# A mailer reads more spellings than these (routes, quoted local parts, comments); each is a way to smuggle another
+# recipient past the rule, so only the plain forms are known.
 _LOCAL = r"[A-Za-z0-9][A-Za-z0-9._+'=-]*"
 _DOMAIN = r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?"
 _ADDRESS = re.compile(rf"(?:[^<>@,;:\\\r\n]*<({_LOCAL}@{_DOMAIN})>|({_LOCAL}@{_DOMAIN}))")
 
 
-def _recipient(text: str, domains: set[str], people: set[str]) -> bool:
+def _is_allowed(text: str, domains: set[str], people: set[str]) -> bool:
     """Only `address` or `Name <address>`, in full: whatever else a mailer might make of the text is refused."""
     found = _ADDRESS.fullmatch(text.strip())
     if found is None:

@@ -13,6 +13,7 @@ from interlock.policy.decide import Clamp, Decider, ToolRules
 from interlock.values import Decision
 
 _MOST_COMBINATIONS = 4096
+"""A condition over more combinations of values is not tried out: the check stays within a blink."""
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,12 +26,12 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     clamp: int
 
     @property
-    def decided(self) -> bool:
+    def is_decided(self) -> bool:
         """Whether any rule speaks about the tool at all."""
         return self.allow + self.deny + self.review > 0
 
 
-def coverage(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[Coverage, ...]:
+def measure_coverage(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[Coverage, ...]:
     """One line for every registered tool."""
     lines = []
     for tool in tools:
@@ -50,7 +51,7 @@ def coverage(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[Coverage, ...]:
     return tuple(lines)
 
 
-def never_decides(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]:
+def find_idle_rules(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]:
     """Rules that decide for none of the tools they are for, each with its place and why."""
     reasons: dict[str, list[str | None]] = {}
     places = {}
@@ -58,35 +59,35 @@ def never_decides(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]:
         rules = ruleset.rules(tool)
         asked: list[Decider | Clamp] = [*rules.deciders, *rules.clamps]
         for item in asked:
-            reasons.setdefault(item.rule.id, []).append(_why_never(item, rules))
+            reasons.setdefault(item.rule.id, []).append(_idle_reason(item, rules))
             places[item.rule.id] = item.rule.place
     return tuple(
-        f"{places[rule]}: rule {rule!r} can never decide: {whys[0]}"
-        for rule, whys in reasons.items()
-        if all(why is not None for why in whys)
+        f"{places[rule]}: rule {rule!r} can never decide: {found[0]}"
+        for rule, found in reasons.items()
+        if all(reason is not None for reason in found)
     )
 
 
-def _why_never(item: Decider | Clamp, rules: ToolRules) -> str | None:
-    if item.condition is not None and _never_true(item.condition):
+def _idle_reason(item: Decider | Clamp, rules: ToolRules) -> str | None:
+    if item.condition is not None and _is_never_true(item.condition):
         return "its condition is false for every call"
-    blocker = next((d for d in rules.deciders if _always_denies(d) and d.rule.id != item.rule.id), None)
-    if blocker is not None and not (isinstance(item, Decider) and _always_denies(item)):
+    blocker = next((d for d in rules.deciders if _denies_always(d) and d.rule.id != item.rule.id), None)
+    if blocker is not None and not (isinstance(item, Decider) and _denies_always(item)):
         return f"rule {blocker.rule.id!r} denies every call of {rules.tool!r}"
     return None
 
 
-def _always_denies(decider: Decider) -> bool:
+def _denies_always(decider: Decider) -> bool:
     if decider.verdict.decision is not Decision.DENY:
         return False
-    return decider.condition is None or _always_true(decider.condition)
+    return decider.condition is None or _is_always_true(decider.condition)
 
 
-def _always_true(condition: Condition) -> bool:
+def _is_always_true(condition: Condition) -> bool:
     return _for_every_call(condition, answer=True)
 
 
-def _never_true(condition: Condition) -> bool:
+def _is_never_true(condition: Condition) -> bool:
     return _for_every_call(condition, answer=False)
 
 
@@ -97,12 +98,12 @@ def _for_every_call(condition: Condition, *, answer: bool) -> bool:
         return constant is answer
     domains = [variable.domain for variable in condition.variables]
     few = [domain for domain in domains if domain is not None]
-    if condition.looks_outside() or not few or len(few) != len(domains):
+    if condition.looks_outside or not few or len(few) != len(domains):
         return False
     if prod(len(domain) for domain in few) > _MOST_COMBINATIONS:
         return False
     names = [variable.name for variable in condition.variables]
     try:
-        return all(condition.on(dict(zip(names, values, strict=True))) is answer for values in product(*few))
+        return all(condition.evaluate_on(dict(zip(names, values, strict=True))) is answer for values in product(*few))
     except ConditionError:
         return False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
@@ -18,7 +17,7 @@ class Lists:
 
     def __init__(self, specs: Mapping[str, ListSpec], given: Mapping[str, ListSource], folder: Path) -> None:
         self._ttl_s = {name: spec.ttl_s for name, spec in specs.items()}
-        self._sources: dict[str, ListSource] = {name: _source(spec, folder) for name, spec in specs.items()}
+        self._sources: dict[str, ListSource] = {name: _open_source(spec, folder) for name, spec in specs.items()}
         self._sources.update(given)
         self._held: dict[str, tuple[float, frozenset[str]]] = {}
 
@@ -27,7 +26,7 @@ class Lists:
         """The lists there are."""
         return tuple(self._sources)
 
-    def listed(self, name: str, value: str) -> bool:
+    def holds(self, name: str, value: str) -> bool:
         """Whether the list holds the value; an unknown list is an error, and so denies."""
         held = self._held.get(name)
         now = time.monotonic()
@@ -37,21 +36,23 @@ class Lists:
         return value in held[1]
 
 
-def _source(spec: ListSpec, folder: Path) -> ListSource:
+def _open_source(spec: ListSpec, folder: Path) -> ListSource:
     if spec.values is not None:
         values = spec.values
         return lambda: values
     if spec.file is not None:
         file = folder / spec.file
         return lambda: [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return _query(spec, spec.database or "", spec.query or "", folder)
+    return _open_query(spec, spec.database or "", spec.query or "", folder)
 
 
-def _query(spec: ListSpec, database: str, query: str, folder: Path) -> ListSource:
+def _open_query(spec: ListSpec, database: str, query: str, folder: Path) -> ListSource:
     if database.startswith("sqlite:///"):
         path = folder / database.removeprefix("sqlite:///")
 
         def read_sqlite() -> list[str]:
+            import sqlite3
+
             connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
             try:
                 return [str(row[0]) for row in connection.execute(query)]

@@ -8,13 +8,14 @@ RISKS = ("none", "low", "medium", "high")
 
 
 class Place(Value, frozen=True):
-    """Where something stands in a policy file."""
+    """Where something stands in a policy."""
 
     file: str
-    line: int
+    line: int = 0
+    """0 where there are no lines: in a policy that was given as a dict."""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return f"{self.file}:{self.line}" if self.line else self.file
 
 
 class Rule(Value, frozen=True):

@@ -1,151 +1,156 @@
-"""Ready-made rules for the usual hazards, taken by reference: `[[use]] pack = "public-url"`.
+"""Packs: rules for a hazard, ready-made and taken by reference (`[[use]] pack = "public-url"`).
 
-A pack is ordinary rules over the functions in `functions`; it denies (or clamps) and never allows. Each takes the
-tools it is for and the argument it looks at.
+A pack turns one [[use]] table into ordinary rules. It denies or sets arguments and never allows, so a policy that takes
+the pack of somebody else can only become stricter. One of your own is a value like the built-in ones:
+
+    def build(use: Use) -> list[PackRule]:
+        most = use.number("max") or 8
+        return [PackRule(id="long", when=f"{use.field} > {most}", reason=f"longer than {most} hours")]
+
+    SHIFT = Pack(name="shift", keys=("max",), build=build)
+
+It is found by an entry point of the group `interlock.packs` (`shift = "mymodule:SHIFT"`), which commands know too, or
+it is given: `Runtime.open(..., packs=[SHIFT])`, `parse_policy(text, packs=[SHIFT])`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from interlock.policy.model import Rule
-from interlock.policy.sections import Finding, Section
-from interlock.values import Decision, Json
+import msgspec
 
-Rows = list[tuple[str, str, str]]
-"""Suffix of the rule's id, condition under which it denies, reason."""
+from interlock.policy.sections import Section
+from interlock.values import Json
 
 
-def expand(part: Section, findings: list[Finding]) -> list[Rule]:
-    """The rules of one [[use]] table."""
-    name = part.text("pack")
-    pack = PACKS.get(name)
-    if pack is None:
-        findings.append(part.at(f"there is no pack {name!r}; packs are {', '.join(sorted(PACKS))}"))
-        return []
-    options, build = pack
-    part.refuse_unknown(("id", "pack", "tools", "field", *options), findings)
-    count = len(findings)
-    part.want_text(("id",), findings)
-    tools, field = part.names("tools", findings), part.need_text("field", findings)
-    identity = part.text("id") or f"{name}:{field}"
-    rows = build(f"args.{field}", part, findings)
-    if len(findings) > count:
-        return []
-    if name == "top-k":
-        most = part.raw["max"]
-        return [
-            Rule(
-                id=identity,
-                tools=tools,
-                place=part.place,
-                when=f"args.{field} > {most} || args.{field} < 1",
-                set={field: most},
-                reason=f"{field} is between 1 and {most}",
-                field=field,
-            )
-        ]
-    return [
-        Rule(
-            id=f"{identity}:{suffix}",
-            tools=tools,
-            place=part.place,
-            decision=Decision.DENY,
-            when=condition,
-            reason=reason,
-            needs_egress=name == "public-url",
-            field=field,
-        )
-        for suffix, condition, reason in rows
-    ]
+class Use(Section):
+    """A [[use]] table as a pack reads it: `names`, `number`, `text` read keys, and `refuse` says what is wrong."""
+
+    @property
+    def argument(self) -> str:
+        """The argument that the pack looks at."""
+        return self.text("field")
+
+    @property
+    def field(self) -> str:
+        """The same as conditions name it: `args.url`."""
+        return f"args.{self.argument}"
 
 
-def _public_url(field: str, part: Section, findings: list[Finding]) -> Rows:
-    schemes = part.names("schemes", findings) if "schemes" in part.raw else ("https",)
-    rows = [
-        (
-            "scheme",
-            f"!(url_scheme({field}) in {_list(schemes)})",
-            f"only {', '.join(schemes)} addresses are allowed",
-        ),
-        (
-            "private",
-            f"!public_url({field})",
-            "the address leads to a private, link-local or otherwise inner network",
-        ),
-    ]
-    if "hosts" in part.raw:
-        hosts = part.names("hosts", findings)
-        rows.append(
-            (
-                "host",
-                f"!host_in({field}, {_list(hosts)})",
-                f"only these hosts are allowed: {', '.join(hosts)}",
-            )
-        )
-    return rows
+class PackRule(msgspec.Struct, frozen=True, kw_only=True):
+    """One rule of a pack: where its condition holds the call is denied or, with `set`, its arguments are rewritten."""
+
+    when: str
+    reason: str
+    id: str = ""
+    """Follows the id of the [[use]] table; may be left out by a pack that makes one rule only."""
+    set: dict[str, Json] = {}
 
 
-def _roots(field: str, part: Section, findings: list[Finding]) -> Rows:
-    roots = part.names("roots", findings)
-    reason = f"the path is outside {', '.join(roots)}"
-    return [("root", f"!path_within({field}, {_list(roots)})", reason)]
+class Pack(msgspec.Struct, frozen=True, kw_only=True):
+    """Rules for one hazard, made from the keys of a [[use]] table."""
+
+    name: str
+    build: Callable[[Use], Iterable[PackRule]]
+    keys: tuple[str, ...] = ()
+    """What a [[use]] table may say beside id, pack, tools and field."""
+    looks_at_field: bool = True
+    """Whether the table names one argument. Where that is optional and left out, the rules are not asked."""
+    needs_egress: bool = False
+    """Whether the rules protect nothing unless the tool fetches through `interlock.tools.egress`."""
 
 
-def _bounds(field: str, part: Section, findings: list[Finding]) -> Rows:
-    least, most = part.number("min", findings), part.number("max", findings)
-    if any(bound is not None and bound != int(bound) for bound in (least, most)):
-        findings.append(part.at("min and max are whole numbers"))
-    if least is None and most is None:
-        findings.append(part.at("bounds needs min or max (length of text or of a list)"))
-    rows: Rows = []
-    if least is not None:
-        rows.append(("min", f"size({field}) < {int(least)}", f"shorter than {int(least)}"))
-    if most is not None:
-        rows.append(("max", f"size({field}) > {int(most)}", f"longer than {int(most)}"))
-    return rows
-
-
-def _top_k(field: str, part: Section, findings: list[Finding]) -> Rows:
-    most = part.raw.get("max")
-    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
-        findings.append(part.at("top-k needs max = a whole number, at least 1"))
-    return []
-
-
-def _namespaces(field: str, part: Section, findings: list[Finding]) -> Rows:
-    if ("list" in part.raw) == ("allow" in part.raw):
-        findings.append(part.at('namespaces needs allow = [...] or list = "name", not both'))
-        return []
-    if "list" in part.raw:
-        name = part.need_text("list", findings)
-        return [("namespace", f"!listed({name!r}, {field})", f"not in the list {name!r}")]
-    allowed = part.names("allow", findings)
-    return [("namespace", f"!({field} in {_list(allowed)})", f"allowed are {', '.join(allowed)}")]
-
-
-def _recipients(field: str, part: Section, findings: list[Finding]) -> Rows:
-    domains = part.names("domains", findings) if "domains" in part.raw else ()
-    people = part.names("addresses", findings) if "addresses" in part.raw else ()
-    if not domains and not people:
-        findings.append(part.at("recipients needs domains or addresses (or both)"))
-    reason = f"recipients must be in {', '.join((*domains, *people))}"
-    return [("recipient", f"!recipients_in({field}, {_list(domains)}, {_list(people)})", reason)]
-
-
-def _list(names: tuple[str, ...]) -> str:
-    return "[" + ", ".join(_text(name) for name in names) + "]"
-
-
-def _text(value: str) -> Json:
+def cel_text(value: str) -> str:
+    """A text as CEL writes it, whatever it holds."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-PACKS: dict[str, tuple[tuple[str, ...], Callable[[str, Section, list[Finding]], Rows]]] = {
-    "public-url": (("schemes", "hosts"), _public_url),
-    "roots": (("roots",), _roots),
-    "bounds": (("min", "max"), _bounds),
-    "top-k": (("max",), _top_k),
-    "namespaces": (("allow", "list"), _namespaces),
-    "recipients": (("domains", "addresses"), _recipients),
+def cel_list(values: Iterable[str]) -> str:
+    """A list of texts as CEL writes it."""
+    return f"[{', '.join(cel_text(value) for value in values)}]"
+
+
+def _public_url(use: Use) -> Iterable[PackRule]:
+    schemes = use.names("schemes", ("https",))
+    yield PackRule(
+        id="scheme",
+        when=f"!(url_scheme({use.field}) in {cel_list(schemes)})",
+        reason=f"only {', '.join(schemes)} addresses are allowed",
+    )
+    yield PackRule(
+        id="private",
+        when=f"!public_url({use.field})",
+        reason="the address leads to a private, link-local or otherwise inner network",
+    )
+    if "hosts" in use:
+        hosts = use.names("hosts")
+        yield PackRule(
+            id="host",
+            when=f"!host_in({use.field}, {cel_list(hosts)})",
+            reason=f"only these hosts are allowed: {', '.join(hosts)}",
+        )
+
+
+def _roots(use: Use) -> Iterable[PackRule]:
+    roots = use.names("roots")
+    outside = f"!path_within({use.field}, {cel_list(roots)})"
+    yield PackRule(id="root", when=outside, reason=f"the path is outside {', '.join(roots)}")
+
+
+def _bounds(use: Use) -> Iterable[PackRule]:
+    least, most = use.number("min"), use.number("max")
+    if any(bound is not None and bound != int(bound) for bound in (least, most)):
+        use.refuse("min and max are whole numbers")
+    if least is None and most is None:
+        use.refuse("bounds needs min or max (length of text or of a list)")
+    if least is not None:
+        yield PackRule(id="min", when=f"size({use.field}) < {int(least)}", reason=f"shorter than {int(least)}")
+    if most is not None:
+        yield PackRule(id="max", when=f"size({use.field}) > {int(most)}", reason=f"longer than {int(most)}")
+
+
+def _top_k(use: Use) -> Iterable[PackRule]:
+    most = use.raw.get("max")
+    if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+        use.refuse("top-k needs max = a whole number, at least 1")
+    yield PackRule(
+        when=f"{use.field} > {most} || {use.field} < 1",
+        set={use.argument: most},
+        reason=f"{use.argument} is between 1 and {most}",
+    )
+
+
+def _namespaces(use: Use) -> Iterable[PackRule]:
+    if ("list" in use) == ("allow" in use):
+        use.refuse('namespaces needs allow = [...] or list = "name", not both')
+    elif "list" in use:
+        name = use.need_text("list")
+        yield PackRule(
+            id="namespace", when=f"!listed({cel_text(name)}, {use.field})", reason=f"not in the list {name!r}"
+        )
+    else:
+        allowed = use.names("allow")
+        outside = f"!({use.field} in {cel_list(allowed)})"
+        yield PackRule(id="namespace", when=outside, reason=f"allowed are {', '.join(allowed)}")
+
+
+def _recipients(use: Use) -> Iterable[PackRule]:
+    domains, people = use.names("domains", ()), use.names("addresses", ())
+    if not domains and not people:
+        use.refuse("recipients needs domains or addresses (or both)")
+    outside = f"!recipients_in({use.field}, {cel_list(domains)}, {cel_list(people)})"
+    yield PackRule(id="recipient", when=outside, reason=f"recipients must be in {', '.join((*domains, *people))}")
+
+
+PACKS: dict[str, Pack] = {
+    pack.name: pack
+    for pack in (
+        Pack(name="public-url", keys=("schemes", "hosts"), build=_public_url, needs_egress=True),
+        Pack(name="roots", keys=("roots",), build=_roots),
+        Pack(name="bounds", keys=("min", "max"), build=_bounds),
+        Pack(name="top-k", keys=("max",), build=_top_k),
+        Pack(name="namespaces", keys=("allow", "list"), build=_namespaces),
+        Pack(name="recipients", keys=("domains", "addresses"), build=_recipients),
+    )
 }
+"""The built-in packs by name."""

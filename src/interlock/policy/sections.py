@@ -1,4 +1,4 @@
-"""One table of a policy file, with its place: reads keys and collects findings instead of raising."""
+"""One table of a policy, with its place: reads keys and collects findings instead of raising."""
 
 from __future__ import annotations
 
@@ -22,59 +22,68 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class Section:
-    """A table and its place."""
+    """A table and its place. Whoever writes a policy sees every mistake at once, so a read never raises."""
 
-    def __init__(self, raw: Any, file: str, line: int, title: str) -> None:
+    def __init__(self, raw: Any, place: Place, title: str, findings: list[Finding]) -> None:
         self.raw: dict[str, Any] = raw if isinstance(raw, dict) else {}
-        self.place = Place(file=file, line=line)
+        self.place = place
         self.title = title
+        self.is_sound = True
+        """Whether nothing was wrong in this table so far."""
+        self._findings = findings
+        if not isinstance(raw, dict):
+            self.refuse(f"is a table with keys, not {type(raw).__name__}")
 
-    def at(self, message: str) -> Finding:
-        """A finding in this table, named by its id where it has one."""
+    def __contains__(self, key: str) -> bool:
+        return key in self.raw
+
+    def refuse(self, message: str) -> None:
+        """Note what is wrong in this table, named by its id where it has one."""
         name = self.raw.get("id")
-        return Finding(str(self.place), f"{self.title}{f' {name!r}' if name else ''}: {message}")
+        self.is_sound = False
+        self._findings.append(Finding(str(self.place), f"{self.title}{f' {name!r}' if name else ''}: {message}"))
 
-    def refuse_unknown(self, known: Iterable[str], findings: list[Finding]) -> None:
+    def refuse_unknown(self, known: Iterable[str]) -> None:
         """Every key that nothing reads is an error that names the nearest one."""
         known = tuple(known)
         for key in self.raw:
             if key not in known:
                 close = nearest(key, known, 1)
                 way_out = f"did you mean {close[0]!r}?" if close else f"keys here are {', '.join(known)}"
-                findings.append(self.at(f"unknown key {key!r}; {way_out}"))
+                self.refuse(f"unknown key {key!r}; {way_out}")
 
     def text(self, key: str) -> str:
-        """The text of a key, or ''."""
+        """The text of a key, or '' where it is not there."""
         value = self.raw.get(key, "")
-        return value if isinstance(value, str) else ""
+        if isinstance(value, str):
+            return value
+        self.refuse(f"{key} is text, not {value!r}")
+        return ""
 
-    def want_text(self, keys: Iterable[str], findings: list[Finding]) -> None:
-        """Keys that are text where they are there."""
-        for key in keys:
-            if key in self.raw and not isinstance(self.raw[key], str):
-                findings.append(self.at(f"{key} is text"))
-
-    def need_text(self, key: str, findings: list[Finding]) -> str:
+    def need_text(self, key: str) -> str:
         """The text of a key that must be there."""
-        value = self.text(key)
-        if not value.strip():
-            findings.append(self.at(f"{key} is missing or not text"))
-        return value
+        value = self.raw.get(key)
+        if isinstance(value, str) and value.strip():
+            return value
+        self.refuse(f"{key} is missing or not text")
+        return ""
 
-    def names(self, key: str, findings: list[Finding]) -> tuple[str, ...]:
-        """A list of names that must be there and not be empty."""
+    def names(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
+        """A list of names that is not empty; without a default it must be there."""
+        if key not in self.raw and default is not None:
+            return default
         value = self.raw.get(key)
         if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
-            findings.append(self.at(f'{key} is a list of names, for example {key} = ["a", "b"]'))
+            self.refuse(f'{key} is a list of names, for example {key} = ["a", "b"]')
             return ()
         return tuple(value)
 
-    def number(self, key: str, findings: list[Finding]) -> float | None:
+    def number(self, key: str) -> float | None:
         """A number of zero or more, if the key is there."""
         value = self.raw.get(key)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-            findings.append(self.at(f"{key} is a number of zero or more"))
+            self.refuse(f"{key} is a number of zero or more")
             return None
         return value

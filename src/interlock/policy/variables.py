@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
 from cel_expr_python import cel
 
+from interlock.policy.conditions import Facts, Variable
 from interlock.tools import Tool
-from interlock.values import Call, Grant, Json, Mode, Plan, TurnView
+from interlock.values import Json, Mode
 
 _TEXTS = cel.Type.List(cel.Type.STRING)
 _OPEN = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
@@ -20,59 +20,28 @@ _SCALARS = {
     "number": (cel.Type.DOUBLE, "google.protobuf.DoubleValue"),
     "boolean": (cel.Type.BOOL, "google.protobuf.BoolValue"),
 }
+_EXACT = (cel.Type.STRING, cel.Type.INT, cel.Type.BOOL)
 _MAX_NESTING = 4
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-class Facts(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: everything that a decision may depend on."""
-
-    call: Call
-    arguments: dict[str, Json]
-    grant: Grant
-    turn: TurnView = TurnView()
-    plan: Plan | None = None
-
-
-class Variable(msgspec.Struct, frozen=True, kw_only=True):
-    """A name in conditions: its type when checked, its type when run, how to read it, and its few values if few."""
-
-    name: str
-    check: Any
-    run: Any
-    read: Callable[[Facts], Any]
-    domain: tuple[Json, ...] | None = None
-    nullable: bool = False
-    where: str = ""
-    """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
-
-
 def variables_of(tool: Tool, limits: dict[str, Json]) -> dict[str, Variable]:
     """Every variable that a condition for this tool may name."""
-    found = {variable.name: variable for variable in _facts(tool)}
-    schema = tool.input.schema
-    _arguments((), schema, (schema, tool.input.fills_inner_defaults), found)
-    for name, value in limits.items():
-        found[f"limits.{name}"] = _limit(name, value)
-    return found
+    found = [*_fact_variables(tool), *_Arguments(tool).variables()]
+    found.extend(_limit_variable(name, value) for name, value in limits.items())
+    return {variable.name: variable for variable in found}
 
 
-def _facts(tool: Tool) -> list[Variable]:
+def _fact_variables(tool: Tool) -> list[Variable]:
     text, whole, dyn = cel.Type.STRING, cel.Type.INT, cel.Type.DYN
+    modes = tuple(mode.value for mode in Mode)
     return [
-        Variable(name="actor", check=text, run=text, read=lambda f: f.call.actor, where="call.actor"),
-        Variable(name="principal", check=text, run=text, read=lambda f: f.call.principal, where="call.principal"),
+        _fact("actor", text, lambda f: f.call.actor, where="call.actor"),
+        _fact("principal", text, lambda f: f.call.principal, where="call.principal"),
         _fact("on_behalf_of", text, lambda f: f.call.on_behalf_of or ""),
-        _fact("tool", text, lambda f: f.call.tool, (tool.name,)),
-        _fact("effect", text, lambda _f: tool.effect.value, (tool.effect.value,)),
-        Variable(
-            name="mode",
-            check=text,
-            run=text,
-            read=lambda f: f.call.mode,
-            domain=tuple(mode.value for mode in Mode),
-            where="call.mode",
-        ),
+        _fact("tool", text, lambda f: f.call.tool, domain=(tool.name,)),
+        _fact("effect", text, lambda _f: tool.effect.value, domain=(tool.effect.value,)),
+        _fact("mode", text, lambda f: f.call.mode, domain=modes, where="call.mode"),
         _fact("capabilities", _TEXTS, lambda f: sorted(f.grant.capabilities)),
         _fact("evidence", _TEXTS, lambda f: list(f.call.evidence)),
         Variable(
@@ -94,51 +63,74 @@ def _facts(tool: Tool) -> list[Variable]:
     ]
 
 
-def _fact(name: str, kind: Any, read: Callable[[Facts], Any], domain: tuple[Json, ...] | None = None) -> Variable:
-    return Variable(name=name, check=kind, run=kind, read=read, domain=domain)
+def _fact(
+    name: str, kind: Any, read: Callable[[Facts], Any], *, domain: tuple[Json, ...] | None = None, where: str = ""
+) -> Variable:
+    return Variable(name=name, check=kind, run=kind, read=read, domain=domain, is_exact=kind in _EXACT, where=where)
 
 
-def _limit(name: str, value: Json) -> Variable:
+def _limit_variable(name: str, value: Json) -> Variable:
     kinds = {bool: cel.Type.BOOL, int: cel.Type.INT, float: cel.Type.DOUBLE, str: cel.Type.STRING}
-    return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, (value,))
+    return _fact(f"limits.{name}", kinds.get(type(value), _TEXTS), lambda _f: value, domain=(value,))
 
 
-def _arguments(path: tuple[str, ...], kind: Json, whole: tuple[Json, bool], found: dict[str, Variable]) -> None:
-    """Declare every property of an object that can be written in a condition at all.
+class _Arguments:
+    """The arguments of one tool as variables: `args.FIELD`, and `args.OBJECT.FIELD` where the object is closed."""
 
-    `whole` is the tool's schema, and whether its contract fills in the defaults of inner objects too.
-    """
-    required = set(kind.get("required", ()))
-    for name, part in kind.get("properties", {}).items():
-        if _IDENTIFIER.fullmatch(name):
-            filled = isinstance(part, dict) and part.get("default") is not None and (whole[1] or not path)
-            _argument((*path, name), part, whole, name not in required and not filled, found)
+    def __init__(self, tool: Tool) -> None:
+        self._schema = tool.input.schema
+        self._fills_inner_defaults = tool.input.fills_inner_defaults
+
+    def variables(self) -> Iterator[Variable]:
+        """Every property that can be written in a condition at all."""
+        return self._of_object((), self._schema)
+
+    def _of_object(self, path: tuple[str, ...], kind: Json) -> Iterator[Variable]:
+        required = set(kind.get("required", ()))
+        for name, part in kind.get("properties", {}).items():
+            if _IDENTIFIER.fullmatch(name):
+                has_default = isinstance(part, dict) and part.get("default") is not None
+                is_filled = has_default and (self._fills_inner_defaults or not path)
+                yield from self._of_property((*path, name), part, optional=name not in required and not is_filled)
+
+    def _of_property(self, path: tuple[str, ...], part: Json, *, optional: bool) -> Iterator[Variable]:
+        """One property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
+        kind, nullable = _resolve(part, self._schema)
+        nullable = nullable or optional
+        if kind.get("properties") and not nullable and not _is_open(kind) and len(path) < _MAX_NESTING:
+            yield from self._of_object(path, kind)
+            return
+        check, run = _cel_types(kind, nullable)
+        as_float = kind.get("type") == "number"
+        is_certain = len(path) == 1 and not as_float and not optional
+        yield Variable(
+            name=".".join(("args", *path)),
+            check=check,
+            run=run,
+            read=_build_reader(path, as_float),
+            domain=_domain_of(kind, nullable),
+            is_exact=run in _EXACT,
+            where=f"@{path[0]}" if is_certain else "",
+            nullable=nullable,
+        )
 
 
-def _argument(
-    path: tuple[str, ...], part: Json, whole: tuple[Json, bool], optional: bool, found: dict[str, Variable]
-) -> None:
-    """Declare one property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
-    kind, nullable = _resolve(part, whole[0])
-    nullable = nullable or optional
-    properties = kind.get("properties")
-    if properties and not nullable and kind.get("additionalProperties") is not True and len(path) < _MAX_NESTING:
-        _arguments(path, kind, whole, found)
-        return
-    check, run = _types(kind, nullable)
-    domain = tuple(kind["enum"]) if "enum" in kind else (True, False) if kind.get("type") == "boolean" else None
-    if domain is not None and nullable:
-        domain = (*domain, None)
-    name = ".".join(("args", *path))
-    as_float = kind.get("type") == "number"
-    certain = len(path) == 1 and not as_float and not optional
-    where = f"@{path[0]}" if certain else ""
-    found[name] = Variable(
-        name=name, check=check, run=run, read=_reader(path, as_float), domain=domain, where=where, nullable=nullable
-    )
+def _is_open(kind: dict[str, Json]) -> bool:
+    return kind.get("additionalProperties") is True
 
 
-def _reader(path: tuple[str, ...], as_float: bool) -> Callable[[Facts], Any]:
+def _domain_of(kind: dict[str, Json], nullable: bool) -> tuple[Json, ...] | None:
+    """The few values that it can have, if they are few."""
+    if "enum" in kind:
+        values = tuple(kind["enum"])
+    elif kind.get("type") == "boolean":
+        values = (True, False)
+    else:
+        return None
+    return (*values, None) if nullable else values
+
+
+def _build_reader(path: tuple[str, ...], as_float: bool) -> Callable[[Facts], Any]:
     def read(facts: Facts) -> Any:
         value: Any = facts.arguments
         for key in path:
@@ -185,7 +177,7 @@ def _is_null(option: Json) -> bool:
     return isinstance(option, dict) and option.get("type") == "null"
 
 
-def _types(kind: dict[str, Json], nullable: bool) -> tuple[Any, Any]:
+def _cel_types(kind: dict[str, Json], nullable: bool) -> tuple[Any, Any]:
     declared = kind.get("type")
     if isinstance(declared, str) and declared in _SCALARS:
         plain, wrapper = _SCALARS[declared]

@@ -1,0 +1,163 @@
+"""What each kind of table in a policy says: rule, risk, rate, budget, cooldown, actor, lists."""
+
+from __future__ import annotations
+
+import re
+from math import isfinite
+from typing import Any
+
+from interlock.policy.model import RISKS, Cooldown, ListSpec, Rule
+from interlock.policy.sections import Section
+from interlock.values import EVERYONE, Budget, Decision, Grant, Mode, Rate
+
+_LONGEST_S = 3650 * 86_400
+_UNIT_S = {"s": 1, "second": 1, "m": 60, "minute": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
+_RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
+_SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
+
+
+def read_rule(part: Section) -> Rule | None:
+    """A rule that decides, or one that sets arguments."""
+    part.refuse_unknown(("id", "tools", "decision", "when", "reason", "set", "actors", "modes"))
+    identity, tools, reason = part.need_text("id"), part.names("tools"), part.text("reason")
+    decision, sets = part.raw.get("decision"), part.raw.get("set", {})
+    if decision == "clamp":
+        if not isinstance(sets, dict) or not sets:
+            part.refuse('a clamp rule needs set = { field = "CEL expression" }')
+    elif decision not in tuple(Decision):
+        part.refuse(f"decision is allow, deny, review or clamp, not {decision!r}")
+    elif "set" in part:
+        part.refuse('only a rule with decision = "clamp" may set arguments')
+    when = _read_condition(part)
+    if not part.is_sound:
+        return None
+    decides = None if decision == "clamp" else Decision(str(decision))
+    return Rule(id=identity, tools=tools, place=part.place, decision=decides, when=when, reason=reason, set=sets)
+
+
+def _read_condition(part: Section) -> str | None:
+    """`when`, with the lists of actors and modes written out as conditions too."""
+    clauses = []
+    for key, variable in (("actors", "actor"), ("modes", "mode")):
+        if key in part:
+            names = part.names(key)
+            if key == "modes":
+                _refuse_other_modes(part, names)
+            clauses.append(f"{variable} in [{', '.join(repr(name) for name in names)}]")
+    if "when" in part:
+        clauses.append(f"({part.need_text('when')})")
+    return " && ".join(clauses) or None
+
+
+def _refuse_other_modes(part: Section, names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in tuple(Mode):
+            part.refuse(f"modes are {', '.join(Mode)}, not {name!r}")
+
+
+def read_risk(part: Section) -> Rule | None:
+    """How risky a plan is for which a condition holds."""
+    part.refuse_unknown(("id", "tools", "level", "when"))
+    identity, tools = part.need_text("id"), part.names("tools")
+    level, when = part.text("level"), part.need_text("when")
+    if level not in RISKS:
+        part.refuse(f"level is one of {', '.join(RISKS)}")
+    return Rule(id=identity, tools=tools, place=part.place, when=when, level=level) if part.is_sound else None
+
+
+def read_rate(part: Section) -> Rate | None:
+    """A limit on calls per time."""
+    part.refuse_unknown(("id", "tools", "per", "rate", "burst", "actors"))
+    identity, tools, actors = part.need_text("id"), part.names("tools"), part.names("actors", EVERYONE)
+    per, burst = part.names("per", ("actor", "tool")), part.raw.get("burst", 1)
+    spelled = _RATE.fullmatch(part.text("rate"))
+    if spelled is None or spelled[2] not in _UNIT_S or float(spelled[1]) <= 0:
+        part.refuse('rate is written "10/minute" (second, minute, hour, day)')
+    if any(name not in ("actor", "tool") for name in per):
+        part.refuse('per is ["actor"], ["tool"] or both')
+    if not isinstance(burst, int) or isinstance(burst, bool) or burst < 1:
+        part.refuse("burst is a whole number, at least 1")
+    if spelled is None or not part.is_sound:
+        return None
+    per_s = float(spelled[1]) / _UNIT_S[spelled[2]]
+    return Rate(id=identity, tools=tools, per=per, per_s=per_s, burst=burst, actors=actors)
+
+
+def read_budget(part: Section) -> Budget | None:
+    """A limit on calls, money and time that a turn, a run or an actor may spend."""
+    part.refuse_unknown(("id", "per", "calls", "cost_usd", "seconds", "actors", "window"))
+    identity, per, actors = part.need_text("id"), part.text("per"), part.names("actors", EVERYONE)
+    if per not in ("turn", "run", "actor"):
+        part.refuse("per is turn, run or actor")
+    calls, cost_usd, seconds = part.number("calls"), part.number("cost_usd"), part.number("seconds")
+    if part.is_sound and calls is None and cost_usd is None and seconds is None:
+        part.refuse("a budget limits calls, cost_usd or seconds (or several)")
+    if calls is not None and calls != int(calls):
+        part.refuse("calls is a whole number")
+    window_s = _span_s(part.text("window"))
+    if "window" in part and (window_s is None or per != "actor"):
+        part.refuse('window is written "1d" (s, m, h, d) and goes with per = "actor"')
+    if not part.is_sound:
+        return None
+    return Budget(
+        id=identity,
+        per=per,
+        calls=None if calls is None else int(calls),
+        cost_micros=None if cost_usd is None else round(cost_usd * 1_000_000),
+        ms=None if seconds is None else round(seconds * 1000),
+        actors=actors,
+        window_s=window_s,
+    )
+
+
+def read_cooldown(part: Section) -> Cooldown | None:
+    """How long a key rests after a change."""
+    part.refuse_unknown(("id", "tools", "window", "actors"))
+    identity, tools, actors = part.need_text("id"), part.names("tools"), part.names("actors", EVERYONE)
+    window_s = _span_s(part.text("window"))
+    if window_s is None or window_s > _LONGEST_S:
+        part.refuse('window is written "7d" (s, m, h, d), and at most ten years')
+    if window_s is None or not part.is_sound:
+        return None
+    return Cooldown(id=identity, tools=tools, window_s=window_s, actors=actors)
+
+
+def _span_s(text: str) -> int | None:
+    """The seconds of a stretch of time as "7d"; None for what is none."""
+    found = _SPAN.fullmatch(text)
+    return int(found[1]) * _UNIT_S[found[2]] or None if found else None
+
+
+def read_grant(actor: str, part: Section) -> Grant | None:
+    """What an actor may use."""
+    part.refuse_unknown(("capabilities", "modes"))
+    modes, capabilities = part.names("modes", tuple(Mode)), part.names("capabilities", ())
+    _refuse_other_modes(part, modes)
+    if not part.is_sound:
+        return None
+    return Grant(actor=actor, capabilities=frozenset(capabilities), modes=frozenset(Mode(mode) for mode in modes))
+
+
+def read_list(name: str, part: Section) -> ListSpec | None:
+    """A named list: written out, from a file, or from a query."""
+    part.refuse_unknown(("values", "file", "database", "query", "ttl_s"))
+    kinds = [key for key in ("values", "file", "query") if key in part]
+    if len(kinds) != 1 or ("query" in part) != ("database" in part):
+        part.refuse('a list has values = [...], or file = "...", or database and query')
+    ttl_s = part.number("ttl_s")
+    made = ListSpec(
+        name=name,
+        place=part.place,
+        values=part.names("values") if "values" in part else None,
+        file=part.text("file") or None,
+        database=part.text("database") or None,
+        query=part.text("query") or None,
+        ttl_s=30.0 if ttl_s is None else float(ttl_s),
+    )
+    return made if part.is_sound else None
+
+
+def is_limit(value: Any) -> bool:
+    """Whether a value under [limits] is one that a condition can be given."""
+    texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return isinstance(value, str) or texts or (isinstance(value, int | float) and isfinite(value))
