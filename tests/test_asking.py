@@ -205,7 +205,7 @@ async def test_another_agent_is_asked_as_a_tool_in_a_turn_of_its_own(both: tuple
         opened = [r.content().arguments async for r in runtime.store.records(Query()) if r.status == "opened"]
     assert result.verified
     assert result.claims[0].path == "$.value.things"  # where it was computed, not who passed it on
-    child = next(what for what in opened if what["parent"] == turn.id)
+    child = next(what for what in opened if what.get("parent") == turn.id)
     assert (child["agent"], child["root_turn"], child["on_behalf_of"], child["run"]) == ("below", turn.id, "kim", "r")
 
 

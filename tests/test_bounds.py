@@ -101,13 +101,13 @@ async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durabl
         assert (await title("2", "r1")).ok
         for run, mode in (("r2", "apply"), ("r2", "dry_run"), (None, "apply")):
             refused = await title("3", run, mode=mode)
-            assert (refused.status, error(refused)) == (Status.DENIED, "rest")
+            assert (refused.status, error(refused)) == (Status.DENIED, "cooldown")
             assert "rests until" in refused.problem.message
             assert "by run r1" in refused.problem.message
         assert (await title("3", "r2", key="b")).ok
         person = await runtime.call("title", {"id": "a", "title": "3"}, actor="person")
         assert person.ok
-        assert error(await title("4", "r2")) == "rest"  # a person's change rests, too
+        assert error(await title("4", "r2")) == "cooldown"  # a person's change rests, too
         clock.advance(7 * A_DAY_S + 1)
         assert (await title("3", "r2")).ok
 
@@ -433,9 +433,9 @@ async def test_a_cooldown_sees_changes_of_the_whole_resource() -> None:
     rest = REST.replace('["title"]', '["title", "all"]')
     async with running(retitle(shelf, []), everything, policy=OPEN + rest) as runtime:
         assert (await runtime.call("title", {"id": "a", "title": "1"}, actor="ann", run="r1")).ok
-        assert error(await runtime.call("all", {"title": "2"}, actor="ann", run="r2")) == "rest"
+        assert error(await runtime.call("all", {"title": "2"}, actor="ann", run="r2")) == "cooldown"
         assert (await runtime.call("all", {"title": "2"}, actor="bob", run="r2")).ok
-        assert error(await runtime.call("title", {"id": "b", "title": "3"}, actor="ann", run="r3")) == "rest"
+        assert error(await runtime.call("title", {"id": "b", "title": "3"}, actor="ann", run="r3")) == "cooldown"
 
 
 async def test_a_repetition_that_changed_nothing_still_counts_as_one() -> None:

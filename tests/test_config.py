@@ -5,14 +5,15 @@ from __future__ import annotations
 import ast
 import os
 import pwd
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import pytest
 
 from interlock import ConfigError
-from interlock.config import HELP, Settings, default_principal, load_settings
+from interlock.config import HELP, Settings, SettingsSource, default_principal, help_texts, load_settings, setting
 
 SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 
@@ -115,3 +116,98 @@ def test_the_environment_is_read_in_one_file_only() -> None:
         if any(reads(node) for node in ast.walk(ast.parse(file.read_text())))
     }
     assert found == {"config.py"}
+
+
+# Settings of an application
+
+
+class Kitchen(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of an application, for tests."""
+
+    pantry: Annotated[str, setting("where supplies are", anchor="database")] = "sqlite:///pantry.db"
+    recipes: Annotated[tuple[str, ...], setting("files of recipes", anchor="file")] = ("house.md",)
+    cooks: Annotated[int, setting("people at work")] = 2
+    gas: bool = True
+
+
+def _check_kitchen(settings: Kitchen, origins: Mapping[str, str]) -> None:
+    if settings.cooks < 1:
+        raise ConfigError(f"{origins['cooks']}: cooks are at least 1")
+
+
+OWN_FILE = SettingsSource(
+    kind=Kitchen, file="kitchen.toml", prefix="KITCHEN_", home="KITCHEN_HOME", check=_check_kitchen
+)
+TABLE = SettingsSource(kind=Kitchen, file="interlock.toml", table="app.kitchen", prefix="KITCHEN_")
+
+
+def test_an_application_loads_its_settings_in_the_same_way(tmp_path: Path) -> None:
+    (tmp_path / "kitchen.toml").write_text('recipes = ["a.md", "~/b.md", "/c.md"]\ncooks = 3\n')
+    environment = {"KITCHEN_COOKS": "5", "KITCHEN_GAS": "no", "INTERLOCK_STORE": "x"}
+    loaded = OWN_FILE.load(folder=tmp_path, environment=environment, given={"cooks": None})
+    assert loaded.settings == Kitchen(
+        pantry=f"sqlite:///{tmp_path}/pantry.db",
+        recipes=(f"{tmp_path}/a.md", str(Path.home() / "b.md"), "/c.md"),
+        cooks=5,
+        gas=False,
+    )
+    assert loaded.folder == tmp_path
+    assert loaded.origins == {
+        "pantry": "default",
+        "recipes": str(tmp_path / "kitchen.toml"),
+        "cooks": "environment KITCHEN_COOKS",
+        "gas": "environment KITCHEN_GAS",
+    }
+
+
+def test_what_is_named_on_the_way_is_relative_to_where_one_is(tmp_path: Path) -> None:
+    """A variable and the command line name files as a shell does; only the file names them beside itself."""
+    environment = {"KITCHEN_HOME": str(tmp_path), "KITCHEN_RECIPES": "a.md, b.md"}
+    loaded = OWN_FILE.load(environment=environment, given={"pantry": "sqlite:///here.db"})
+    assert (loaded.settings.recipes, loaded.settings.pantry) == (("a.md", "b.md"), "sqlite:///here.db")
+    assert loaded.folder == tmp_path
+
+
+def test_an_application_may_have_a_table_of_the_librarys_file(in_folder: Callable[..., Path]) -> None:
+    in_folder(interlock__toml="threads = 3\n[app.kitchen]\ncooks = 4\n[app.other]\nanything = 1\n")
+    assert TABLE.load(environment={}).settings.cooks == 4
+    assert load_settings(environment={}).settings.threads == 3
+    in_folder(interlock__toml="[app]\nkitchen = 1\n")
+    with pytest.raises(ConfigError, match="app.kitchen: must be a table"):
+        TABLE.load(environment={})
+    in_folder(interlock__toml="[ap.kitchen]\ncooks = 4\n")
+    with pytest.raises(ConfigError, match="interlock.toml: ap: there is no such setting"):
+        load_settings(environment={})
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "sentence"),
+    [
+        (
+            "[app.kitchen]\nkooks = 1",
+            {},
+            "interlock.toml: app.kitchen.kooks: there is no such setting; did you mean 'cooks'?",
+        ),
+        ("[app.kitchen]\ncooks = 'two'", {}, "interlock.toml: cooks: Expected `int`"),
+        ("", {"KITCHEN_KOOKS": "1"}, "KITCHEN_KOOKS: there is no such setting; did you mean 'KITCHEN_COOKS'?"),
+        ("", {"KITCHEN_COOKS": "two"}, "KITCHEN_COOKS='two': must be a int"),
+    ],
+)
+def test_what_is_wrong_names_the_place_where_it_is_written(
+    in_folder: Callable[..., Path], text: str, environment: dict[str, str], sentence: str
+) -> None:
+    in_folder(interlock__toml=text)
+    with pytest.raises(ConfigError) as error:
+        TABLE.load(environment=environment)
+    assert sentence in str(error.value)
+
+
+def test_what_must_hold_between_settings_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="command line: cooks are at least 1"):
+        OWN_FILE.load(folder=tmp_path, environment={}, given={"cooks": 0})
+
+
+def test_fields_say_what_they_are() -> None:
+    assert help_texts(Kitchen)["cooks"] == "people at work"
+    assert help_texts(Kitchen)["gas"] == ""
+    assert all(HELP.values())

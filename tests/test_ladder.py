@@ -12,7 +12,7 @@ from interlock.answers.requirements import (
     AllOf,
     AnyOf,
     Need,
-    Seen,
+    CallSeen,
     all_of,
     any_of,
     leaves,
@@ -107,12 +107,12 @@ CALLS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(list(Status))
 
 @given(REQUIREMENTS, CALLS)
 def test_what_is_unmet_is_what_is_left(requirement: AllOf | AnyOf | Need, made: list[tuple[str, Status]]) -> None:
-    calls = [Seen(record=n, tool=tool, status=status) for n, (tool, status) in enumerate(made)]
+    calls = [CallSeen(record=n, tool=tool, status=status) for n, (tool, status) in enumerate(made)]
     left = unmet(requirement, calls)
     assert (left is None) is (met_at(requirement, calls) is not None)
     if left is not None:
         assert next_needs(left)
-        extra = [Seen(record=100 + n, tool=leaf.tool, status=Status.OK) for n, leaf in enumerate(leaves(requirement))]
+        extra = [CallSeen(record=100 + n, tool=leaf.tool, status=Status.OK) for n, leaf in enumerate(leaves(requirement))]
         assert unmet(requirement, [*calls, *extra]) is None
     only_ok = [call for call in calls if call.status is Status.OK]
     assert (unmet(requirement, only_ok) is None) is (left is None)

@@ -1,4 +1,4 @@
-"""Models: every way of writing a call becomes the same proposals; the embedded model is real, and so is the server."""
+"""Models: the embedded model is real, and so is the server."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from interlock.answers.constrained import constrain
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar, spans
@@ -28,11 +26,8 @@ from interlock.models import (
     Task,
     ToolCard,
     open_model,
-    parse_native,
-    parse_text,
 )
 from interlock.models.local import LocalModel, chat, weights
-from interlock.models.manifest import manifest
 
 TOOL = ToolCard(
     "classify_damage",
@@ -49,96 +44,6 @@ TOOL = ToolCard(
     },
 )
 WANTED = Proposal("classify_damage", {"trail_id": "waldo-lake-3536", "points": 3})
-ARGUMENTS = json.dumps(WANTED.arguments)
-
-WRITTEN = {
-    "json in tags": f'<tool_call>{{"name": "classify_damage", "arguments": {ARGUMENTS}}}</tool_call>',
-    "json in a fence": f'Let me look.\n```json\n{{"name": "classify_damage", "arguments": {ARGUMENTS}}}\n```',
-    "bare json": f'{{"name": "classify_damage", "arguments": {ARGUMENTS}}}',
-    "json in prose": f'I will call {{"tool": "classify_damage", "args": {ARGUMENTS}}} now.',
-    "arguments as text": json.dumps({"name": "classify_damage", "arguments": ARGUMENTS}),
-    "openai in text": json.dumps({"function": {"name": "classify_damage", "arguments": ARGUMENTS}}),
-    "batch": json.dumps({"plan": "look", "tool_calls": [{"tool": "classify_damage", "args": WANTED.arguments}]}),
-    "xml": "<tool_call><function=classify_damage><parameter=trail_id>waldo-lake-3536</parameter>"
-    "<parameter=points>3</parameter></function></tool_call>",
-    "xml without tags": "<function=classify_damage><parameter=trail_id>waldo-lake-3536</parameter>"
-    "<parameter=points>\n3\n</parameter></function>",
-    "xml with names": '<function name="classify_damage"><parameter name="trail_id">waldo-lake-3536</parameter>'
-    '<parameter name="points">3</parameter></function>',
-    "trailing comma": '<tool_call>{"name": "classify_damage", "arguments":'
-    ' {"trail_id": "waldo-lake-3536", "points": 3,},}</tool_call>',
-    "single quotes": "<tool_call>{'name': 'classify_damage', 'arguments':"
-    " {'trail_id': 'waldo-lake-3536', 'points': 3}}</tool_call>",
-    "not closed": f'<tool_call>{{"name": "classify_damage", "arguments": {ARGUMENTS}',
-    "words around": f'<tool_call>Sure! {{"name": "classify_damage", "arguments": {ARGUMENTS}}} Done.</tool_call>',
-}
-
-
-@pytest.mark.parametrize("way", WRITTEN)
-def test_every_way_of_writing_a_call(way: str) -> None:
-    proposals, rest = parse_text(WRITTEN[way], [TOOL])
-    assert proposals == (WANTED,)
-    assert "{" not in rest
-    assert "<function" not in rest
-
-
-@pytest.mark.parametrize("arguments", [ARGUMENTS, WANTED.arguments])
-def test_native_calls(arguments: Any) -> None:
-    call = {"id": "c1", "function": {"name": "classify_damage", "arguments": arguments}}
-    assert parse_native([call], [TOOL]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
-
-
-def test_what_cannot_be_read_is_a_call_that_the_contract_refuses() -> None:
-    (one,), _ = parse_text('<tool_call>{"name": "classify_damage", "arguments": {"x": </tool_call>', [TOOL])
-    assert one.tool == "classify_damage"
-    assert list(one.arguments) in (["unreadable"], ["x"])
-    (two,) = parse_native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}], [TOOL])
-    assert two.arguments == {"unreadable": "{nonsense"}
-
-
-@pytest.mark.parametrize(
-    "text", ["It is class 3.", "Use {braces} freely, or {'a': 1}.", "", "```\nno call\n```", "[1, 2]"]
-)
-def test_a_text_without_a_call_stays_a_text(text: str) -> None:
-    proposals, rest = parse_text(text, [TOOL])
-    assert proposals == ()
-    assert rest == text.strip()
-
-
-def test_several_calls_keep_their_order() -> None:
-    several = [{"tool": "classify_damage", "args": {"trail_id": str(n)}} for n in range(3)]
-    proposals, _ = parse_text(json.dumps({"plan": "p", "tool_calls": several}), [TOOL])
-    assert [p.arguments["trail_id"] for p in proposals] == ["0", "1", "2"]
-
-
-@given(
-    st.text(max_size=300), st.sampled_from(["", "<tool_call>", "```json\n", "<function=classify_damage>", '{"name": '])
-)
-def test_the_normaliser_never_fails(text: str, before: str) -> None:
-    proposals, rest = parse_text(before + text, [TOOL])
-    assert isinstance(rest, str)
-    for proposal in proposals:
-        json.dumps(proposal.arguments)
-
-
-@given(st.recursive(st.none() | st.integers() | st.text(max_size=5),
-                    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)))  # fmt: skip
-def test_any_arguments_survive_being_written_as_json(arguments: Any) -> None:
-    text = json.dumps({"name": "classify_damage", "arguments": arguments})
-    (one,), _ = parse_text(f"<tool_call>{text}</tool_call>", [TOOL])
-    if not isinstance(arguments, str) and arguments is not None:
-        assert one.arguments == arguments
-
-
-def test_the_manifest_teaches_what_the_normaliser_reads() -> None:
-    for way in ("json", "xml", "batch"):
-        shown = manifest([TOOL], way)
-        assert "trail_id: string" in shown
-        assert "points?: integer" in shown
-        example = shown.rpartition("write only")[2].partition(":\n")[2]
-        (one,), _ = parse_text(example, [TOOL])
-        assert one.tool == "classify_damage"
-        assert one.arguments == {"trail_id": "value"}
 
 
 def test_a_forced_call_can_only_say_what_is_known_or_was_said() -> None:

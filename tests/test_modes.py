@@ -10,7 +10,7 @@ import pytest
 
 from interlock import Result, Runtime, tool
 from interlock.answers import Agent, Answers, TurnResult, all_of, run_turn
-from interlock.answers.workflows import Done, Phase, Progress, Workflow, advance, is_plan, workflow_prompt
+from interlock.answers.workflows import Done, Phase, Standing, Workflow, advance, is_plan, workflow_prompt
 from interlock.answers.presets import ingest, quick_lookup, research
 from interlock.errors import Permanent
 from interlock.models import Proposal, Reply, Request

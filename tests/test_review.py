@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from interlock import Outcome, Runtime, Status, Tool
-from interlock.audit import SigningKey, load_or_make_key
 from interlock.config import Settings
 from interlock.errors import NotAllowed
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.review.identity import TokenClaims, authenticate, issue
 from interlock.state import TicketState
 from interlock.testing import ManualClock
 from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
@@ -232,35 +230,3 @@ async def test_a_read_can_wait_for_a_person_too() -> None:
         first, again = await runtime.operations.resume(waiting.ticket), await runtime.operations.resume(waiting.ticket)
     assert (first.value, again.status) == ("x", Status.DENIED)
     assert "was spent already" in again.summary
-
-
-# Identities
-
-
-@pytest.fixture
-def key(tmp_path: Any) -> SigningKey:
-    return load_or_make_key(tmp_path / "review.key")
-
-
-def test_a_token_says_who_for_which_ledger_until_when(key: SigningKey) -> None:
-    token = issue(key, TokenClaims("deployer", "ledger-1", 1000))
-    assert authenticate(token, trusted=(key.public,), ledger="ledger-1", now_us=999) == "token:deployer"
-
-
-def test_forged_expired_and_foreign_tokens_are_refused(key: SigningKey, tmp_path: Any) -> None:
-    other = load_or_make_key(tmp_path / "other.key")
-    good = issue(key, TokenClaims("deployer", "ledger-1", 1000))
-    mark, body, signature = good.split(".")
-    forged_body = issue(other, TokenClaims("boss", "ledger-1", 1000)).split(".")[1]
-    trusted = (key.public,)
-    for token, now_us, ledger, sentence in (
-        (issue(other, TokenClaims("deployer", "ledger-1", 1000)), 1, "ledger-1", "not signed by a key"),
-        (f"{mark}.{forged_body}.{signature}", 1, "ledger-1", "not signed by a key"),
-        (f"il9.{body}.{signature}", 1, "ledger-1", "not signed by a key"),
-        (good, 1000, "ledger-1", "has expired"),
-        (good, 1, "ledger-2", "for another ledger"),
-        ("rubbish", 1, "ledger-1", "not a token"),
-        ("il1.!!.!!", 1, "ledger-1", "not a token"),
-    ):
-        with pytest.raises(NotAllowed, match=sentence):
-            authenticate(token, trusted=trusted, ledger=ledger, now_us=now_us)

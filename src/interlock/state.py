@@ -27,6 +27,17 @@ class TicketState(StrEnum):
     SPENT = "spent"
 
 
+class TicketKind(StrEnum):
+    """What a ticket asks a person."""
+
+    CHANGE = "change"
+    """Whether a call may be made."""
+    SETTLE = "settle"
+    """Whether an effect landed."""
+    ANSWER = "answer"
+    """Whether an answer may leave."""
+
+
 class Claimed(Value, frozen=True):
     """One change that was claimed: who makes it, on which keys, and how it ended."""
 
@@ -78,7 +89,7 @@ class Ticket(Value, frozen=True):
     """One question to a person, bound to what was asked: arguments, policy and resource versions, turn and actor."""
 
     id: str
-    kind: str
+    kind: TicketKind
     state: TicketState
     binding: str
     """The digest of the plan; a ticket answers for this plan and no other."""

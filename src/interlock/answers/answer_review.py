@@ -21,7 +21,7 @@ from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_d
 from interlock.ports import Query, Store
 from interlock.records import Stored
 from interlock.review import Terms
-from interlock.state import Ticket, TicketState
+from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import DecideTicket
 
 
@@ -80,7 +80,7 @@ async def decide_answer(
     if writer.faults is not None:
         writer.faults.at("answer.read")
     ticket = await writer.store.ticket(name)
-    if ticket is None or ticket.kind != ANSWER or ticket.turn is None:
+    if ticket is None or ticket.kind is not TicketKind.ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     refuse_own(writer, terms, ticket)
     ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
@@ -102,7 +102,7 @@ async def decide_any(
     if writer.faults is not None:
         writer.faults.at("decide.kind")
     ticket = await writer.store.ticket(name)
-    if ticket is not None and ticket.kind == ANSWER:
+    if ticket is not None and ticket.kind is TicketKind.ANSWER:
         return await decide_answer(writer, terms, name, state, reason, text)
     return await decide_ticket(writer, terms, name, state, reason)
 

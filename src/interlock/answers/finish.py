@@ -17,7 +17,7 @@ from interlock.errors import NotAllowed
 from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
 from interlock.review import Terms
-from interlock.state import Ticket, TicketState
+from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import OpenTicket as AskPerson
 from interlock.values import Status
 
@@ -209,7 +209,7 @@ def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ti
     now_us = writer.clock.now_us()
     return Ticket(
         id=writer.ids.new(),
-        kind=ANSWER,
+        kind=TicketKind.ANSWER,
         state=TicketState.OPEN,
         binding=f"{ANSWER}|{ending.turn}|{store_digest(writer.store, ending.draft.encode())}",
         tool=ANSWER,

@@ -11,6 +11,7 @@ from interlock.changes.keys import (
     on_versions,
     plan_difference,
     plan_digest,
+    read_digest,
 )
 from interlock.changes.plan import Expected, Planner
 from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, read_snapshots
@@ -33,5 +34,6 @@ __all__ = [
     "on_versions",
     "plan_difference",
     "plan_digest",
+    "read_digest",
     "read_snapshots",
 ]

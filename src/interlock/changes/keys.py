@@ -79,36 +79,66 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     return ClaimName(name, digest(content))
 
 
-def plan_digest(
-    digest: Digest, asked: tuple[str, tuple[str, ...], Json], policy: str, versions: tuple[str, ...]
-) -> str:
+class PlanDigest(msgspec.Struct, frozen=True):
     """The digest of a plan in three parts, so that it can be said which of them moved."""
-    what = digest(canonical([*asked], WHATEVER))
-    return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+
+    request: str
+    policy: str
+    versions: str
+    rests_on: int = 0
+    """How many planned calls of the same turn it rests on: then it buys nothing alone."""
+
+    def __str__(self) -> str:
+        whole = f"{self.request}.{self.policy}.{self.versions}"
+        return f"{whole}+{self.rests_on}" if self.rests_on else whole
+
+
+def read_digest(text: str) -> PlanDigest | None:
+    """The parts of a digest that somebody hands back; None if it is none."""
+    whole, _, rests_on = text.partition("+")
+    parts = whole.split(".")
+    if len(parts) != 3 or (rests_on and not rests_on.isdecimal()):
+        return None
+    request, policy, versions = parts
+    return PlanDigest(request, policy, versions, int(rests_on or 0))
+
+
+def plan_digest(
+    digest: Digest, tool: str, keys: tuple[str, ...], arguments: Json, policy: str, versions: tuple[str, ...]
+) -> str:
+    """The digest of a plan: what is asked, by which policy, on which versions."""
+    request = digest(canonical([tool, keys, arguments], WHATEVER))
+    return str(PlanDigest(request, policy, digest(canonical(versions, WHATEVER))))
 
 
 def on_versions(digest: Digest, plan: str, versions: tuple[str, ...]) -> str:
     """The digest of the same plan on other versions."""
-    what, policy, _versions = plan.split(".")
-    return f"{what}.{policy}.{digest(canonical(versions, WHATEVER))}"
+    parts = read_digest(plan)
+    if parts is None:
+        raise ValueError(f"{plan!r} is no digest of a plan")
+    return str(msgspec.structs.replace(parts, versions=digest(canonical(versions, WHATEVER))))
+
+
+def plan_difference(wanted: str, found: str, *, since: str = "looked at") -> str | None:
+    """What differs between two plans: a sentence, or None if they are the same plan."""
+    if wanted == found:
+        return None
+    before, after = read_digest(wanted), read_digest(found)
+    if before is None or after is None:
+        return f"there is no plan {wanted[:80]!r}; make one with mode=dry_run and use its digest"
+    parts = (
+        ("the arguments", before.request, after.request),
+        ("the policy", before.policy, after.policy),
+        ("the resource", before.versions, after.versions),
+    )
+    differ = [name for name, one, other in parts if one != other]
+    if not differ:
+        count = before.rests_on or after.rests_on
+        return f"the plan rests on {count} other planned call(s) of its turn, and is applied with them as a plan set"
+    return f"{' and '.join(differ)} changed since the plan was {since}"
 
 
 def mark_undone(idempotency_key: str) -> MarkUndone:
     """The transition that closes the claim of a change that was taken back."""
     name, _, generation = idempotency_key.rpartition(".")
     return MarkUndone(name, int(generation))
-
-
-def plan_difference(wanted: str, found: str) -> str | None:
-    """What differs between two plans: a sentence, or None if they are the same plan."""
-    if wanted == found:
-        return None
-    wanted, _, rests_on = wanted.partition("+")
-    if rests_on and wanted == found:
-        return f"the plan rests on {rests_on} other planned call(s) of its turn, and is applied with them as a plan set"
-    before, after = wanted.split("."), found.split(".")
-    if len(before) != len(after) or len(before) != 3:
-        return f"there is no plan {wanted[:80]!r}; make one with mode=dry_run and use its digest"
-    names = ("the arguments", "the policy", "the resource")
-    differ = [name for name, one, other in zip(names, before, after, strict=True) if one != other]
-    return f"{' and '.join(differ)} changed since the plan was looked at"

@@ -55,7 +55,7 @@ class Planner(msgspec.Struct, frozen=True):
         before, after = [snapshot.state for snapshot in snapshots], simulate(tool, keys, snapshots, arguments)
         versions = tuple(snapshot.version for snapshot in snapshots)
         return Plan(
-            digest=plan_digest(self.snapshot_reader.digest, (tool.name, keys, arguments), policy, versions),
+            digest=plan_digest(self.snapshot_reader.digest, tool.name, keys, arguments, policy, versions),
             keys=keys,
             before=before,
             after=after,

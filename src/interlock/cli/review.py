@@ -13,7 +13,7 @@ import msgspec
 
 from interlock.answers.answer_review import decide_any, held_answer
 from interlock.answers.finish import ANSWER
-from interlock.audit import load_or_make_key, load_public_key
+from interlock.audit import load_public_key
 from interlock.cli.call import show
 from interlock.cli.options import key_file, opened_runtime, opened_store, parse_duration, settings_of
 from interlock.cli.output import coloured, console, print_diff, print_json, shown
@@ -23,7 +23,7 @@ from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import TokenClaims, authenticate, issue
-from interlock.state import Ticket, TicketState, state_of
+from interlock.state import TicketKind, Ticket, TicketState, state_of
 from interlock.values import Status
 
 
@@ -78,7 +78,7 @@ async def _show(given: argparse.Namespace) -> int:
         record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
     # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
-    if ticket.kind == ANSWER:
+    if ticket.kind is TicketKind.ANSWER:
         return await _show_answer(given, ticket)
     if given.json:
         print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff})
@@ -158,10 +158,11 @@ async def _token(given: argparse.Namespace) -> int:
     settings = settings_of(given).settings
     async with opened_store(settings) as store:
         ledger = store.identity.ledger
-    expires_us = time.time_ns() // 1000 + round(parse_duration(given.lasts) * 1e6)
-    made = issue(load_or_make_key(key_file(settings, given.key)), TokenClaims(given.name, ledger, expires_us))
+    now_s = int(time.time())
+    claims = TokenClaims(sub=given.name, aud=ledger, iat=now_s, exp=now_s + int(parse_duration(given.lasts)))
+    made = issue(key_file(settings, given.key), claims)
     if given.json:
-        print_json({"token": made, "name": given.name, "expires_us": expires_us})
+        print_json({"token": made, "name": given.name, "expires_us": claims.exp * 1_000_000})
     else:
         print(made)
     return 0

@@ -4,33 +4,45 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import Expected
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Repeated, Started, ToolBinding, refused
-from interlock.policy import Facts, ToolRules, decide
+from interlock.canonical import Refusal, canonical
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Received, Started, ToolBinding, refused
+from interlock.policy import Facts, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
 from interlock.reasons import Reason
-from interlock.records import Content, Stored
+from interlock.records import Stored
 from interlock.state import Halted, halt_message
 from interlock.tools import Parsed, Tool, Unclear, resolve
-from interlock.values import Call, Decision, Effect, Json, Rewrite, Status, Trust, TurnView, Verdict
+from interlock.values import Call, Decision, Json, Rewrite, Status, Trust, TurnView, Verdict
 
-_ANSWERS = (Status.OK, Status.NO_DATA)
 _NO_TURN = TurnView()
 
 
-def accept(
-    ctx: EngineContext, call: Call, started: Started, turn: list[Stored] | None, *, look_up: bool = True
-) -> Accepted | Admitted | Repeated | Ended:
-    """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
+def accept(ctx: EngineContext, received: Received) -> Accepted | Ended:
+    """The call as it fits contract and grant, or how it ended here."""
+    call, started = received.call, received.started
     binding = ctx.bindings.get(call.tool)
     if binding is None:
         return _no_such_tool(ctx, call, started)
-    tool, rules = binding.tool, binding.rules
     if call.offered and call.tool not in call.offered:
         return _not_offered(call, started, binding)
-    given: Json = call.arguments
+    parsed = _parse(call, started, binding)
+    if isinstance(parsed, Ended):
+        return parsed
+    halt = ctx.halts.stops(call) if ctx.halts.active else None
+    if halt is not None:
+        return _halted(call, started, binding, parsed, halt)
+    tool, grant = binding.tool, ctx.ruleset.grant(call.actor)
+    facts = Facts(call, parsed.arguments, grant, _NO_TURN if received.turn is None else fold_turn(received.turn))
+    if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
+        reason = missing_grant(tool, grant, call.mode) or "not granted"
+        return denied_by(facts, started, tool, deny("grant", reason, binding.rules.version))
+    return Accepted(facts, started, binding, parsed)
+
+
+def _parse(call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended:
+    """The arguments as the contract takes them, with known values in place of what was said for them."""
+    tool, given = binding.tool, call.arguments
     meant: tuple[Rewrite, ...] = ()
     try:
         if tool.known_values:
@@ -39,41 +51,18 @@ def accept(
                 return _unclear(call, started, binding, known)
             given, meant = known
         parsed = tool.input.parse(given)
+        if tool.operator and call.undoes is None:
+            raise Refusal(f"{tool.name!r} is for undo alone; use interlock undo")
     except Refusal as refusal:
-        return _bad_arguments(call, started, tool, rules, refusal)
+        return _bad_arguments(call, started, binding, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
-        return _bad_arguments(call, started, tool, rules, Refusal(f"its validator failed ({type(error).__name__})"))
-    if meant:
-        parsed = msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites)
-    if tool.operator and call.undoes is None:
-        reason = f"{tool.name!r} is for undo alone; use interlock undo"
-        return _bad_arguments(call, started, tool, rules, Refusal(reason))
-    halt = ctx.halts.stops(call) if ctx.halts.active else None
-    if halt is not None:
-        return _halted(call, started, binding, parsed, halt)
-    grant = ctx.ruleset.grant(call.actor)
-    facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
-    if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
-        reason = missing_grant(tool, grant, call.mode) or "not granted"
-        return denied_by(facts, started, tool, deny("grant", reason, rules.version))
-    if turn is not None and look_up:
-        found = _seen_before(ctx, facts, started, tool, turn)
-        if found is not None:
-            return found
-    if binding.planner is not None:  # its claim is looked up before the rules are asked
-        return Accepted(facts, started, binding, parsed)
-    return admit(ctx, facts, started, binding, parsed)
+        return _bad_arguments(call, started, binding, Refusal(f"its validator failed ({type(error).__name__})"))
+    return msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites) if meant else parsed
 
 
-def admit(
-    ctx: EngineContext,
-    facts: Facts,
-    started: Started,
-    binding: ToolBinding,
-    parsed: Parsed,
-    claim: Expected | None = None,
-) -> Admitted | Ended:
+def admit(ctx: EngineContext, accepted: Accepted) -> Admitted | Ended:
     """The call after the clamps, if no rule that needs no plan denies it."""
+    facts, started, binding, parsed = accepted.facts, accepted.started, accepted.binding, accepted.parsed
     tool, rules, asked = binding.tool, binding.rules, None
     if rules.clamps:
         before = facts.arguments
@@ -88,7 +77,7 @@ def admit(
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is Decision.DENY:
             return denied_by(facts, started, tool, verdict)
-    return Admitted(facts, started, binding, parsed, verdict, asked, claim)
+    return Admitted(facts, started, binding, parsed, verdict, asked, accepted.claim)
 
 
 def fold_turn(records: list[Stored]) -> TurnView:
@@ -148,14 +137,15 @@ def _no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
     )
 
 
-def _bad_arguments(call: Call, started: Started, tool: Tool, rules: ToolRules, refusal: Refusal) -> Ended:
+def _bad_arguments(call: Call, started: Started, binding: ToolBinding, refusal: Refusal) -> Ended:
+    tool = binding.tool
     reason = f"the arguments do not fit {tool.name!r}: {refusal}"
     return Ended(
         call=call,
         started=started,
         tool=tool,
         arguments=_as_far_as_possible(call.arguments),
-        verdict=deny("contract", reason, rules.version),
+        verdict=deny("contract", reason, binding.rules.version),
         reading=refused(
             Status.DENIED,
             Reason.INVALID_ARGUMENTS,
@@ -196,45 +186,3 @@ def _as_far_as_possible(arguments: Json) -> Json:
     except Refusal as refusal:
         return {"unreadable": str(refusal)}
     return arguments
-
-
-def _seen_before(
-    ctx: EngineContext, facts: Facts, started: Started, tool: Tool, turn: list[Stored]
-) -> Repeated | Ended | None:
-    """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
-
-    Only the actor's own records count: one actor's answer is not another's.
-    """
-    call, arguments = facts.call, facts.arguments
-    for record in reversed(turn):
-        if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
-            continue
-        if call.replays:
-            return None
-        same_id = record.call == call.call_id
-        reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
-        if not same_id and (ctx.repeats == "allow" or record.tool != tool.name or not reads):
-            continue
-        same = record.tool == tool.name and _same_call(ctx, record.content(), call, arguments)
-        if same_id and not same:
-            reason = f"call id {call.call_id!r} was used in this turn for another call; use a new one"
-            return denied_by(facts, started, tool, deny("call_id", reason), Reason.CALL_ID_REUSED)
-        if not same:
-            continue
-        if not reads:
-            return None  # its claim has the answer, unless it was undone
-        if ctx.repeats == "stop" and not same_id:
-            reason = f"the same call was made in this turn already (record {record.id}); use its result"
-            return denied_by(facts, started, tool, deny("repeats", reason), Reason.REPEATED_CALL)
-        return Repeated(call=call, started=started, tool=tool, arguments=arguments, record=record)
-    return None
-
-
-def _same_call(ctx: EngineContext, content: Content, call: Call, arguments: Json) -> bool:
-    """Same principal, same mode, same arguments as they were asked for, before any clamp."""
-    if content.principal != call.principal or content.mode is not call.mode:
-        return False
-    digest = content.asked_digest or content.arguments_digest
-    if digest is not None:
-        return digest == ctx.digest(canonical(arguments, WHATEVER))
-    return bool(content.arguments == arguments)

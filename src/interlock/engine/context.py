@@ -35,7 +35,7 @@ class ToolBinding(msgspec.Struct, frozen=True, kw_only=True):
     tool: Tool
     rules: ToolRules
     rates: tuple[Rate, ...]
-    gate: ToolLimits
+    limits: ToolLimits
     mode: Mode = Mode.APPLY
     """The mode of calls that name none."""
     planner: Planner | None = None
@@ -77,6 +77,14 @@ class Started(msgspec.Struct, frozen=True, gc=False):
     clock: float
 
 
+class Received(msgspec.Struct, frozen=True, gc=False):
+    """The call has come in; what its turn has recorded so far is known, where anything depends on it."""
+
+    call: Call
+    started: Started
+    turn: list[Stored] | None = None
+
+
 class Accepted(msgspec.Struct, frozen=True, gc=False):
     """The call fits its contract and its actor's grant."""
 
@@ -85,6 +93,7 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
     binding: ToolBinding
     parsed: Parsed
     claim: Expected | None = None
+    """The claim that a change will make."""
 
 
 class Admitted(msgspec.Struct, frozen=True, gc=False):
@@ -109,15 +118,10 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     ticket: Ticket | None = None
     """The approval that the call spends."""
 
-
-class Repeated(msgspec.Struct, frozen=True, kw_only=True):
-    """The turn's records already hold the answer to this call."""
-
-    call: Call
-    started: Started
-    tool: Tool
-    arguments: Json
-    record: Stored
+    @property
+    def reads(self) -> bool:
+        """Whether it only looks."""
+        return self.admitted.binding.planner is None
 
 
 class Ended(msgspec.Struct, frozen=True):

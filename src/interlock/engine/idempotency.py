@@ -6,74 +6,141 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected, claim_name, keys_of
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Repeated, Started, refused
+from interlock.engine.admit import denied_by, deny
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Received, Started, ToolBinding, refused
 from interlock.errors import StoreError
+from interlock.policy import Facts
 from interlock.ports import Query
 from interlock.reasons import Reason
-from interlock.records import Stored
+from interlock.records import Content, Stored
 from interlock.state import Claimed, ClaimState
 from interlock.stores.claims import changed_since
 from interlock.tools import Reading
-from interlock.values import Call, Effect, Mode, Status
+from interlock.values import Call, Effect, Json, Mode, Status
 
+_ANSWERS = (Status.OK, Status.NO_DATA)
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
 
 
-async def recall(ctx: EngineContext, call: Call, started: Started) -> list[Stored] | Ended | None:
-    """The turn's records where anything depends on them, None where nothing does."""
-    binding = ctx.bindings.get(call.tool)
-    if binding is None:
-        return None
-    made_once = (
-        ctx.repeats == "allow" if binding.planner is None else call.mode is Mode.APPLY
-    )  # claims say what is same
-    if made_once and not binding.rules.needs_turn:
-        return None
+async def receive(ctx: EngineContext, call: Call) -> Received | Ended:
+    """The call with the time it came in, and the turn's records where anything depends on them."""
+    started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
+    if started.clock >= ctx.halts.until:
+        await ctx.halts.refresh()
+    binding = None if call.turn is None else ctx.bindings.get(call.tool)
+    if binding is None or not _needs_turn(ctx, call, binding):
+        return Received(call, started)
     try:
         if ctx.faults is not None:
             ctx.faults.at("turn.read")
-        return [record async for record in ctx.store.records(Query(turn=call.turn))]
+        return Received(call, started, [record async for record in ctx.store.records(Query(turn=call.turn))])
     except StoreError as error:
         reading = refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
 
 
-async def look_up(ctx: EngineContext, accepted: Accepted) -> Accepted | Repeated | Ended:
+def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:
+    if binding.rules.needs_turn:
+        return True
+    # For a change that is made, its claim says what is the same.
+    return ctx.repeats != "allow" if binding.planner is None else call.mode is not Mode.APPLY
+
+
+async def look_up(ctx: EngineContext, accepted: Accepted, received: Received) -> Accepted | Ended:
+    """The same or again: what was made before is answered from the record, or stopped."""
+    if received.turn is not None:
+        found = _seen_in_turn(ctx, accepted, received.turn)
+        if isinstance(found, Ended):
+            return found
+        if found is not None:
+            answered = await recorded_answer(ctx, accepted, found)
+            if answered is not None:  # else its payload was deleted, and the read is simply made again
+                return answered
+    return accepted if accepted.binding.planner is None else await _claim_of(ctx, accepted)
+
+
+def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: list[Stored]) -> Stored | Ended | None:
+    """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
+
+    Only the actor's own records count: one actor's answer is not another's.
+    """
+    facts, tool, call = accepted.facts, accepted.binding.tool, accepted.facts.call
+    reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
+    if call.replays:
+        return None
+    for record in reversed(turn):
+        if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
+            continue
+        same_id = record.call == call.call_id
+        if not same_id and (ctx.repeats == "allow" or record.tool != tool.name or not reads):
+            continue
+        same = record.tool == tool.name and _is_same_call(ctx, record.content(), facts)
+        if same_id and not same:
+            return _reused(accepted)
+        if same:
+            return _repeated_read(ctx, accepted, record, same_id=same_id) if reads else None
+    return None
+
+
+def _repeated_read(ctx: EngineContext, accepted: Accepted, record: Stored, *, same_id: bool) -> Stored | Ended:
+    if ctx.repeats != "stop" or same_id:
+        return record
+    reason = f"the same call was made in this turn already (record {record.id}); use its result"
+    verdict = deny("repeats", reason)
+    return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
+
+
+def _reused(accepted: Accepted) -> Ended:
+    reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
+    verdict = deny("call_id", reason)
+    return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
+
+
+def _is_same_call(ctx: EngineContext, content: Content, facts: Facts) -> bool:
+    """Same principal, same mode, same arguments as they were asked for, before any clamp."""
+    if content.principal != facts.call.principal or content.mode is not facts.call.mode:
+        return False
+    digest = content.asked_digest or content.arguments_digest
+    if digest is not None:
+        return digest == ctx.digest(canonical(facts.arguments, WHATEVER))
+    return bool(content.arguments == facts.arguments)
+
+
+async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.binding.tool
     try:
         name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
     except Refusal as refusal:
-        return _ended(accepted, refused(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal)))
+        return _ended(accepted, refused(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     applies = facts.call.mode is Mode.APPLY
     end = accepted.started.clock + tool.deadline_s
     try:
         claim = await settled_claim(ctx, name.name, end if applies else 0.0)
         delivered = await _delivered(ctx, facts.call, name.name) if applies else None
-        reused = claim is not None and claim.request != name.request
-        if isinstance(delivered, Stored) and not reused:
-            return _repeated(accepted, delivered)
-        if delivered is not None or reused:
-            reason = f"call id {facts.call.call_id!r} was used in this turn for another call; use a new one"
-            return _ended(accepted, refused(Status.DENIED, Reason.CALL_ID_REUSED, reason))
+        if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
+            return _reused(accepted)
+        if delivered is not None:
+            return await recorded_answer(ctx, accepted, delivered) or _forgotten(accepted, delivered)
         if claim is None:
             return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
         again = claim.state is ClaimState.UNDONE or await _changed_since(ctx, claim)
-        generation = claim.generation + 1 if again else claim.generation
         if not applies or again or claim.state is ClaimState.FAILED:
-            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, generation))
-        if claim.state is not ClaimState.DONE or claim.record is None:
-            return _ended(accepted, in_doubt(claim, ctx.clock.now_us()))
-        record = await _record(ctx, claim.record)
+            expected = Expected(name.name, name.request, claim.generation + again)
+            return msgspec.structs.replace(accepted, claim=expected)
+        return await answer_of_claim(ctx, accepted, claim)
     except StoreError as error:
         return _ended(accepted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
-    return _repeated(accepted, record)
 
 
-async def _delivered(ctx: EngineContext, call: Call, claim: str) -> Stored | str | None:
-    """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or the word
-    that its id was used for another one.
+class _OtherCall(msgspec.Struct, frozen=True):
+    """The id of this call was used in its turn for another one."""
+
+
+async def _delivered(ctx: EngineContext, call: Call, claim: str) -> Stored | _OtherCall | None:
+    """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or that its
+    id was used for another one.
 
     The records are read after the claim, so that whatever the claim knows of is among them.
     """
@@ -87,15 +154,8 @@ async def _delivered(ctx: EngineContext, call: Call, claim: str) -> Stored | str
             continue
         content = record.content()
         if content.repeats is None:  # what repeats another record is no outcome of its own
-            return record if content.change is not None and content.change.claim == claim else "another"
+            return record if content.change is not None and content.change.claim == claim else _OtherCall()
     return None
-
-
-def _repeated(accepted: Accepted, record: Stored) -> Repeated:
-    facts = accepted.facts
-    return Repeated(
-        call=facts.call, started=accepted.started, tool=accepted.binding.tool, arguments=facts.arguments, record=record
-    )
 
 
 async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed | None:
@@ -122,14 +182,12 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
     return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
 
 
-async def answer_of_claim(ctx: EngineContext, admitted: Admitted, claim: Claimed) -> Ended:
-    """The outcome of whoever made this change while the call was on its way."""
-    call, tool, arguments = admitted.facts.call, admitted.binding.tool, admitted.facts.arguments
+async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
+    """The outcome of whoever made this change before, or while the call was on its way."""
     if claim.state is not ClaimState.DONE or claim.record is None:
-        return Ended(call, admitted.started, in_doubt(claim, ctx.clock.now_us()), tool, arguments, admitted.verdict)
+        return _ended(stage, in_doubt(claim, ctx.clock.now_us()))
     record = await _record(ctx, claim.record)
-    repeated = Repeated(call=call, started=admitted.started, tool=tool, arguments=arguments, record=record)
-    return await recorded_answer(ctx, repeated) or _forgotten(repeated)
+    return await recorded_answer(ctx, stage, record) or _forgotten(stage, record)
 
 
 async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
@@ -150,50 +208,43 @@ async def _record(ctx: EngineContext, number: int) -> Stored:
     return found[0]
 
 
-def _ended(accepted: Accepted, reading: Reading) -> Ended:
-    return Ended(accepted.facts.call, accepted.started, reading, accepted.binding.tool, accepted.facts.arguments)
-
-
-def _forgotten(repeated: Repeated) -> Ended:
-    return _made(repeated, f"made before (record {repeated.record.id}); its answer has been deleted")
-
-
-def _made(repeated: Repeated, said: str) -> Ended:
-    """The change was made, and there is no answer to give beside that."""
-    reading = Reading(status=Status.OK, said=said)
+def _ended(stage: Accepted | Admitted, reading: Reading, repeats: int | None = None) -> Ended:
     return Ended(
-        repeated.call, repeated.started, reading, repeated.tool, repeated.arguments, repeats=repeated.record.id
+        call=stage.facts.call,
+        started=stage.started,
+        reading=reading,
+        tool=stage.binding.tool,
+        arguments=stage.facts.arguments,
+        verdict=stage.verdict if isinstance(stage, Admitted) else None,
+        repeats=repeats,
     )
 
 
-async def recorded_answer(ctx: EngineContext, repeated: Repeated) -> Ended | None:
-    """The recorded answer; None if its payload was deleted, so that a read is simply made again."""
-    record, content = repeated.record, repeated.record.content()
+def _forgotten(stage: Accepted | Admitted, record: Stored) -> Ended:
+    return _was_made(stage, record, f"made before (record {record.id}); its answer has been deleted")
+
+
+def _was_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
+    """The change was made, and there is no answer to give beside that."""
+    return _ended(stage, Reading(status=Status.OK, said=said), repeats=record.id)
+
+
+async def recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | None:
+    """The recorded answer; None if its payload was deleted."""
     if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
-        return _made(repeated, f"made before; it was settled that it landed (record {record.id})")
-    if record.actor != repeated.call.actor:  # that it was made is for everyone to know, what it answered is not
-        return _made(repeated, f"made before by {record.actor} (record {record.id})")
-    value = content.value
-    if content.payload:
-        try:
-            if ctx.faults is not None:
-                ctx.faults.at("answer.payload")
-            payload = await ctx.store.payload(record.id)
-        except StoreError as error:
-            return _failed(repeated, f"the recorded answer cannot be read: {error}")
-        if payload is None:
-            return None if repeated.tool.effect is Effect.READ else _forgotten(repeated)
-        try:
-            value = msgspec.json.decode(payload)["value"]
-            genuine = ctx.digest(canonical(value, WHATEVER)) == content.value_digest
-        except (msgspec.DecodeError, KeyError, TypeError, Refusal):
-            genuine = False
-        if not genuine:
-            return _failed(repeated, f"the payload of record {record.id} is not what was recorded; run audit verify")
+        return _was_made(stage, record, f"made before; it was settled that it landed (record {record.id})")
+    if record.actor != stage.facts.call.actor:  # that it was made is for everyone to know, what it answered is not
+        return _was_made(stage, record, f"made before by {record.actor} (record {record.id})")
+    content = record.content()
+    value = await _recorded_value(ctx, record, content)
+    if value is None:
+        return None
+    if isinstance(value, _Unusable):
+        return _ended(stage, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, value.why))
     reading = Reading(
         status=Status(record.status),
-        value=value,
-        text=canonical(value, WHATEVER),
+        value=value.value,
+        text=canonical(value.value, WHATEVER),
         said=content.said,
         problem=content.problem,
         snippets=content.snippets,
@@ -201,22 +252,36 @@ async def recorded_answer(ctx: EngineContext, repeated: Repeated) -> Ended | Non
         confidence=content.result_confidence,
         sources=content.sources,
     )
-    return Ended(
-        call=repeated.call,
-        started=repeated.started,
-        tool=repeated.tool,
-        arguments=repeated.arguments,
-        verdict=content.verdict,
-        reading=reading,
-        repeats=record.id,
-    )
+    return msgspec.structs.replace(_ended(stage, reading, repeats=record.id), verdict=content.verdict)
 
 
-def _failed(repeated: Repeated, message: str) -> Ended:
-    return Ended(
-        repeated.call,
-        repeated.started,
-        refused(Status.FAILED, Reason.STORE_UNAVAILABLE, message),
-        repeated.tool,
-        repeated.arguments,
-    )
+class _Held(msgspec.Struct, frozen=True):
+    """What a record, or what lies beside it, holds as its value."""
+
+    value: Json
+
+
+class _Unusable(msgspec.Struct, frozen=True):
+    """What lies beside a record cannot be read, or is not what was recorded."""
+
+    why: str
+
+
+async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) -> _Held | _Unusable | None:
+    if not content.payload:
+        return _Held(content.value)
+    try:
+        if ctx.faults is not None:
+            ctx.faults.at("answer.payload")
+        payload = await ctx.store.payload(record.id)
+    except StoreError as error:
+        return _Unusable(f"the recorded answer cannot be read: {error}")
+    if payload is None:
+        return None
+    try:
+        value = msgspec.json.decode(payload)["value"]
+        if ctx.digest(canonical(value, WHATEVER)) == content.value_digest:
+            return _Held(value)
+    except (msgspec.DecodeError, KeyError, TypeError, Refusal):
+        pass
+    return _Unusable(f"the payload of record {record.id} is not what was recorded; run audit verify")

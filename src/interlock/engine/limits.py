@@ -15,7 +15,7 @@ class ToolLimits:
 
     def __init__(self, tool: Tool) -> None:
         self.breaker = Breaker(tool.limits.breaker_failures, tool.limits.breaker_reset_s)
-        self.places = None if tool.limits.concurrency is None else Slots(tool.limits.concurrency)
+        self.slots = None if tool.limits.concurrency is None else Slots(tool.limits.concurrency)
 
 
 class Slots:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Unreadable, plan_difference, plan_digest
+from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
 from interlock.engine.admit import denied_by, deny
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refused
 from interlock.engine.idempotency import answer_of_claim, settled_claim
@@ -22,7 +22,20 @@ from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
 NOTHING_CHANGES = Plan(digest="")
 
 
-async def plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
+async def prepare(ctx: EngineContext, admitted: Admitted) -> Prepared | Ended:
+    """The call with its plan, finally allowed, or how it ended here."""
+    if admitted.binding.planner is None and admitted.facts.call.ticket is None:
+        return decide_plan(ctx, admitted, NOTHING_CHANGES)
+    made = NOTHING_CHANGES if admitted.binding.planner is None else await _plan(ctx, admitted)
+    if isinstance(made, Ended):
+        return made
+    ticket = await _ticket_of(ctx, admitted)
+    if isinstance(ticket, Ended):
+        return ticket
+    return decide_plan(ctx, admitted, made, ticket)
+
+
+async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
     """What the call will do: for what changes the world, by reading the resource; and whether it is within bounds."""
     planner, claim, binding = admitted.binding.planner, admitted.claim, admitted.binding
     assert planner is not None
@@ -44,7 +57,7 @@ async def plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
         )
 
 
-async def ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | None:
+async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | None:
     """The ticket that the call carries."""
     name = admitted.facts.call.ticket
     if name is None:
@@ -64,38 +77,47 @@ async def ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | 
         return _unplanned(admitted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
-def prepare(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
-    """The call with its plan, finally allowed, or how it ended here."""
+def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
+    """All rules on a plan: final. Only here can a call park, and here a dry run ends."""
     facts, binding, call = admitted.facts, admitted.binding, admitted.facts.call
-    final = admitted.verdict
-    if final is not None and final.decision is Decision.ALLOW and binding.planner is None and call.ticket is None:
+    final, reads = admitted.verdict, binding.planner is None
+    if final is not None and final.decision is Decision.ALLOW and reads and call.ticket is None:
         return Prepared(admitted, plan, final)  # most calls: a read that a rule allows
-    if binding.rules.risks and binding.planner is not None:
+    if binding.rules.risks and not reads:
         level = risk_by_rules(binding.rules, msgspec.structs.replace(facts, plan=plan))
         plan = plan if level is None else msgspec.structs.replace(plan, risk=level)
     if final is None:
-        final = decide(binding.rules, msgspec.structs.replace(facts, plan=plan), final=True)
-        assert final is not None
-        if admitted.parsed.rewrites:
-            final = msgspec.structs.replace(final, rewrites=admitted.parsed.rewrites)
+        final = _decide_finally(admitted, plan)
     if final.decision is Decision.DENY:
         return _ended(admitted, plan, final, refused(Status.DENIED, Reason.DENIED, final.reason))
-    asks = final.decision is Decision.REVIEW
-    if binding.planner is None:
-        if not asks and call.ticket is None:
+    if reads:
+        if final.decision is Decision.ALLOW and call.ticket is None:
             return Prepared(admitted, plan, final)  # by a rule that looks at the plan
-        what = (call.tool, (), facts.arguments)
-        plan = msgspec.structs.replace(plan, digest=plan_digest(ctx.digest, what, binding.rules.version, ()))
+        digest = plan_digest(ctx.digest, call.tool, (), facts.arguments, binding.rules.version, ())
+        plan = msgspec.structs.replace(plan, digest=digest)
     else:
         stops = _stops_here(admitted, plan, final)
         if stops is not None:
             return stops
     if call.ticket is not None:
-        reason = rejection_reason(ticket, call, plan, ctx.clock.now_us())
-        if reason is not None:
-            return _ended(admitted, plan, final, refused(Status.DENIED, Reason.NOT_APPROVED, reason))
-        return Prepared(admitted, plan, final, ticket)
+        return _with_ticket(ctx, admitted, Prepared(admitted, plan, final, ticket))
+    asks = final.decision is Decision.REVIEW
     return _parked(ctx, admitted, plan, final) if asks else Prepared(admitted, plan, final)
+
+
+def _decide_finally(admitted: Admitted, plan: Plan) -> Verdict:
+    final = decide(admitted.binding.rules, msgspec.structs.replace(admitted.facts, plan=plan), final=True)
+    assert final is not None
+    rewrites = admitted.parsed.rewrites
+    return msgspec.structs.replace(final, rewrites=rewrites) if rewrites else final
+
+
+def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> Prepared | Ended:
+    """The call with the approval that it spends, if that is good for this plan."""
+    why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us())
+    if why is None:
+        return prepared
+    return _ended(admitted, prepared.plan, prepared.verdict, refused(Status.DENIED, Reason.NOT_APPROVED, why))
 
 
 def resting(plan: Plan, turn: TurnView) -> Plan:
@@ -103,7 +125,10 @@ def resting(plan: Plan, turn: TurnView) -> Plan:
     rests_on = tuple(number for number, keys in turn.planned if set(keys) & set(plan.keys))
     if not rests_on:
         return plan
-    return msgspec.structs.replace(plan, rests_on=rests_on, digest=f"{plan.digest}+{len(rests_on)}")
+    parts = read_digest(plan.digest)
+    assert parts is not None
+    digest = str(msgspec.structs.replace(parts, rests_on=len(rests_on)))
+    return msgspec.structs.replace(plan, rests_on=rests_on, digest=digest)
 
 
 def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:

@@ -37,13 +37,13 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
 
 
 def _imported(where: str) -> Model:
-    """A model of your own: an object with `name`, `follows`, `reply` and `close`, or something that makes one."""
+    """A model of your own: an object with `name`, `instructable`, `reply` and `close`, or something that makes one."""
     module, _, name = where.partition(":")
     try:
         found = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:
         raise ConfigError(f"model python:{where} cannot be imported: {error}; write python:module:NAME") from None
     made: Model = found() if isinstance(found, type) else found
-    if not hasattr(made, "reply") or not hasattr(made, "follows"):
-        raise ConfigError(f"model python:{where} is no model: it needs name, follows, reply and close")
+    if not hasattr(made, "reply") or not hasattr(made, "instructable"):
+        raise ConfigError(f"model python:{where} is no model: it needs name, instructable, reply and close")
     return made

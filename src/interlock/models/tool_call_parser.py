@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlock.models.messages import Proposal, ToolCard
 from interlock.models.schema_types import types_of
@@ -14,7 +14,12 @@ from interlock.values import Json
 
 MOST = 16
 """How many calls one reply may propose."""
-_TAGGED = re.compile(r"<(tool_call|function_call|tool_use)\b[^>]*>(.*?)(?:</\1>|\Z)", re.S | re.I)
+_MAX_CHARACTERS = 100_000
+_MAX_OBJECTS = 64
+
+# With `\Z` as an alternative a pattern matches from wherever it starts, so no text is gone over twice; for the same
+# reason the attributes of a tag stop at the next `<`.
+_TAGGED = re.compile(r"<(tool_call|function_call|tool_use)\b[^<>]*>(.*?)(?:</\1>|\Z)", re.S | re.I)
 _FENCED = re.compile(r"```(?:json|xml|tool_call|tool_code)?\s*\n?(.*?)(?:```|\Z)", re.S | re.I)
 _FUNCTION = re.compile(r"<function[=\s]+(?:name=)?[\"']?([\w.\-]+)[\"']?\s*>(.*?)(?:</function>|\Z)", re.S | re.I)
 _PARAMETER = re.compile(
@@ -22,140 +27,125 @@ _PARAMETER = re.compile(
 )
 _NAME_KEYS = ("name", "tool", "function", "tool_name", "function_name")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "params")
-_LONGEST = 100_000
-_MOST_OBJECTS = 64
+
+_STRING = r'"(?:[^"\\]+|\\.)*+("?)'  # its group is empty where the text ends first; possessive, so it never goes back
+_STRING_OR_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.S)
+_STRING_OR_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.S)
+_CLOSING = {"{": "}", "[": "]"}
 
 
 def parse_native(calls: Sequence[Any], tools: Sequence[ToolCard]) -> tuple[Proposal, ...]:
     """Calls as OpenAI-style servers give them: a function with a name and arguments as text or object."""
-    found = []
-    for call in calls:
-        function = call.get("function", call) if isinstance(call, Mapping) else {}
-        name = next((str(function[key]) for key in _NAME_KEYS if isinstance(function.get(key), str)), "")
-        given: Json = next((function[key] for key in _ARGUMENT_KEYS if key in function), {})
-        identity = str(call.get("id") or "") if isinstance(call, Mapping) else ""
-        found.append(Proposal(name or "(no name)", _arguments(given, name, tools), identity))
-    return tuple(found)
+    return tuple(_read_native(call) if isinstance(call, Mapping) else Proposal("(no name)", {}, "") for call in calls)
 
 
 def parse_text(text: str, tools: Sequence[ToolCard]) -> tuple[tuple[Proposal, ...], str]:
     """Calls in a text, and what is left of the text: JSON, XML or a batch, in tags, fences or bare."""
-    text = text[:_LONGEST]
+    text = text[:_MAX_CHARACTERS]
     found: list[Proposal] = []
     for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
         for match in reversed(list(pattern.finditer(text))):
-            inside = [*_xml(match[group], tools), *_json(match[group], tools)]
+            inside = [*_find_xml(match[group], tools), *_find_json(match[group])]
+            if not inside and (pattern is _TAGGED or _is_half_a_call(match[group], tools)):
+                inside = [_refuse(match[group], tools)]
             if inside:
                 found = inside + found
                 text = text[: match.start()] + text[match.end() :]
-            elif pattern is _TAGGED:
-                found.insert(0, _unreadable(match[group], tools))
-                text = text[: match.start()] + text[match.end() :]
-    functions = list(_FUNCTION.finditer(text))
-    if functions:
-        found += _xml(text, tools)
+    in_xml = _find_xml(text, tools)
+    if in_xml:
+        found += in_xml
         text = _FUNCTION.sub("", text)
     if not found:
-        bare, text = _bare(text, tools)
-        found += bare
+        found, text = _find_bare(text, tools)
     return tuple(found), text.strip()
 
 
-def _xml(text: str, tools: Sequence[ToolCard]) -> list[Proposal]:
+def _find_xml(text: str, tools: Sequence[ToolCard]) -> list[Proposal]:
     found = []
     for function in _FUNCTION.finditer(text):
         given = {match[1]: match[2].strip("\n") for match in _PARAMETER.finditer(function[2])}
         if not given and function[2].strip().startswith("{"):
-            found.append(Proposal(function[1], _arguments(function[2], function[1], tools)))
+            found.append(Proposal(function[1], _read_arguments(function[2])))
         else:
-            found.append(Proposal(function[1], _typed(given, function[1], tools)))
+            found.append(Proposal(function[1], _read_parameters(given, function[1], tools)))
     return found
 
 
-def _json(text: str, tools: Sequence[ToolCard]) -> list[Proposal]:
-    return [proposal for value in _values(text) for proposal in _from_value(value, tools)]
+def _find_json(text: str) -> list[Proposal]:
+    return [proposal for value in _read_values(text) for proposal in _find_calls(value)]
 
 
-def _bare(text: str, tools: Sequence[ToolCard]) -> tuple[list[Proposal], str]:
+def _find_bare(text: str, tools: Sequence[ToolCard]) -> tuple[list[Proposal], str]:
     """Objects in running text count as calls only if they name a tool that exists, or are a batch."""
     names = {tool.name for tool in tools}
     found: list[Proposal] = []
-    for at, end in reversed(_objects(text)[:_MOST_OBJECTS]):
-        inside = [p for value in _values(text[at:end]) for p in _from_value(value, tools)]
-        calls = [p for p in inside if p.tool in names or len(inside) > 1 or '"tool_calls"' in text[at:end]]
+    closed = [group for group in _scan_brackets(text, "{") if group.is_closed]
+    for group in reversed(closed[:_MAX_OBJECTS]):
+        written = text[group.start : group.end]
+        inside = _find_json(written)
+        calls = [p for p in inside if p.tool in names or len(inside) > 1 or '"tool_calls"' in written]
         if calls:
             found = calls + found
-            text = text[:at] + text[end:]
+            text = text[: group.start] + text[group.end :]
     return found, text
 
 
-def _objects(text: str) -> list[tuple[int, int]]:
-    """Where the outermost objects of a text begin and end; one that does not end is none. In one pass."""
-    found, depth, start, quote, skip = [], 0, 0, False, False
-    for at, c in enumerate(text):
-        if skip:
-            skip = False
-        elif quote:
-            skip, quote = c == "\\", c != '"'
-        elif c == '"':
-            quote = depth > 0
-        elif c == "{":
-            start, depth = (at if depth == 0 else start), depth + 1
-        elif c == "}" and depth:
-            depth -= 1
-            if depth == 0:
-                found.append((start, at + 1))
-    return found
+def _find_calls(value: Json) -> Iterator[Proposal]:
+    """One call, a list of them or a batch, in order. A loop, since a model can nest deeper than Python may recurse."""
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            batch = value.get("tool_calls", value.get("calls"))
+            if isinstance(batch, list):
+                value = batch
+            elif isinstance(value.get("function"), dict) or _name_in(value):
+                yield _read_native(value)
+        if isinstance(value, list):
+            waiting.extend(reversed(value))
 
 
-def _from_value(value: Json, tools: Sequence[ToolCard]) -> Iterator[Proposal]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _from_value(item, tools)
-    if not isinstance(value, dict):
-        return
-    batch = value.get("tool_calls", value.get("calls"))
-    if isinstance(batch, list):
-        for item in batch:
-            yield from _from_value(item, tools)
-        return
-    inner = value.get("function")
-    if isinstance(inner, dict):
-        yield from parse_native([value], tools)
-        return
-    name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str)), None)
-    if name is not None:
-        given: Json = next((value[key] for key in _ARGUMENT_KEYS if key in value), {})
-        identity = value.get("id")
-        yield Proposal(name, _arguments(given, name, tools), identity if isinstance(identity, str) else "")
+def _read_native(call: Mapping[str, Json]) -> Proposal:
+    inner = call.get("function")
+    function = inner if isinstance(inner, dict) else call
+    given: Json = next((function[key] for key in _ARGUMENT_KEYS if key in function), {})
+    identity = call.get("id")
+    call_id = str(identity) if isinstance(identity, str | int) else ""
+    return Proposal(_name_in(function) or "(no name)", _read_arguments(given), call_id)
 
 
-def _unreadable(text: str, tools: Sequence[ToolCard]) -> Proposal:
+def _name_in(function: Mapping[str, Json]) -> str:
+    return next((function[key] for key in _NAME_KEYS if isinstance(function.get(key), str)), "")
+
+
+def _is_half_a_call(text: str, tools: Sequence[ToolCard]) -> bool:
+    first = next(_scan_brackets(text, "{["), None)
+    is_cut = first is not None and first.missing is None and not text[: first.start].strip()
+    return is_cut and any(tool.name in text for tool in tools)
+
+
+def _refuse(text: str, tools: Sequence[ToolCard]) -> Proposal:
     """A call that cannot be read: the contract will refuse it, and say so to the model."""
     name = next((tool.name for tool in tools if tool.name in text), "(unreadable)")
     return Proposal(name, {"unreadable": text.strip()[:200]})
 
 
-def _arguments(given: Json, name: str, tools: Sequence[ToolCard]) -> Json:
+def _read_arguments(given: Json) -> Json:
     if isinstance(given, str):
-        values = _values(given)
+        values = _read_values(given)
         if not values and given.strip():
             return {"unreadable": given.strip()[:200]}
         given = values[0] if values else {}
     return given if given is not None else {}
 
 
-def _values(text: str) -> list[Json]:
+def _read_values(text: str) -> list[Json]:
     """The JSON values that stand one after another in a text; small faults are forgiven."""
     text = text.strip()
-    for read in (_strictly, _forgiving):
-        found = read(text)
-        if found:
-            return found
-    return []
+    return _read_strictly(text) or _read_forgivingly(text[:_MAX_CHARACTERS])
 
 
-def _strictly(text: str) -> list[Json]:
+def _read_strictly(text: str) -> list[Json]:
     decoder, found, at = json.JSONDecoder(), [], 0
     while at < len(text):
         while at < len(text) and text[at] in " \t\r\n,;":
@@ -170,18 +160,18 @@ def _strictly(text: str) -> list[Json]:
     return [value for value in found if isinstance(value, dict | list)]
 
 
-def _forgiving(text: str) -> list[Json]:
-    """Trailing commas, single quotes, Python's words, a missing end, words around the object."""
-    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
-    if start < 0:
+def _read_forgivingly(text: str) -> list[Json]:
+    """The first value in a text, despite trailing commas, single quotes, Python's words, no end, words around it."""
+    first = next(_scan_brackets(text, "{["), None)
+    if first is None:
         return []
-    body = text[start:]
-    body = body[: _end_of_object(body, 0)]
-    for candidate in (body, _closed(body)):
-        plain = re.sub(r",\s*([}\]])", r"\1", candidate)
-        for read in (json.loads, ast.literal_eval):
+    rest, body = text[first.start :], text[first.start : first.end]
+    # The rest as it stands comes first: only Python's reader sees that a bracket between single quotes is none.
+    for source in dict.fromkeys((rest, body, body + (first.missing or ""))):
+        without_commas = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", source)
+        for read, written in ((json.loads, without_commas), (ast.literal_eval, source)):
             try:
-                value = read(plain)
+                value = read(written)
             except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
                 continue
             if isinstance(value, dict | list) and _is_json(value):
@@ -197,50 +187,53 @@ def _is_json(value: Any) -> bool:
     return True
 
 
-def _end_of_object(text: str, start: int) -> int:
-    depth, quote, skip = 0, "", False
-    for at in range(start, len(text)):
-        c = text[at]
-        if skip:
-            skip = False
-        elif quote:
-            skip, quote = c == "\\", "" if c == quote else quote
-        elif c == '"':
-            quote = c
-        elif c in "{[":
-            depth += 1
-        elif c in "}]":
-            depth -= 1
-            if depth == 0:
-                return at + 1
-    return len(text)
+class _Brackets(NamedTuple):
+    """An outermost pair of brackets, or the first one that is not closed with the rest of the text."""
+
+    start: int
+    end: int
+    missing: str | None
+    """What closes it; None where the text breaks off within a value, which nobody can finish but the model."""
+
+    @property
+    def is_closed(self) -> bool:
+        return self.missing == ""
 
 
-def _closed(text: str) -> str:
-    """A text that breaks off, with the quotes and brackets that it left open."""
-    opened, quote, skip = [], "", False
-    for c in text:
-        if skip:
-            skip = False
-        elif quote:
-            skip, quote = c == "\\", "" if c == quote else quote
-        elif c == '"':
-            quote = c
-        elif c in "{[":
-            opened.append("}" if c == "{" else "]")
-        elif c in "}]" and opened:
-            opened.pop()
-    return text + quote + "".join(reversed(opened))
+def _scan_brackets(text: str, kinds: str) -> Iterator[_Brackets]:
+    """Where brackets of these kinds stand, outermost ones only; one pass over the text, brackets in strings skipped."""
+    opening, at = re.compile(f"[{re.escape(kinds)}]"), 0
+    while (first := opening.search(text, at)) is not None:
+        brackets = _scan_one(text, first.start(), kinds)
+        yield brackets
+        at = brackets.end
 
 
-def _typed(given: dict[str, str], name: str, tools: Sequence[ToolCard]) -> dict[str, Json]:
+def _scan_one(text: str, start: int, kinds: str) -> _Brackets:
+    missing: list[str] = []
+    for token in _STRING_OR_BRACKET.finditer(text, start):
+        mark = token[0]
+        if mark in kinds:
+            missing.append(_CLOSING[mark])
+        elif mark == missing[-1]:
+            missing.pop()
+            if not missing:
+                return _Brackets(start, token.end(), "")
+        elif mark[0] == '"' and not token[1]:
+            return _Brackets(start, len(text), None)
+    # A number at the very end may be the beginning of a longer one (1 of 1000), and a comma announces more.
+    is_finished = text.rstrip()[-1:] in ('"', "'", "}", "]")
+    return _Brackets(start, len(text), "".join(reversed(missing)) if is_finished else None)
+
+
+def _read_parameters(given: dict[str, str], name: str, tools: Sequence[ToolCard]) -> dict[str, Json]:
     """XML has only texts: what the tool's schema says is something else is read as that, where it can be."""
     tool = next((tool for tool in tools if tool.name == name), None)
     properties = {} if tool is None else tool.parameters.get("properties", {})
-    return {key: _as_declared(value, properties.get(key, {})) for key, value in given.items()}
+    return {key: _read_declared(value, properties.get(key, {})) for key, value in given.items()}
 
 
-def _as_declared(value: str, schema: Json) -> Json:
+def _read_declared(value: str, schema: Json) -> Json:
     kinds = types_of(schema)
     if not kinds or "string" in kinds:
         return value

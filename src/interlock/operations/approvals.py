@@ -7,7 +7,7 @@ from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Stored
 from interlock.review import Terms
-from interlock.state import Claimed, ClaimState, Ticket, TicketState
+from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
     DecideTicket,
     EscalateTicket,
@@ -26,7 +26,7 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
     by = writer.by
-    if state is not TicketState.DENIED or ticket.kind != "change":  # one's own question may be withdrawn
+    if state is not TicketState.DENIED or ticket.kind is not TicketKind.CHANGE:  # one's own question may be withdrawn
         refuse_own(writer, terms, ticket)
     what: dict[str, Json] = {
         "ticket": name,
@@ -38,7 +38,7 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
     if by == ticket.asked_by:
         what["by_proposer"] = True  # who may approve by a setting, or withdraw
     decision = DecideTicket(name, state, by, reason)
-    if ticket.kind != "settle":
+    if ticket.kind is not TicketKind.SETTLE:
         return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
     record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]

@@ -12,6 +12,7 @@ from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
 from interlock.operations.recover import read_record
 from interlock.operations.undo import UndoStep
+from interlock.state import TicketKind
 from interlock.values import Call, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
@@ -69,8 +70,8 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     ticket = await ctx.store.ticket(name)
     if ticket is None:
         raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
-    if ticket.kind != "change" or ticket.record is None:
-        about = "whether an answer may leave" if ticket.kind == "answer" else "whether an effect landed"
+    if ticket.kind is not TicketKind.CHANGE or ticket.record is None:
+        about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
         raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
     record, whole = await read_record(ctx, ticket.record)
     if record is None:

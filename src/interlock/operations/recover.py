@@ -12,7 +12,7 @@ from interlock.errors import NotAllowed, StoreError
 from interlock.operations.approvals import settle
 from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Stored
-from interlock.state import LOCK, Claimed, ClaimState, Ticket, TicketState
+from interlock.state import LOCK, Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import OpenTicket, ResolveClaim
 from interlock.values import Context, Json, Plan
 
@@ -131,7 +131,7 @@ async def _ask(
     now_us, terms = ctx.clock.now_us(), ctx.review
     ticket = Ticket(
         id=ctx.ids.new(),
-        kind="settle",
+        kind=TicketKind.SETTLE,
         state=TicketState.OPEN,
         binding=f"settle|{claim.name}|{claim.holder}",
         tool=claim.tool,

@@ -1,56 +1,97 @@
-"""Who decides: the operating-system user, or a service that shows a signed token."""
+"""Who decides: the operating-system user, or a service that shows a signed token (a JWT)."""
 
 from __future__ import annotations
 
-import base64
-import binascii
+from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 
-from interlock.audit import SigningKey, signed_by
+from interlock.audit import load_or_make_key
 from interlock.errors import NotAllowed
 
-_MARK = "il1"
+ISSUER = "interlock"
+_ALGORITHM = "EdDSA"
+_MAX_CHARACTERS = 4096
+_CLOCK_SKEW_US = 60_000_000
+_NOT_A_TOKEN = "that is not a token of Interlock; make one with: interlock review token NAME"
 
 
-class TokenClaims(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a token says: who, for which ledger, until when."""
+class TokenClaims(msgspec.Struct, frozen=True, kw_only=True):
+    """What a token says, by the names of RFC 7519: who, for which ledger, made when, good until when (in seconds)."""
 
-    name: str
-    ledger: str
-    expires_us: int
+    sub: Annotated[str, msgspec.Meta(min_length=1)]
+    aud: str
+    iat: int
+    exp: int
+    nbf: int = 0
+    iss: str = ISSUER
 
 
-def issue(key: SigningKey, identity: TokenClaims) -> str:
-    """A token that whoever trusts the key will take for this identity."""
-    body = _pack(msgspec.json.encode(identity))
-    return f"{_MARK}.{body}.{_pack(bytes.fromhex(key.sign(_signed(body))))}"
+def issue(key_file: Path, claims: TokenClaims) -> str:
+    """A token that whoever trusts the key will take for this identity; the key is made if there is none."""
+    import jwt  # here and below: only when a token is made or checked
+
+    load_or_make_key(key_file)  # refuses a file that others can read
+    return jwt.encode(msgspec.to_builtins(claims), key_file.read_bytes(), algorithm=_ALGORITHM)
 
 
 def authenticate(token: str, *, trusted: tuple[str, ...], ledger: str, now_us: int) -> str:
     """The principal behind a token; `NotAllowed` says what is wrong with it."""
+    token = token.strip()
+    if len(token) > _MAX_CHARACTERS or not token.isascii():
+        raise NotAllowed(_NOT_A_TOKEN)
+    for public in trusted:
+        payload = _verify(token, public, ledger)
+        if payload is not None:
+            return f"token:{_check_times(payload, now_us).sub}"
+    raise NotAllowed("the token is not signed by a key that this store trusts")
+
+
+def _verify(token: str, public: str, ledger: str) -> dict[str, Any] | None:
+    """What the token says; None if another key signed it."""
+    import jwt
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(public))
     try:
-        mark, body, signature = token.strip().split(".")
-        said = msgspec.json.decode(_unpack(body), type=TokenClaims)
-        signed = _unpack(signature).hex()
-    except (ValueError, binascii.Error, msgspec.MsgspecError):
-        raise NotAllowed("that is not a token of Interlock; make one with: interlock review token NAME") from None
-    if mark != _MARK or not any(signed_by(key, signed, _signed(body)) for key in trusted):
-        raise NotAllowed("the token is not signed by a key that this store trusts")
-    if said.ledger != ledger:
-        raise NotAllowed("the token is for another ledger")
-    if said.expires_us <= now_us:
-        raise NotAllowed(f"the token of {said.name!r} has expired; make a new one")
-    return f"token:{said.name}"
+        return jwt.decode(
+            token,
+            key,
+            algorithms=[_ALGORITHM],  # never what the header of the token asks for
+            audience=ledger,
+            issuer=ISSUER,
+            # Times are checked by our own clock, and as numbers: the library would take "9999999999" for one.
+            options={
+                "require": ["sub", "aud", "exp", "iat", "iss"],
+                "strict_aud": True,
+                "verify_exp": False,
+                "verify_iat": False,
+                "verify_nbf": False,
+            },
+        )
+    except jwt.InvalidSignatureError:
+        return None
+    except jwt.InvalidAlgorithmError:
+        raise NotAllowed("the token must be signed with Ed25519 (EdDSA); nothing else is accepted") from None
+    except jwt.MissingRequiredClaimError as error:
+        raise NotAllowed(f"the token does not say {error.claim!r}; make a new one") from None
+    except jwt.InvalidAudienceError:
+        raise NotAllowed("the token is for another ledger") from None
+    except jwt.InvalidIssuerError:
+        raise NotAllowed(f"the token was not issued by {ISSUER!r}") from None
+    except jwt.InvalidTokenError:
+        raise NotAllowed(_NOT_A_TOKEN) from None
 
 
-def _signed(body: str) -> bytes:
-    return f"interlock token {body}".encode()
-
-
-def _pack(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).decode().rstrip("=")
-
-
-def _unpack(text: str) -> bytes:
-    return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+def _check_times(payload: dict[str, Any], now_us: int) -> TokenClaims:
+    try:
+        claims = msgspec.convert(payload, TokenClaims)
+    except msgspec.ValidationError as error:
+        raise NotAllowed(f"a claim of the token is not what it must be: {error}") from None
+    # No tolerance at the end, a little at the start: the clock of the machine that made the token may be ahead.
+    if claims.exp * 1_000_000 <= now_us:
+        raise NotAllowed(f"the token of {claims.sub!r} has expired; make a new one")
+    if max(claims.iat, claims.nbf) * 1_000_000 > now_us + _CLOCK_SKEW_US:
+        raise NotAllowed(f"the token of {claims.sub!r} is not yet valid; compare the clocks of both machines")
+    return claims

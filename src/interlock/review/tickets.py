@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.changes import plan_difference
-from interlock.state import Ticket, TicketState
+from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Call, Plan
 
 
@@ -21,7 +21,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_u
     """The ticket for a call that waits for a person."""
     return Ticket(
         id=name,
-        kind="change",
+        kind=TicketKind.CHANGE,
         state=TicketState.OPEN,
         binding=f"{plan.digest}|{call.actor}|{call.turn or ''}|{call.principal}",
         tool=call.tool,
@@ -40,8 +40,27 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int)
     """Why an approval is not good for this call; None if it is."""
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
-    if ticket.kind != "change":
-        about = "whether an answer may leave" if ticket.kind == "answer" else "whether an effect landed"
+    other = _other_call(ticket, call)
+    if other is not None:
+        return other
+    match state_of(ticket, now_us):
+        case TicketState.APPROVED:
+            differs = plan_difference(plan_of(ticket), plan.digest, since="approved")
+            return None if differs is None else f"{differs}; ask again"
+        case TicketState.OPEN:
+            return f"ticket {ticket.id!r} has not been decided yet"
+        case TicketState.DENIED:
+            return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
+        case TicketState.EXPIRED:
+            return f"ticket {ticket.id!r} has expired; ask again"
+        case TicketState.SPENT:
+            return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
+
+
+def _other_call(ticket: Ticket, call: Call) -> str | None:
+    """Why a ticket belongs to another call than this one."""
+    if ticket.kind is not TicketKind.CHANGE:
+        about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
         return f"ticket {ticket.id!r} asks {about}; it allows no call"
     if ticket.tool != call.tool:
         return f"ticket {ticket.id!r} is for {ticket.tool!r}, not for {call.tool!r}"
@@ -51,17 +70,9 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int)
         return f"ticket {ticket.id!r} was asked for by {ticket.asked_by!r}, not by {call.principal!r}"
     if ticket.actor != call.actor:
         return f"ticket {ticket.id!r} was asked for by {ticket.actor!r}, not by {call.actor!r}"
-    if ticket.state in (TicketState.OPEN, TicketState.APPROVED) and ticket.expires_us <= now_us:
-        return f"ticket {ticket.id!r} has expired; ask again"
-    match ticket.state:
-        case TicketState.APPROVED:
-            differs = plan_difference(ticket.binding.partition("|")[0], plan.digest)
-            return None if differs is None else f"{differs.replace('looked at', 'approved')}; ask again"
-        case TicketState.OPEN:
-            return f"ticket {ticket.id!r} has not been decided yet"
-        case TicketState.DENIED:
-            return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
-        case TicketState.EXPIRED:
-            return f"ticket {ticket.id!r} has expired; ask again"
-        case TicketState.SPENT:
-            return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
+    return None
+
+
+def plan_of(ticket: Ticket) -> str:
+    """The digest of the plan that a ticket is bound to: the first part of its binding."""
+    return ticket.binding.partition("|")[0]

@@ -1,4 +1,4 @@
-"""PERFORM: one begin commit that may still refuse, then the effect, with timeout and retry."""
+"""One call inside PERFORM: its place in line, what it sets aside, and its attempts with timeout and retry."""
 
 from __future__ import annotations
 
@@ -31,44 +31,6 @@ _REFUSED = {
 }
 
 
-async def perform(ctx: EngineContext, prepared: Prepared) -> Ended:
-    """Read the world, as often as the retry rule allows, within the call's deadline."""
-    gate = prepared.admitted.binding.gate
-    work, breaker, probes = Work(ctx, prepared), gate.breaker, False
-    if breaker.troubled:
-        closed = work.closed()
-        if closed is not None:
-            return work.end(closed)
-        probes = breaker.state == "half-open"  # only the probe itself may give its turn back
-    try:
-        refusal = None if gate.places is None else await work.take_place(gate.places.take())
-        if gate.places is not None and refusal is None:
-            refusal = await work.halted()
-        batch = work.opening() if refusal is None else None
-        if batch is not None:
-            if ctx.faults is not None:
-                ctx.faults.at("perform.begin")
-            receipt = await ctx.store.commit(batch)
-            if ctx.faults is not None:
-                ctx.faults.at("perform.begun")
-            if type(receipt) is Refused:
-                refusal = work.not_begun(receipt)
-        if refusal is None:
-            return work.end(await work.attempt())
-    except StoreError as error:  # of the begin commit: what a tool raises does not come this far
-        refusal = work.not_begun(error)
-    except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
-        if probes:
-            breaker.abandoned()
-        return work.end(interrupted_reading(interrupt), interrupt)
-    finally:
-        if work.give_place_back is not None:
-            work.leave()
-    if probes:
-        breaker.abandoned()
-    return work.end(refusal)
-
-
 class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
@@ -76,7 +38,9 @@ class Work:
     attempts: tuple[Attempt, ...] = ()
     _calls = 0
     _threads: Threads | None = None
-    give_place_back: Callable[[], None] | None = None
+    _release_slot: Callable[[], None] | None = None
+    probes = False
+    """Whether this call is the one that tries a tool which has been failing."""
     tokens: dict[str, int] = {}
 
     def __init__(self, ctx: EngineContext, prepared: Prepared) -> None:
@@ -86,16 +50,37 @@ class Work:
         self.tool = self._binding.tool
         self.end_s = prepared.admitted.started.clock + self.tool.deadline_s
 
-    async def take_place(self, taking: Any) -> Reading | None:
+    def check_breaker(self) -> Reading | None:
+        """The refusal of a tool that has been failing; None if the call may pass, perhaps as the one that tries it."""
+        breaker = self._binding.limits.breaker
+        if not breaker.troubled:
+            return None
+        wait_s = breaker.wait_s(self._ctx.clock)
+        if wait_s is None:
+            self.probes = breaker.state == "half-open"
+            return None
+        message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
+        return refused(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
+
+    def give_probe_back(self) -> None:
+        """The call was to try a tool that has been failing, and did not come to it."""
+        if self.probes and not self.attempts:
+            self._binding.limits.breaker.abandoned()
+
+    async def take_slot(self) -> Reading | None:
         """Wait in line, no longer than the call may last; the refusal if that was not enough."""
+        slots = self._binding.limits.slots
+        if slots is None:
+            return None
         left_s = self.end_s - self._ctx.clock.monotonic()
         if self._ctx.faults is not None:
             self._ctx.faults.at("perform.place")
         try:
-            self.give_place_back = await self._ctx.deadlines.within(left_s, taking)
+            self._release_slot = await self._ctx.deadlines.within(left_s, slots.take())
         except Expired:
-            return refused(Status.FAILED, Reason.OVERLOADED, f"no place to run {self.tool.name!r} came free in time")
-        return None
+            message = f"no place to run {self.tool.name!r} came free in time"
+            return refused(Status.FAILED, Reason.OVERLOADED, message)
+        return await self.halted()
 
     @property
     def runs_on(self) -> bool:
@@ -109,28 +94,21 @@ class Work:
         self._threads.when_idle(done)
         return True
 
-    def leave(self) -> None:
-        """Give the place back, as soon as no thread of this call runs any more."""
-        assert self.give_place_back is not None
+    def leave_slot(self) -> None:
+        """Give the place in line back, as soon as no thread of this call runs any more."""
+        if self._release_slot is None:
+            return
         if self._threads is None:
-            self.give_place_back()
+            self._release_slot()
         else:
-            self._threads.when_idle(self.give_place_back)
+            self._threads.when_idle(self._release_slot)
 
-    def closed(self) -> Reading | None:
-        """The refusal of a tool that has been failing; None if the call may pass."""
-        wait_s = self._binding.gate.breaker.wait_s(self._ctx.clock)
-        if wait_s is None:
-            return None
-        message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-        return refused(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
-
-    def opening(self, *first: Transition, name: str | None = None) -> Batch | None:
+    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | None:
         """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
         ctx, prepared, binding = self._ctx, self._prepared, self._binding
         call, transitions = prepared.admitted.facts.call, first
         # A call that had to wait for its place begins later than it came in.
-        at_once = binding.gate.places is None and binding.planner is None
+        at_once = binding.limits.slots is None and binding.planner is None
         now_us = prepared.admitted.started.at_us if at_once else ctx.clock.now_us()
         if ctx.budgets or call.budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
@@ -151,50 +129,64 @@ class Work:
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        ctx, tool, breaker, end = self._ctx, self.tool, self._binding.gate.breaker, self.end_s
-        monotonic, waited_us = ctx.clock.monotonic, 0
-        now = monotonic()
-        self._calls = 1
-        found: Any
+        ctx, tool = self._ctx, self.tool
+        repeatable = tool.effect is Effect.READ or tool.idempotent
+        self._calls, waited_s = 1, 0.0
         while True:
-            started, timeout_s = now, tool.timeout_s if now + tool.timeout_s <= end else max(0.0, end - now)
-            try:
-                work = self._started(tool)
-                try:
-                    waiting = work.send(None)  # the first step: what never waits needs no timer
-                except StopIteration as done:
-                    raw = done.value
-                else:
-                    if ctx.faults is not None:
-                        ctx.faults.at("perform.wait")
-                    raw = await ctx.deadlines.rest(timeout_s, work, waiting)
-                found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
-            except BaseException as error:  # whatever a tool raises becomes an outcome
-                found = self._fault(error, timeout_s)
-                if found is None:
-                    self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), Reason.CANCELLED),)
-                    raise
-            now = monotonic()
-            failed = type(found) is not Reading
-            error_class = found.reason if failed else None if found.problem is None else found.problem.reason
-            self.attempts += (Attempt(waited_us, int((now - started) * 1e6), error_class),)
-            if failed and isinstance(found, Transient) and not isinstance(found, RateLimited):
-                breaker.failed(now)
-            elif breaker.troubled:
-                breaker.succeeded()
-            if not failed:
-                return found  # type: ignore[no-any-return]
-            repeatable = tool.effect is Effect.READ or tool.idempotent
-            count = len(self.attempts)
-            wait_s = next_wait(tool.retry, count, found, end - now, ctx.ids.uniform, repeatable=repeatable)
-            if wait_s is None or breaker.state == "open":
+            found = await self._try(waited_s)
+            if isinstance(found, Reading):
+                return found
+            left_s = self.end_s - ctx.clock.monotonic()
+            wait_s = next_wait(tool.retry, len(self.attempts), found, left_s, ctx.ids.uniform, repeatable=repeatable)
+            if wait_s is None or self._binding.limits.breaker.state == "open":
                 return _failure(found, tool)
-            waited_us = round(wait_s * 1e6)
+            waited_s = wait_s
             await ctx.clock.sleep(wait_s)
             halted = await self.halted()
             if halted is not None:
                 return halted
-            now = monotonic()
+
+    async def _try(self, waited_s: float) -> Reading | ToolError:
+        """One attempt: what the tool returned, or the error that says how it failed."""
+        tool, monotonic = self.tool, self._ctx.clock.monotonic
+        started = monotonic()
+        timeout_s = min(tool.timeout_s, max(0.0, self.end_s - started))
+        found: Reading | ToolError | None
+        try:
+            raw = await self._step(tool, timeout_s)
+            found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+        except BaseException as error:  # whatever a tool raises becomes an outcome
+            found = self._fault(error, timeout_s)
+            if found is None:
+                self._count(waited_s, monotonic() - started, Reason.CANCELLED)
+                if self.probes:  # whether the tool works is as unknown as before: the next call tries it
+                    self._binding.limits.breaker.abandoned()
+                raise
+        ended = monotonic()
+        if isinstance(found, Reading):
+            self._count(waited_s, ended - started, None if found.problem is None else found.problem.reason)
+        else:
+            self._count(waited_s, ended - started, found.reason)
+        breaker = self._binding.limits.breaker
+        if isinstance(found, Transient) and not isinstance(found, RateLimited):
+            breaker.failed(ended)
+        elif breaker.troubled:
+            breaker.succeeded()
+        return found
+
+    async def _step(self, tool: Tool, timeout_s: float) -> Any:
+        """Run the tool; what never waits needs no timer, so its first step is taken without one."""
+        work = self._started(tool)
+        try:
+            waiting = work.send(None)
+        except StopIteration as done:
+            return done.value
+        if self._ctx.faults is not None:
+            self._ctx.faults.at("perform.wait")
+        return await self._ctx.deadlines.rest(timeout_s, work, waiting)
+
+    def _count(self, waited_s: float, took_s: float, error: Reason | None) -> None:
+        self.attempts += (Attempt(round(waited_s * 1e6), int(took_s * 1e6), error),)
 
     async def halted(self) -> Reading | None:
         """A halt is looked for after every wait and before every further attempt."""
@@ -257,20 +249,18 @@ class Work:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
             settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
         return Ended(
-            admitted.facts.call,
-            admitted.started,
-            reading,
-            self.tool,
-            admitted.facts.arguments,
-            prepared.verdict,
-            prepared.plan,
-            attempts,
-            settle,
-            cost,
-            None,
-            None,
-            admitted.asked,
-            interrupt,
+            call=admitted.facts.call,
+            started=admitted.started,
+            reading=reading,
+            tool=self.tool,
+            arguments=admitted.facts.arguments,
+            verdict=prepared.verdict,
+            plan=prepared.plan,
+            attempts=attempts,
+            settle=settle,
+            cost_micros=cost,
+            asked=admitted.asked,
+            interrupt=interrupt,
         )
 
 

@@ -1,4 +1,4 @@
-"""PERFORM for what changes the world: claim and intent, then the effect under its leases, then whether it landed."""
+"""PERFORM for what changes the world: LOCK, BEGIN, REPLAN, the effect under its leases, and SETTLE."""
 
 from __future__ import annotations
 
@@ -11,62 +11,45 @@ from interlock.changes import (
     Unreadable,
     has_landed,
     landed_by_snapshots,
-    local_key,
     locks_of,
     mark_undone,
-    plan_difference,
     read_snapshots,
 )
 from interlock.engine.context import Ended, EngineContext, Prepared, refused
-from interlock.engine.idempotency import answer_of_claim, settled_claim
-from interlock.engine.locks import lock_name, lost_lock, release_dead, release_locks, take_locks
+from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.perform.begin import Begun, begin
 from interlock.engine.perform.heartbeat import Heartbeat
-from interlock.engine.preconditions import violated_precondition
-from interlock.engine.prepare import prepare
-from interlock.engine.record import intent
+from interlock.engine.perform.replan import Stopped, replan
 from interlock.errors import Locked, StoreError
-from interlock.ports import noted_receipt
-from interlock.reasons import Reason, RefusalKind
+from interlock.reasons import Reason
 from interlock.resilience import Expired
-from interlock.state import ClaimState, halt_scopes
+from interlock.state import ClaimState
 from interlock.tools import Reading, Tool
-from interlock.transitions import (
-    Batch,
-    CloseClaim,
-    Committed,
-    OpenClaim,
-    Refused,
-    RenewClaim,
-    RequireClaim,
-    RequireNotHalted,
-    Transition,
-)
+from interlock.transitions import CloseClaim, Transition
 from interlock.values import Attempt, Context, Json, Status
 
-_WAIT_S = 0.02
-_SAME_CHANGE = (RefusalKind.CLAIMED, RefusalKind.DONE, RefusalKind.IN_DOUBT)
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
 
 
-class Begun(msgspec.Struct, frozen=True):
-    """Claim and intent are durable: from here on the call has an outcome, whatever happens."""
+class _Effect(msgspec.Struct, frozen=True):
+    """What is known once the effect is over: the claim it was made under, its reading, and whether it landed."""
 
-    prepared: Prepared
-    work: Work
-    holder: str
-    intent: int
-    probes: bool
-    """Whether this call is the one that tries a tool which has been failing."""
+    begun: Begun
+    reading: Reading
+    landed: bool | None
+    after: tuple[Snapshot, ...] = ()
+    """The snapshots of the keys after it."""
+    interrupt: BaseException | None = None
 
 
-async def change(ctx: EngineContext, prepared: Prepared) -> Ended:
-    """Make a change under what its tool wants held; what the caller holds already is not held again."""
+async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
+    """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
     admitted, work = prepared.admitted, Work(ctx, prepared)
     call = admitted.facts.call
-    missing = set(locks_of(work.tool, admitted.facts.arguments)) - {hold.key for hold in call.locks}
+    missing = set(locks_of(work.tool, admitted.facts.arguments)) - {lock.key for lock in call.locks}
     if not missing:
-        return await _change(ctx, prepared)
+        return await _write(ctx, prepared)
     try:
         if ctx.faults is not None:
             ctx.faults.at("write.lock")
@@ -80,18 +63,18 @@ async def change(ctx: EngineContext, prepared: Prepared) -> Ended:
     call = msgspec.structs.replace(call, locks=call.locks + held.locks)
     admitted = msgspec.structs.replace(admitted, facts=msgspec.structs.replace(admitted.facts, call=call))
     try:
-        ended = await _change(ctx, msgspec.structs.replace(prepared, admitted=admitted))
+        ended = await _write(ctx, msgspec.structs.replace(prepared, admitted=admitted))
     finally:
         cancelled = await release_locks(ctx, held)
     return ended if cancelled is None else msgspec.structs.replace(ended, interrupt=cancelled)
 
 
-async def _change(ctx: EngineContext, prepared: Prepared) -> Ended:
+async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Cancelled before its intent it is not made; after that it is waited for, whoever cancels."""
-    step = await begin(ctx, prepared)
-    if isinstance(step, Ended):
-        return step
-    task, interrupt = asyncio.ensure_future(finish(ctx, step)), None
+    begun = await begin(ctx, prepared)
+    if isinstance(begun, Ended):
+        return begun
+    task, interrupt = asyncio.ensure_future(_under_claim(ctx, begun)), None
     while not task.done():
         try:
             await asyncio.wait({task})
@@ -101,197 +84,60 @@ async def _change(ctx: EngineContext, prepared: Prepared) -> Ended:
     return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
-async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
-    """One commit of claim, leases, halt check, approval, reservations and intent; waits for those who hold them."""
-    binding = prepared.admitted.binding
-    work, breaker, probes, begun = Work(ctx, prepared), binding.gate.breaker, False, False
-    if breaker.troubled:
-        closed = work.closed()
-        if closed is not None:
-            return work.end(closed)
-        probes = breaker.state == "half-open"
-    holder = ctx.ids.new()
-    try:
-        refusal = None if binding.gate.places is None else await work.take_place(binding.gate.places.take())
-        while refusal is None:
-            receipt = await _claimed(ctx, prepared, work, holder)
-            if isinstance(receipt, Committed):
-                begun = True
-                keys = prepared.plan.keys
-                work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
-                return Begun(prepared, work, holder, receipt.ids[0], probes)
-            step = await _refused(ctx, prepared, work, receipt)
-            if isinstance(step, Ended):
-                return step
-            refusal = step
-    except StoreError as error:
-        refusal = work.not_begun(error)
-    except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
-        ended = work.end(interrupted_reading(interrupt), interrupt)
-        landed = noted_receipt(interrupt) if isinstance(interrupt, asyncio.CancelledError) else None
-        if not isinstance(landed, Committed):
-            return ended
-        close = CloseClaim(prepared.plan.claim, holder, ClaimState.FAILED)  # begun, but nothing was done
-        more = {"plan": prepared.plan, "intent": landed.ids[0], "tokens": landed.tokens}
-        return msgspec.structs.replace(ended, settle=(*ended.settle, close), **more)
-    finally:
-        if not begun:
-            if probes:
-                breaker.abandoned()
-            if work.give_place_back is not None:
-                work.leave()
-    return work.end(refusal)
-
-
-async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused) -> Ended | Reading | None:
-    """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
-    plan, late = prepared.plan, ctx.clock.monotonic() + _WAIT_S > work.end_s
-    work.not_begun(receipt)
-    if receipt.kind in _SAME_CHANGE and receipt.limit == plan.claim:
-        claim = await settled_claim(ctx, plan.claim, work.end_s)
-        if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
-            return await answer_of_claim(ctx, prepared.admitted, claim)
-        if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
-            message = "the same change was made and failed or was taken back meanwhile; call again"
-            return refused(Status.FAILED, Reason.MOVED, message)
-    elif receipt.kind is RefusalKind.IN_DOUBT and await release_dead(ctx, lock_name(receipt.limit)):
-        return None  # it was only held, by somebody who is dead
-    elif receipt.kind is not RefusalKind.LEASED or late:
-        return _refusal(work, receipt)
-    await ctx.clock.sleep(_WAIT_S)
-    return None
-
-
-async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
-    plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
-    assert claim is not None
-    now_us = ctx.clock.now_us()
-    batch = work.opening(
-        RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
-        *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
-        OpenClaim(
-            name=plan.claim,
-            request=claim.request,
-            generation=plan.generation,
-            holder=holder,
-            call=call.call_id,
-            tool=call.tool,
-            keys=plan.keys,
-            expires_us=now_us + ctx.lease_us,
-            turn=call.turn,
-            run=call.run,
-        ),
-        intent(ctx, prepared, now_us),
-        name=holder,
-    )
-    assert batch is not None
-    if ctx.faults is not None:
-        ctx.faults.at("write.begin")
-    receipt = await ctx.store.commit(batch)
-    if ctx.faults is not None:
-        ctx.faults.at("write.begun")
-    return receipt
-
-
-def _refusal(work: Work, receipt: Refused) -> Reading:
-    reading = work.not_begun(receipt)
-    if receipt.kind is RefusalKind.LEASED:
-        return refused(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
-    if receipt.kind is RefusalKind.IN_DOUBT:
-        message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
-        return refused(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
-    if receipt.kind is RefusalKind.LOST:
-        return refused(
-            Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
-        )
-    return reading
-
-
-def _not_held(key: str) -> str:
-    return f"{key!r}, under which it was to be made, is not held any more"
-
-
-async def finish(ctx: EngineContext, begun: Begun) -> Ended:
-    """The effect under its leases, whether it landed, and what is committed with the outcome."""
-    work, interrupt = begun.work, None
-    after: tuple[Snapshot, ...] = ()
+async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
+    """REPLAN, the effect with its heart beating, and SETTLE."""
+    work = begun.work
     beat = Heartbeat(ctx, begun.prepared.plan.claim, begun.holder)
     try:
-        begun, refusal = await _still(ctx, begun)
-        reading = await work.attempt() if refusal is None else refusal
-        landed = False if refusal is not None else has_landed(reading, work.attempts)
-        if refusal is None:
-            landed, after = await _landed(ctx, begun, landed)
+        effect = await _effect(ctx, begun)
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
-        # Nobody cancels this task but a lost lease, the tool itself, or the end of the loop.
-        reading, landed = interrupted_reading(error), None if work.attempts else False
-        interrupt = error if isinstance(error, KeyboardInterrupt) else None
-        if beat.lost:
-            reading = refused(
-                Status.FAILED, Reason.LEASE_LOST, "the claim was settled by somebody else during the effect"
-            )
+        effect = _interrupted(begun, error, beat)
     finally:
-        if begun.probes and not work.attempts:
-            begun.prepared.admitted.binding.gate.breaker.abandoned()
+        work.give_probe_back()
         if not work.when_idle(beat.stop):
             beat.stop()
-        if work.give_place_back is not None:
-            work.leave()
-    runs_on = work.runs_on and landed is not True
-    ended = _ended(begun, _read(reading, None if runs_on else landed, work.attempts), after)
-    if not runs_on:  # a thread that runs on keeps the claim open, and its heart beating, until it ends
-        ended = _closed(ended, begun, landed)
-    return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
+        work.leave_slot()
+    return _settle(effect)
 
 
-async def _still(ctx: EngineContext, begun: Begun) -> tuple[Begun, Reading | None]:
-    """The plan on the versions as they are under the lease; a refusal if they moved and may not have."""
-    prepared = begun.prepared
-    admitted, plan = prepared.admitted, prepared.plan
-    binding, call = admitted.binding, admitted.facts.call
-    assert binding.planner is not None
-    assert admitted.claim is not None
-    try:
-        gone = await lost_lock(ctx, call.locks)
-        if gone is not None:
-            return begun, refused(Status.FAILED, Reason.LEASE_LOST, _not_held(gone.key))
-        snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader)
-        same = binding.tool.resource is None or tuple(snapshot.version for snapshot in snapshots) == plan.versions
-        arguments, version = admitted.facts.arguments, binding.rules.version
-        again = plan if same else binding.planner.on(snapshots, plan.keys, arguments, version, admitted.claim)
-        broken = await violated_precondition(ctx, admitted, again)
-    except (Unreadable, StoreError) as error:
-        return begun, refused(Status.FAILED, Reason.UNREADABLE, str(error))
-    if broken is not None:
-        prepared = msgspec.structs.replace(prepared, verdict=broken.verdict)
-        begun = msgspec.structs.replace(begun, prepared=prepared)
-        return begun, refused(Status.DENIED, broken.reason, broken.verdict.reason)
-    if same:
-        return begun, None
-    if call.plan is not None or prepared.ticket is not None:
-        return begun, refused(
-            Status.DENIED, Reason.PLAN_MOVED, f"{plan_difference(plan.digest, again.digest)}; look again"
-        )
-    step = prepare(ctx, msgspec.structs.replace(admitted, verdict=None), again)
-    if isinstance(step, Prepared):
-        return await _restated(ctx, begun, step)
-    message = f"the resource moved, and the policy does not allow what would be done now: {step.reading.said}"
-    return begun, refused(Status.DENIED, Reason.PLAN_MOVED, message)
+async def _effect(ctx: EngineContext, begun: Begun) -> _Effect:
+    step = await replan(ctx, begun)
+    if isinstance(step, Stopped):
+        if step.verdict is not None:
+            prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
+            begun = msgspec.structs.replace(begun, prepared=prepared)
+        return _Effect(begun, step.reading, landed=False)
+    reading = await step.work.attempt()
+    landed, after = await _landed(ctx, step, has_landed(reading, step.work.attempts))
+    return _Effect(step, reading, landed, after)
 
 
-async def _restated(ctx: EngineContext, begun: Begun, again: Prepared) -> tuple[Begun, Reading | None]:
-    """The intent once more, with the images that undo will need."""
-    now_us, plan = ctx.clock.now_us(), begun.prepared.plan
-    renew = RenewClaim(plan.claim, begun.holder, now_us + ctx.lease_us, restated=True)
-    if ctx.faults is not None:
-        ctx.faults.at("write.replan")
-    try:
-        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))
-    except StoreError as error:
-        return begun, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
-    if isinstance(receipt, Refused):
-        return begun, refused(Status.FAILED, Reason.LEASE_LOST, receipt.message)
-    return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0]), None
+def _interrupted(begun: Begun, error: BaseException, beat: Heartbeat) -> _Effect:
+    """Nobody cancels this task but a lost lease, the tool itself, or the end of the loop."""
+    reading, landed = interrupted_reading(error), None if begun.work.attempts else False
+    if beat.lost:
+        message = "the claim was settled by somebody else during the effect"
+        reading = refused(Status.FAILED, Reason.LEASE_LOST, message)
+    return _Effect(begun, reading, landed, interrupt=error if isinstance(error, KeyboardInterrupt) else None)
+
+
+def _settle(effect: _Effect) -> Ended:
+    """What is committed with the outcome. A thread that runs on keeps the claim open, and its heart beating."""
+    begun, work = effect.begun, effect.begun.work
+    runs_on = work.runs_on and effect.landed is not True
+    reading = _read(effect.reading, None if runs_on else effect.landed, work.attempts)
+    ended = msgspec.structs.replace(
+        work.end(reading),
+        plan=begun.prepared.plan,
+        verdict=begun.prepared.verdict,
+        intent=begun.intent,
+        tokens=tuple(work.tokens.values()),
+        after=effect.after,
+        ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
+    )
+    if not runs_on:
+        ended = _closed(ended, begun, effect.landed)
+    return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
 
 
 async def _landed(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Snapshot, ...]]:
@@ -336,19 +182,6 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         message = f"it may have landed, and nobody knows: {problem}"
         return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
     return reading
-
-
-def _ended(begun: Begun, reading: Reading, after: tuple[Snapshot, ...]) -> Ended:
-    ended = begun.work.end(reading)
-    return msgspec.structs.replace(
-        ended,
-        plan=begun.prepared.plan,
-        verdict=begun.prepared.verdict,
-        intent=begun.intent,
-        tokens=tuple(begun.work.tokens.values()),
-        after=after,
-        ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
-    )
 
 
 def _closed(ended: Ended, begun: Begun, landed: bool | None) -> Ended:

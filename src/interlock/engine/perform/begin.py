@@ -1,0 +1,147 @@
+"""BEGIN: claim, leases, halt check, approval, reservations and intent in one commit, before a change is made."""
+
+from __future__ import annotations
+
+import asyncio
+
+import msgspec
+
+from interlock.changes import local_key
+from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.idempotency import answer_of_claim, settled_claim
+from interlock.engine.locks import lock_name, release_dead
+from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.record import intent
+from interlock.errors import StoreError
+from interlock.ports import noted_receipt
+from interlock.reasons import Reason, RefusalKind
+from interlock.state import ClaimState, halt_scopes
+from interlock.tools import Reading
+from interlock.transitions import CloseClaim, Committed, OpenClaim, Refused, RequireClaim, RequireNotHalted
+from interlock.values import Status
+
+_WAIT_S = 0.02
+_SAME_CHANGE = (RefusalKind.CLAIMED, RefusalKind.DONE, RefusalKind.IN_DOUBT)
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """Claim and intent are durable: from here on the call has an outcome, whatever happens."""
+
+    prepared: Prepared
+    work: Work
+    holder: str
+    intent: int
+
+
+async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
+    """Commit the claim and the intent; waits for those who hold them. Cancelled before that, nothing is made."""
+    work, begun = Work(ctx, prepared), None
+    closed = work.check_breaker()
+    if closed is not None:
+        return work.end(closed)
+    holder = ctx.ids.new()
+    try:
+        refusal = await work.take_slot()
+        begun = work.end(refusal) if refusal is not None else await _claim(ctx, prepared, work, holder)
+    except StoreError as error:
+        begun = work.end(work.not_begun(error))
+    except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
+        begun = _interrupted(prepared, work, holder, interrupt)
+    finally:
+        if not isinstance(begun, Begun):
+            work.give_probe_back()
+            work.leave_slot()
+    return begun
+
+
+async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
+    """Try the begin commit until it lands, is refused for good, or time is up."""
+    while True:
+        receipt = await _claimed(ctx, prepared, work, holder)
+        if isinstance(receipt, Committed):
+            keys = prepared.plan.keys
+            work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
+            return Begun(prepared, work, holder, receipt.ids[0])
+        step = await _refused(ctx, prepared, work, receipt)
+        if step is not None:
+            return step if isinstance(step, Ended) else work.end(step)
+
+
+def _interrupted(prepared: Prepared, work: Work, holder: str, interrupt: BaseException) -> Ended:
+    """The caller gave up; if the claim landed all the same, it is closed again, as nothing was done."""
+    ended = work.end(interrupted_reading(interrupt), interrupt)
+    receipt = noted_receipt(interrupt) if isinstance(interrupt, asyncio.CancelledError) else None
+    if not isinstance(receipt, Committed):
+        return ended
+    close = CloseClaim(prepared.plan.claim, holder, ClaimState.FAILED)
+    return msgspec.structs.replace(
+        ended,
+        settle=(*ended.settle, close),
+        plan=prepared.plan,
+        intent=receipt.ids[0],
+        tokens=receipt.tokens,
+    )
+
+
+async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused) -> Ended | Reading | None:
+    """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
+    plan, late = prepared.plan, ctx.clock.monotonic() + _WAIT_S > work.end_s
+    work.not_begun(receipt)
+    if receipt.kind in _SAME_CHANGE and receipt.limit == plan.claim:
+        claim = await settled_claim(ctx, plan.claim, work.end_s)
+        if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
+            return await answer_of_claim(ctx, prepared.admitted, claim)
+        if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
+            message = "the same change was made and failed or was taken back meanwhile; call again"
+            return refused(Status.FAILED, Reason.MOVED, message)
+    elif receipt.kind is RefusalKind.IN_DOUBT and await release_dead(ctx, lock_name(receipt.limit)):
+        return None  # it was only held, by somebody who is dead
+    elif receipt.kind is not RefusalKind.LEASED or late:
+        return _refusal(work, receipt)
+    await ctx.clock.sleep(_WAIT_S)
+    return None
+
+
+async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
+    plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
+    assert claim is not None
+    now_us = ctx.clock.now_us()
+    batch = work.begin_batch(
+        RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
+        *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
+        OpenClaim(
+            name=plan.claim,
+            request=claim.request,
+            generation=plan.generation,
+            holder=holder,
+            call=call.call_id,
+            tool=call.tool,
+            keys=plan.keys,
+            expires_us=now_us + ctx.lease_us,
+            turn=call.turn,
+            run=call.run,
+        ),
+        intent(ctx, prepared, now_us),
+        name=holder,
+    )
+    assert batch is not None
+    if ctx.faults is not None:
+        ctx.faults.at("write.begin")
+    receipt = await ctx.store.commit(batch)
+    if ctx.faults is not None:
+        ctx.faults.at("write.begun")
+    return receipt
+
+
+def _refusal(work: Work, receipt: Refused) -> Reading:
+    reading = work.not_begun(receipt)
+    if receipt.kind is RefusalKind.LEASED:
+        return refused(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
+    if receipt.kind is RefusalKind.IN_DOUBT:
+        message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
+        return refused(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
+    if receipt.kind is RefusalKind.LOST:
+        return refused(
+            Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
+        )
+    return reading
