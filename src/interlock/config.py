@@ -1,13 +1,17 @@
-"""Settings: defaults, interlock.toml, INTERLOCK_* variables, command line, in that order; read here, nowhere else."""
+"""Settings: defaults, a TOML file, variables, the command line, in that order; read here, nowhere else.
+
+The library and the applications load theirs in one way: a program states its settings as a struct of fields that say
+what they are (`setting`), and a `SettingsSource` says where their values are written.
+"""
 
 from __future__ import annotations
 
 import os
 import pwd
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
@@ -15,69 +19,220 @@ from interlock.canonical import nearest
 from interlock.errors import ConfigError
 from interlock.values import Mode
 
-FILE = "interlock.toml"
-PREFIX = "INTERLOCK_"
+S = TypeVar("S", bound=msgspec.Struct)
+APPLICATIONS = "app"
+"""The table of interlock.toml that belongs to applications: `[app.NAME]`."""
+_TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def setting(help: str, *, anchor: Literal["file", "database"] | None = None) -> msgspec.Meta:
+    """What a field of a settings struct is, for `Annotated`.
+
+    `anchor`: a file name, or the address of a database (`sqlite:///FILE`), that is relative to the settings file.
+    """
+    return msgspec.Meta(description=help, extra={"anchor": anchor})
+
+
+class LoadedSettings(msgspec.Struct, Generic[S], frozen=True):
+    """Settings, for each where its value came from, and the folder that they are for."""
+
+    settings: S
+    origins: dict[str, str]
+    folder: Path
+
+
+def _accept(_settings: Any, _origins: Mapping[str, str]) -> None: ...
+
+
+class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+    """Where the settings of one program are written, and what must hold between them."""
+
+    kind: type[S]
+    """The struct; every field has a default."""
+    file: str
+    table: str = ""
+    """The table of the file that holds them, such as `app.NAME` of interlock.toml; the whole file if there is none."""
+    prefix: str
+    """What the names of the variables begin with."""
+    home: str = ""
+    """The variable that names the folder of the file, where one does."""
+    check: Callable[[S, Mapping[str, str]], None] = _accept
+    """Raises ConfigError for values that do not go together; it is given the origins, to name them."""
+
+    def load(
+        self,
+        file: str | Path | None = None,
+        *,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        given: Mapping[str, Any] | None = None,
+    ) -> LoadedSettings[S]:
+        """Read the settings; a key that nothing reads is an error.
+
+        A file that is named must be there; otherwise it is looked for in `folder`, in the folder that the variable
+        `home` names, or here. Values of `given` (the command line) count unless they are None.
+        """
+        environment = os.environ if environment is None else environment
+        path = self._path(file, folder, environment)
+        fields = {field.name: field.type for field in msgspec.structs.fields(self.kind)}
+        defaults = self.kind()
+        values = {name: _anchored(getattr(defaults, name), kind, path.parent) for name, kind in fields.items()}
+        origins = dict.fromkeys(fields, "default")
+
+        def put(key: str, value: Any, origin: str) -> None:
+            try:
+                values[key] = msgspec.convert(value, fields[key])
+            except msgspec.ValidationError as error:
+                raise ConfigError(f"{origin}: {key}: {error}") from None
+            origins[key] = origin
+
+        for key, value in self._from_file(path, fields).items():
+            put(key, _anchored(value, fields[key], path.parent), str(path))
+        for name, text in environment.items():
+            if name.startswith(self.prefix) and name != self.home:
+                key = _known(
+                    name.removeprefix(self.prefix).lower(), name, fields, lambda key: self.prefix + key.upper()
+                )
+                put(key, _parse_variable(name, text, fields[key]), f"environment {name}")
+        for key, value in (given or {}).items():
+            if value is not None:
+                put(_known(key, key, fields), value, "command line")
+        settings = self.kind(**values)
+        self.check(settings, origins)
+        return LoadedSettings(settings, origins, path.parent)
+
+    def _path(self, file: str | Path | None, folder: Path | None, environment: Mapping[str, str]) -> Path:
+        if file is None:
+            return (folder or Path(environment.get(self.home) or ".")) / self.file
+        if not Path(file).exists():
+            raise ConfigError(f"{file}: there is no such file")
+        return Path(file)
+
+    def _from_file(self, path: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
+        if not path.exists():
+            return {}
+        try:
+            found = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise ConfigError(f"{path}: not valid TOML: {error}") from None
+        where = f"{path}: "
+        for part in self.table.split(".") if self.table else ():
+            found, where = found.get(part, {}), f"{where}{part}."
+            if not isinstance(found, dict):
+                raise ConfigError(f"{where.rstrip('.')}: must be a table")
+        if not self.table and isinstance(found.get(APPLICATIONS), dict):
+            del found[APPLICATIONS]  # each application checks the keys of its own table
+        return {_known(key, f"{where}{key}", fields): value for key, value in found.items()}
+
+
+def help_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
+    """What each setting of a struct is, in the words of its fields."""
+    return {field.name: _meta(field.type).description or "" for field in msgspec.structs.fields(kind)}
+
+
+def _meta(kind: Any) -> msgspec.Meta:
+    found = [item for item in get_args(kind)[1:] if isinstance(item, msgspec.Meta)]
+    return found[0] if get_origin(kind) is Annotated and found else msgspec.Meta()
+
+
+def _known(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str], str] = str) -> str:
+    if key in fields:
+        return key
+    close = nearest(key, fields, 1)
+    way_out = f"did you mean {spell(close[0])!r}?" if close else f"settings are {', '.join(fields)}"
+    raise ConfigError(f"{shown}: there is no such setting; {way_out}")
+
+
+def _parse_variable(name: str, text: str, kind: Any) -> Any:
+    """A variable's text as the setting's type; several values are separated by commas."""
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    if get_origin(plain) is tuple:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    try:
+        return _TRUTH[text.lower()] if plain is bool else plain(text)
+    except (ValueError, KeyError):
+        raise ConfigError(f"{name}={text!r}: must be a {plain.__name__}") from None
+
+
+def _anchored(value: Any, kind: Any, folder: Path) -> Any:
+    """A path as seen from here; the file that names it may be in another folder."""
+    anchor = (_meta(kind).extra or {}).get("anchor")
+    if isinstance(value, list | tuple):
+        return type(value)(_anchored(item, kind, folder) for item in value)
+    if anchor is None or not isinstance(value, str) or not value:
+        return value
+    if anchor == "file":
+        return str(folder / Path(value).expanduser())
+    database = value.removeprefix("sqlite:///")
+    return value if database == value else f"sqlite:///{folder / database}"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set. Paths are relative to the folder of the file that names them."""
 
-    store: str = "sqlite:///interlock.db"
-    policy: str = "policy.toml"
-    tools: tuple[str, ...] = ()
-    principal: str = ""
-    busy_s: float = 10.0
-    threads: int = 8
-    repeats: str = "answer"
-    record_bytes: int = 4096
-    audit_key: str = ""
-    anchors: str = "anchors.jsonl"
-    otel: bool = False
-    mode: str = ""
-    lease_s: float = 30.0
-    review_expires_s: float = 86_400.0
-    review_escalate_s: float = 14_400.0
-    self_approval: bool = False
-    review_keys: tuple[str, ...] = ()
-    apps: tuple[str, ...] = ()
-    model: str = "local"
-    model_fallback: str = ""
-    model_timeout_s: float = 60.0
-    model_tools: str = "native"
+    store: Annotated[
+        str,
+        setting("where everything is remembered: memory://, sqlite:///FILE, postgresql://…", anchor="database"),
+    ] = "sqlite:///interlock.db"
+    policy: Annotated[str, setting("the policy file", anchor="file")] = "policy.toml"
+    tools: Annotated[tuple[str, ...], setting("where tools are found: module:NAME of a Tool or a list of Tools")] = ()
+    principal: Annotated[str, setting("who calls, if the caller does not say (default: the operating-system user)")] = (
+        ""
+    )
+    busy_s: Annotated[float, setting("seconds to wait for a store that another process holds")] = 10.0
+    threads: Annotated[int, setting("threads for sync tools")] = 8
+    repeats: Annotated[str, setting("identical calls in a turn: answer (from the record), stop, or allow")] = "answer"
+    record_bytes: Annotated[int, setting("results larger than this are kept beside the record, not in it")] = 4096
+    audit_key: Annotated[
+        str,
+        setting("file of the Ed25519 key that signs checkpoints (made on first use, mode 0600)", anchor="file"),
+    ] = ""
+    anchors: Annotated[
+        str, setting("file that `audit anchor` adds to and `audit verify` checks against", anchor="file")
+    ] = "anchors.jsonl"
+    otel: Annotated[bool, setting("emit an OpenTelemetry span for each record (needs the extra 'otel')")] = False
+    mode: Annotated[
+        str,
+        setting(
+            "how far writes and sends go unless a call says: dry_run, apply or shadow (default: what the policy says)"
+        ),
+    ] = ""
+    lease_s: Annotated[
+        float, setting("seconds after which the holder of a claim that gives no sign of life is taken for dead")
+    ] = 30.0
+    review_expires_s: Annotated[float, setting("seconds a ticket stays open, and an approval good")] = 86_400.0
+    review_escalate_s: Annotated[float, setting("seconds after which an undecided ticket is escalated")] = 14_400.0
+    self_approval: Annotated[
+        bool, setting("whether one may approve what one proposed oneself (for a machine with a single user)")
+    ] = False
+    review_keys: Annotated[
+        tuple[str, ...],
+        setting(
+            "files of public keys that may sign tokens for review (default: none, so that only people decide)",
+            anchor="file",
+        ),
+    ] = ()
+    apps: Annotated[
+        tuple[str, ...],
+        setting(
+            "where applications are found, beside those that are installed: module:NAME of an interlock.answers.App"
+        ),
+    ] = ()
+    model: Annotated[
+        str,
+        setting(
+            "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai:…) or python:module:NAME"
+        ),
+    ] = "local"
+    model_fallback: Annotated[str, setting("the provider:name that is asked if the model gives no reply")] = ""
+    model_timeout_s: Annotated[float, setting("seconds after which a provider's reply is given up")] = 60.0
+    model_tools: Annotated[
+        str, setting("how tools are shown to a provider's model: native, or as text (json, xml, batch)")
+    ] = "native"
 
 
-HELP = {
-    "store": "where everything is remembered: memory://, sqlite:///FILE, postgresql://…",
-    "policy": "the policy file",
-    "tools": "where tools are found: module:NAME of a Tool or a list of Tools",
-    "principal": "who calls, if the caller does not say (default: the operating-system user)",
-    "busy_s": "seconds to wait for a store that another process holds",
-    "threads": "threads for sync tools",
-    "repeats": "identical calls in a turn: answer (from the record), stop, or allow",
-    "record_bytes": "results larger than this are kept beside the record, not in it",
-    "audit_key": "file of the Ed25519 key that signs checkpoints (made on first use, mode 0600)",
-    "anchors": "file that `audit anchor` adds to and `audit verify` checks against",
-    "mode": "how far writes and sends go unless a call says: dry_run, apply or shadow (default: what the policy says)",
-    "lease_s": "seconds after which the holder of a claim that gives no sign of life is taken for dead",
-    "review_expires_s": "seconds a ticket stays open, and an approval good",
-    "review_escalate_s": "seconds after which an undecided ticket is escalated",
-    "self_approval": "whether one may approve what one proposed oneself (for a machine with a single user)",
-    "review_keys": "files of public keys that may sign tokens for review (default: none, so that only people decide)",
-    "apps": "where applications are found, beside those that are installed: module:NAME of an interlock.answers.App",
-    "model": "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai:…) or python:module:NAME",
-    "model_fallback": "the provider:name that is asked if the model gives no reply",
-    "model_timeout_s": "seconds after which a provider's reply is given up",
-    "model_tools": "how tools are shown to a provider's model: native, or as text (json, xml, batch)",
-    "otel": "emit an OpenTelemetry span for each record (needs the extra 'otel')",
-}
-
-
-class Loaded(msgspec.Struct, frozen=True):
-    """Settings, and for each where its value came from."""
-
-    settings: Settings
-    origins: dict[str, str]
-    folder: Path
+HELP = help_texts(Settings)
+Loaded = LoadedSettings[Settings]
 
 
 def load_settings(
@@ -85,29 +240,8 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     given: Mapping[str, Any] | None = None,
 ) -> Loaded:
-    """Read the settings; a key that nothing reads, or that has no effect, is an error."""
-    environment = os.environ if environment is None else environment
-    path = Path(file) if file is not None else Path(FILE)
-    if file is not None and not path.exists():
-        raise ConfigError(f"{path}: there is no such file")
-    values: dict[str, Any] = {}
-    origins = dict.fromkeys(Settings.__struct_fields__, "default")
-    folder = path.parent if path.exists() else Path()
-    if path.exists():
-        values = {key: _anchored(key, getattr(Settings(), key), folder) for key in ("store", "policy", "anchors")}
-        for key, value in _from_file(path).items():
-            values[key] = _anchored(key, value, folder)
-            origins[key] = str(path)
-    for name, text in environment.items():
-        if name.startswith(PREFIX):
-            key = _known(name.removeprefix(PREFIX).lower(), name, "INTERLOCK_", upper=True)
-            values[key] = _spelled(key, text)
-            origins[key] = f"environment {name}"
-    for key, value in (given or {}).items():
-        if value is not None:
-            values[_known(key, key)] = value
-            origins[key] = "command line"
-    return Loaded(_checked(values, origins), origins, folder)
+    """The settings of the library: interlock.toml and INTERLOCK_* variables."""
+    return INTERLOCK.load(file, environment=environment, given=given)
 
 
 def default_principal() -> str:
@@ -129,54 +263,8 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "interlock"
 
 
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    return {_known(key, f"{path}: {key}"): value for key, value in raw.items()}
-
-
-def _known(key: str, shown: str, prefix: str = "", *, upper: bool = False) -> str:
-    if key in Settings.__struct_fields__:
-        return key
-    close = nearest(key, Settings.__struct_fields__, 1)
-    spelled = [prefix + (name.upper() if upper else name) for name in close]
-    way_out = f"did you mean {spelled[0]!r}?" if spelled else f"settings are {', '.join(Settings.__struct_fields__)}"
-    raise ConfigError(f"{shown}: there is no such setting; {way_out}")
-
-
-def _spelled(key: str, text: str) -> Any:
-    """A variable's text as the setting's type."""
-    if key in ("tools", "review_keys", "apps"):
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    kind = type(Settings.__struct_defaults__[Settings.__struct_fields__.index(key)])
-    try:
-        if kind is bool:
-            return {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}[text.lower()]
-        return kind(text)
-    except (ValueError, KeyError):
-        raise ConfigError(f"{PREFIX}{key.upper()}={text!r}: must be a {kind.__name__}") from None
-
-
-def _anchored(key: str, value: Any, folder: Path) -> Any:
-    if key == "review_keys" and isinstance(value, list):
-        return [str(folder / Path(item).expanduser()) if isinstance(item, str) else item for item in value]
-    if not isinstance(value, str) or not value:
-        return value
-    if key in ("policy", "audit_key", "anchors"):
-        return str(folder / Path(value).expanduser())
-    if key == "store" and value.startswith("sqlite:///"):
-        return f"sqlite:///{folder / value.removeprefix('sqlite:///')}"
-    return value
-
-
-def _checked(values: dict[str, Any], origins: dict[str, str]) -> Settings:
-    try:
-        settings = msgspec.convert(values, Settings)
-    except msgspec.ValidationError as error:
-        key = str(error).rpartition("$.")[2].rstrip("`") if "$." in str(error) else ""
-        raise ConfigError(f"{origins.get(key, 'settings')}: {error}") from None
+def _check(settings: Settings, origins: Mapping[str, str]) -> None:
+    """A value that is not allowed, or that has no effect beside another one, is an error."""
     if settings.repeats not in ("answer", "stop", "allow"):
         raise ConfigError(f"{origins['repeats']}: repeats is answer, stop or allow, not {settings.repeats!r}")
     if settings.mode not in ("", *Mode):
@@ -191,4 +279,6 @@ def _checked(values: dict[str, Any], origins: dict[str, str]) -> Settings:
         for key in ("busy_s", "anchors", "audit_key"):
             if origins[key] != "default":
                 raise ConfigError(f'{origins[key]}: {key} has no effect with store = "memory://"; remove it')
-    return settings
+
+
+INTERLOCK = SettingsSource(kind=Settings, file="interlock.toml", prefix="INTERLOCK_", check=_check)
