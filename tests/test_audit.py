@@ -26,7 +26,7 @@ from interlock.transitions import Batch, Refused
 from interlock.records import Checkpoint, Stored
 from tests.test_store_contract import batch, entry
 
-VERIFIER = Path(__file__).parent.parent / "tools" / "verify_ledger.py"
+VERIFIER = Path(__file__).parent.parent / "src" / "interlock" / "audit" / "verify_ledger.py"
 
 
 @pytest.fixture

@@ -129,7 +129,7 @@ def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pyt
     assert (code, "is spent, not open" in err) == (1, True)
     assert "spent" in run("review", "list", "--all")[1]
     assert run("review", "show", "nope")[0] == 2
-    assert run("review", "resume", "nope")[0] == 1
+    assert run("review", "resume", "nope")[0] == 2
 
 
 def test_a_service_decides_with_a_token_of_a_trusted_key(run: Run, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.Mo
     code, out, _ = run("call", "mail", '{"to": "lost"}', "--turn", "t", "--call-id", "c")
     assert (code, out.split()[0]) == (1, "unknown")
     code, out, _ = run("recover")
-    assert (code, "1 effects were in doubt" in out, "asked" in out) == (1, True, True)
+    assert (code, "1 effect was in doubt" in out, "asked" in out) == (1, True, True)
     (found,) = json.loads(run("recover", "--json")[1])
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
     assert run("review", "deny", found["ticket"], "--reason", "it is not in the outbox")[0] == 0
@@ -161,37 +161,39 @@ def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.Mo
     assert (code, "0 effects were in doubt" in out) == (0, True)
 
 
-def test_a_halt_stops_and_a_resume_lets_go(run: Run) -> None:
+def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:
     title(run, "a", "one")
-    assert "nothing is halted" in run("halt")[1]
+    assert "nothing is halted" in run("halt", "--list")[1]
+    code, out, err = run("halt")
+    assert (code, out, "name --tool, --actor, --run or --all" in err) == (2, "", True)
     assert run("halt", "--tool", "set_title", "--reason", "x\nhalted  everything")[0] == 0
     code, out, _ = title(run, "a", "two")
     assert (code, "tool set_title was halted by" in out) == (1, True)
-    assert len(run("halt")[1].splitlines()) == 1  # a reason cannot forge a line
-    assert json.loads(run("halt", "--json")[1])[0]["scope"] == "tool:set_title"
+    assert len(run("halt", "--list")[1].splitlines()) == 1  # a reason cannot forge a line
+    assert json.loads(run("halt", "--list", "--json")[1])[0]["scope"] == "tool:set_title"
     assert run("halt", "--tool", "")[0] == 2
-    assert run("resume")[0] == 2
-    assert run("resume", "--tool", "")[0] == 2
-    assert run("resume", "--tool", "mail")[0] == 1
-    assert run("resume", "--tool", "set_title")[0] == 0
+    assert run("unhalt")[0] == 2
+    assert run("unhalt", "--tool", "")[0] == 2
+    assert run("unhalt", "--tool", "mail")[0] == 1
+    assert run("unhalt", "--tool", "set_title")[0] == 0
     assert title(run, "a", "two")[0] == 0
     assert run("halt", "--all")[0] == 0
-    assert json.loads(run("resume", "--all", "--json")[1])["scope"] == "all"
+    assert json.loads(run("unhalt", "--all", "--json")[1])["scope"] == "all"
 
 
 def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     changes = [{"tool": "set_title", "arguments": {"id": key, "title": "x"}} for key in ("a", "b")]
     (tmp_path / "set.json").write_text(json.dumps(changes))
-    code, out, _ = run("planset", "set.json", "--name", "n")
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
     assert (code, out.count('+  "title": "x"')) == (0, 2)
-    assert len(json.loads(run("planset", "set.json", "--name", "n", "--json")[1])["planned"]) == 2
-    code, out, _ = run("planset", "set.json", "--name", "n", "--apply")
+    assert len(json.loads(run("plan-set", "set.json", "--name", "n", "--json")[1])["planned"]) == 2
+    code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
     assert (code, "2 of 2 changes made" in out) == (0, True)
     (tmp_path / "set.json").write_text('[{"tool": "nope", "arguments": {}}]')
-    assert run("planset", "set.json", "--name", "m", "--apply")[0] == 1
-    assert run("planset", "set.json", "--name", "m", "--json")[0] == 1
+    assert run("plan-set", "set.json", "--name", "m", "--apply")[0] == 1
+    assert run("plan-set", "set.json", "--name", "m", "--json")[0] == 1
     (tmp_path / "set.json").write_text("{")
-    assert run("planset", "set.json", "--name", "m")[0] == 2
+    assert run("plan-set", "set.json", "--name", "m")[0] == 2
 
 
 def test_shadow_plans_are_compared(run: Run) -> None:
@@ -212,7 +214,7 @@ def test_shadow_plans_are_compared(run: Run) -> None:
         (("undo",), 2, "undo what?"),
         (("undo", "--run", "nope"), 1, ""),
         (("undo", "--since", "yesterday"), 2, "is not a time"),
-        (("review", "approve", "nope"), 1, "there is no ticket 'nope'"),
+        (("review", "approve", "nope"), 2, "there is no ticket 'nope'"),
         (("review", "token", "x", "--for", "long"), 2, "is not a stretch of time"),
         (("call", "set_title", '{"id": "a", "title": "x"}', "--plan", "what"), 1, ""),
     ],
@@ -225,7 +227,7 @@ def test_bad_input_gets_a_sentence(run: Run, arguments: tuple[str, ...], code: i
 
 
 def test_nothing_is_made_just_to_look(run: Run, tmp_path: Path) -> None:
-    for command in (("recover",), ("undo", "--run", "r", "--yes"), ("review", "list"), ("halt",), ("shadow",)):
+    for command in (("recover",), ("undo", "--run", "r", "--yes"), ("review", "list"), ("halt", "--list"), ("shadow",)):
         code, _, err = run(*command, "--store", "sqlite:///typo.db")
         assert (code, "there is no ledger yet" in err) == (2, True)
     assert not (tmp_path / "typo.db").exists()

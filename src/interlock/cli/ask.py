@@ -6,9 +6,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
-from typing import Any, assert_never
-
-from rich.console import Console
+from typing import TYPE_CHECKING, Any, assert_never
 
 from interlock.answers import Answers, TurnResult, TurnStatus
 from interlock.answers.app import App, find_app
@@ -25,12 +23,19 @@ from interlock.answers.runner import (
     ascii_json,
     run_turn,
 )
-from interlock.cli.options import load_apps, load_tools, settings_of
-from interlock.cli.output import coloured, console, notes, print_json, shown
+from interlock.cli.apps import load_apps
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.options import settings_of
+from interlock.cli.output import coloured, console, format_count, notes, print_json, print_prose, shown
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import load_tools
 from interlock.config import Loaded
 from interlock.models import open_model
 from interlock.runtime import Runtime
 from interlock.values import Mode, Outcome
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)
 
@@ -39,10 +44,8 @@ def register(commands: Any, common: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "ask",
-        help="ask an application a question",
         description="Ask an agent of an application. Its answer is printed only when the tools it needed succeeded and"
-        " its figures are traced; otherwise the tools' results, a question back, or a ticket. Exit 1 if there is no"
-        " answer.",
+        " its figures are traced; otherwise the tools' results, a question back, or a ticket.",
     )
     parser.add_argument("app", help="the application: one that is installed, or one of the setting `apps`")
     parser.add_argument("question", nargs="?", help="the question, or - to read it from standard input")
@@ -52,6 +55,11 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
     parser.add_argument("--quiet", action="store_true", help="only the answer")
     common(parser)
+    document_exits(
+        parser,
+        done="there is an answer, a question back, or a ticket that waits for a person",
+        wrong="there is no answer, or the policy cannot be used",
+    )
     parser.set_defaults(run=run)
 
 
@@ -60,7 +68,9 @@ def run(given: argparse.Namespace) -> int:
     loaded = settings_of(given)
     app = find_app(given.app, load_apps(loaded))
     watch = _Watch(notes(), given.quiet or given.json)
-    result = asyncio.run(_ask(given, loaded, app, watch))
+    if not given.turn_id and given.question in (None, "-"):
+        given.question = sys.stdin.read()  # before the loop begins, which Ctrl-C could not end while this waits
+    result = run_to_end(_ask(given, loaded, app, watch))
     if given.json:
         print_json(result)
     else:
@@ -95,9 +105,8 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
         if given.turn_id:
             opened = await answers.reopen(given.turn_id, agent=agent)
         else:
-            question = sys.stdin.read() if given.question in (None, "-") else given.question
             with notes().status("learning what the agent is asked for (once; kept for the next time) …"):
-                opened = await asyncio.to_thread(answers.turn, question, agent=agent, **details)
+                opened = await asyncio.to_thread(answers.turn, given.question, agent=agent, **details)
         async with opened as turn:
             if not quiet:
                 _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
@@ -152,9 +161,9 @@ def _line(progress: Progress) -> str | None:
 
 
 def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = ()) -> None:
-    """The answer, where its figures come from, and its trail."""
+    """The answer, where its figures come from, and its turn."""
     out = console()
-    out.print(shown(result.answer, lines=True))
+    print_prose(result.answer)
     if quiet:
         return
     out.print()
@@ -174,9 +183,9 @@ def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[ob
     why = f" [dim]({shown(result.reason)})[/]" if result.reason and not told else ""
     used = result.usage
     cost = f", ${used.cost_micros / 1e6:.4f}" if used.cost_micros else ""
-    how = f"{result.outcome.value}{said}, {result.model_calls} model calls"
+    how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{coloured(result.status.value)} [dim]{how}[/]{why}")
     if result.ticket is not None:
         out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}[/]")
-    out.print(f"[dim]trail: interlock turns show {result.turn}[/]")
+    out.print(f"[dim]turn: interlock turns show {result.turn}[/]")

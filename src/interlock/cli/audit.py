@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
 import sys
 import time
 from contextlib import ExitStack
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from interlock.audit import (
+    Report,
     anchor,
     as_row,
     export_csv,
@@ -23,34 +24,49 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
-from interlock.cli.options import key_file, opened_store, parse_time, settings_of
-from interlock.cli.output import coloured, console, notes, print_json, shown
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.ledger import open_ledger
+from interlock.cli.options import key_file, parse_time, settings_of
+from interlock.cli.output import coloured, console, format_count, notes, print_json, shown
+from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
-from interlock.values import Status, Stored
+from interlock.records import Stored
+from interlock.values import Status
 
 
 def register(commands: Any, common: Any) -> None:
     """Add the commands."""
-    parser = commands.add_parser("audit", help="show, verify, export and anchor the ledger")
+    parser = commands.add_parser("audit")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="records, newest first, or one with --id")
     show.add_argument("--id", type=int, help="one record, whole")
     show.add_argument("--newest", type=int, default=20, metavar="N", help="how many (default 20)")
     _filters(show)
-    export = actions.add_parser("export", help="records as JSONL (verifiable with tools/verify_ledger.py) or CSV")
+    export = actions.add_parser("export", help="records as JSONL (which `audit verifier` can verify) or CSV")
     export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
     export.add_argument("--out", metavar="FILE", help="where to (default: standard output)")
     _filters(export)
-    check = actions.add_parser("verify", help="is the ledger what was written? (exit 1 if not)")
+    check = actions.add_parser("verify", help="is the ledger what was written?")
     check.add_argument("--anchors", metavar="FILE", help="anchors to hold it against (default: the setting 'anchors')")
     check.add_argument("--key", metavar="PEM", help="the key that must have signed (private or public)")
     sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
     sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
     sign.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: made on first use)")
+    program = actions.add_parser(
+        "verifier",
+        help="the program that verifies an export without Interlock",
+        description="Where the program is that verifies an export without Interlock, one short file for whoever does"
+        " not trust this installation; with --print, its text.",
+    )
+    program.add_argument("--print", action="store_true", dest="whole", help="print the program, not its path")
+    program.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    document_exits(program, store=False)
+    program.set_defaults(run=_verifier)
     for action, run in ((show, _show), (export, _export), (check, _verify), (sign, _anchor)):
         common(action)
-        action.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+        document_exits(action, wrong="the ledger is not intact" if action is check else "")
+        action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
@@ -77,7 +93,7 @@ def _query(given: argparse.Namespace, newest: int | None = None) -> Query:
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         if given.id is not None:
             found = [record async for record in store.records(Query(after=given.id - 1, until=given.id))]
             if not found:
@@ -95,32 +111,28 @@ async def _show(given: argparse.Namespace) -> int:
 def _print(records: list[Stored]) -> None:
     """Two lines for each record: who did what and how it ended, then why."""
     out, rows = console(), [as_row(record) for record in records]
-    out.print(f"[bold]{len(rows)} records, newest first[/]")
+    out.print(f"[bold]{format_count(len(rows), 'record')}, newest first[/]")
     columns = ("id", "actor", "tool")
     width = {key: max((len(str(row[key])) for row in rows), default=0) for key in columns}
     for row in rows:
         number, actor, tool = (shown(str(row[key]).ljust(width[key])) for key in columns)
         tries = f" ×{row['attempts']}" if row["attempts"] > 1 else ""
-        out.print(
-            f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {coloured(row['outcome'])}{tries}"
-            f"  [dim]{shown(row['rule'] or '')}[/]",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
+        how = f"{coloured(row['outcome'])}{tries}  [dim]{shown(row['rule'] or '')}[/]"
+        out.print(f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {how}")
         why = str(row["message"] or row["summary"])
         indent = " " * (width["id"] + 2)
-        out.print(f"{indent}[dim]{shown(why)}[/]", no_wrap=True, overflow="ellipsis")
+        out.print(f"{indent}[dim]{shown(why)}[/]")
 
 
 async def _export(given: argparse.Namespace) -> int:
     write = export_csv if given.format == "csv" else export_jsonl
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         if given.out is None:
             await write(store, _query(given), sys.stdout)
             return 0
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
-    notes().print(f"{count} records written to {shown(given.out)}")
+    notes().print(f"{format_count(count, 'record')} written to {shown(given.out)}")
     return 0
 
 
@@ -133,7 +145,7 @@ async def _verify(given: argparse.Namespace) -> int:
     key = key_file(settings, given.key)
     public = load_public_key(key) if given.key is not None or key.exists() else None
     started = time.perf_counter()
-    async with opened_store(settings) as store:
+    async with open_ledger(settings) as store:
         with notes().status("verifying") as status:
             report = await verify(
                 store,
@@ -141,23 +153,38 @@ async def _verify(given: argparse.Namespace) -> int:
                 anchors=anchors,
                 progress=lambda count: status.update(f"verifying: {count:,} records"),
             )
-    took = time.perf_counter() - started
     if given.json:
         print_json({**msgspec.to_builtins(report), "intact": report.intact, "key": public})
-        return 0 if report.intact else 1
+    else:
+        _show_report(report, time.perf_counter() - started)
+        if public is None and (report.checkpoints or report.anchors):
+            console().print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
+    return 0 if report.intact else 1
+
+
+def _show_report(report: Report, took_s: float) -> None:
     out = console()
     for problem in report.problems:
         out.print(f"[red]✗[/] {shown(problem)}")
-    mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {len(report.problems)} problems[/]"
-    out.print(f"{mark}: {report.records:,} records in {report.lanes} lane(s), {report.checkpoints} checkpoints, "
-              f"{report.anchors} anchors [dim]({took:.2f} s)[/]")  # fmt: skip
-    out.print(
-        f"{report.unanchored:,} records are not yet anchored"
-        + (" (interlock audit anchor)" if report.unanchored else "")
-    )
-    if public is None and (report.checkpoints or report.anchors):
-        out.print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
-    return 0 if report.intact else 1
+    problems = format_count(len(report.problems), "problem")
+    mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {problems}[/]"
+    held = f"{format_count(report.records, 'record')} in {format_count(report.lanes, 'lane')}"
+    signed = f"{format_count(report.checkpoints, 'checkpoint')}, {format_count(report.anchors, 'anchor')}"
+    out.print(f"{mark}: {held}, {signed} [dim]({took_s:.2f} s)[/]")
+    are = "is" if report.unanchored == 1 else "are"
+    way_out = " (interlock audit anchor)" if report.unanchored else ""
+    out.print(f"{format_count(report.unanchored, 'record')} {are} not yet anchored{way_out}")
+
+
+def _verifier(given: argparse.Namespace) -> int:
+    path = Path(str(files("interlock.audit") / "verify_ledger.py"))
+    if given.json:
+        print_json({"path": str(path), "text": path.read_text(encoding="utf-8") if given.whole else None})
+    elif given.whole:
+        sys.stdout.write(path.read_text(encoding="utf-8"))
+    else:
+        print(path)
+    return 0
 
 
 async def _anchor(given: argparse.Namespace) -> int:
@@ -167,7 +194,7 @@ async def _anchor(given: argparse.Namespace) -> int:
     with ExitStack() as stack:
         # Opened first: a checkpoint that cannot be written down elsewhere is not made.
         out = sys.stdout.buffer if given.out == "-" else stack.enter_context(file.open("ab"))  # noqa: ASYNC230
-        async with opened_store(settings) as store:
+        async with open_ledger(settings) as store:
             checkpoint = await anchor(store, key, SystemClock())
         out.write(msgspec.json.encode(checkpoint) + b"\n")
         out.flush()

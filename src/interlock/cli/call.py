@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import Any
 
 import msgspec
 
-from interlock.cli.options import opened_runtime
+from interlock.cli.interrupts import run_to_end
 from interlock.cli.output import coloured, console, print_diff, print_json, shown
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.values import Json, Mode, Outcome, Status
 
@@ -21,9 +22,7 @@ def register(commands: Any, common: Any) -> None:
     """Add the command."""
     parser = commands.add_parser(
         "call",
-        help="make one governed call",
-        description="Make one call through the whole path and print its outcome. Exit 1 unless it is ok, no_data or"
-        " planned.",
+        description="Make one call through the whole path and print its outcome.",
     )
     parser.add_argument("tool", help="the tool's name")
     parser.add_argument("arguments", nargs="?", default="{}", help="a JSON object, or - to read it from standard input")
@@ -35,12 +34,17 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("--ticket", help="the approval it carries")
     parser.add_argument("--call-id", help="its id: the same id in the same turn is the same call")
     common(parser)
+    document_exits(
+        parser,
+        done="its outcome is ok, no_data or planned",
+        wrong="its outcome is another, or the policy cannot be used",
+    )
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Make the call."""
-    outcome = asyncio.run(_call(given, _arguments(given.arguments)))
+    outcome = run_to_end(_call(given, _arguments(given.arguments)))
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
@@ -49,7 +53,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
-    async with opened_runtime(given, exists=False) as runtime:
+    async with open_runtime(given, exists=False) as runtime:
         more: dict[str, Any] = {"call_id": given.call_id} if given.call_id else {}
         return await runtime.call(
             given.tool,
@@ -85,7 +89,7 @@ def show(outcome: Outcome) -> None:
             before, after = shown(repr(item.before)), shown(repr(item.after))
             out.print(f"  [blue]{shown(item.field)}[/]: {before} → {after} [dim](rule {shown(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
-        out.print(f"  {shown(outcome.problem.error)}: {shown(outcome.problem.message)}")
+        out.print(f"  {shown(outcome.problem.reason)}: {shown(outcome.problem.message)}")
     if outcome.plan is not None and outcome.plan.claim:
         _show_plan(outcome)
     if outcome.value is not None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from interlock.cli.options import opened_runtime, parse_time
-from interlock.cli.output import coloured, console, notes, print_diff, print_json, shown
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.options import parse_time
+from interlock.cli.output import coloured, console, format_count, notes, print_diff, print_json, shown
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.operations import Changes, UndoStep
 from interlock.values import Outcome, Status
@@ -20,33 +22,33 @@ def register(commands: Any, common: Any) -> None:
     """Add the commands."""
     undo = commands.add_parser(
         "undo",
-        help="take changes back",
         description="Show how changes would be taken back, last change first, and with --yes do it. Each is a call on"
         " the one path: recorded, and undoable itself. What has changed since is left alone; --force asks a person.",
     )
     undo.add_argument("--record", type=int, metavar="ID", help="the change with this outcome (or intent)")
-    undo.add_argument("--turn", help="every change of a turn")
-    undo.add_argument("--run", dest="run_id", help="every change of a run")
+    undo.add_argument("--turn", metavar="TURN", help="every change of a turn")
+    undo.add_argument("--run", dest="run_id", metavar="RUN", help="every change of a run")
     undo.add_argument("--key", metavar="RESOURCE/KEY", help="every change of a key")
     undo.add_argument("--since", metavar="TIME", help="every change since 2026-01-31T12:00:00Z, or since 2h ago ('2h')")
     undo.add_argument("--force", action="store_true", help="also what has changed since; needs an approval")
     undo.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
     replay = commands.add_parser(
         "replay",
-        help="make what failed in a run again",
         description="Make failed changes of a run again with their own keys, and undone ones as the next generation.",
     )
-    replay.add_argument("--run", dest="run_id", required=True)
+    replay.add_argument("--run", dest="run_id", metavar="RUN", required=True, help="the run")
     replay.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
     recover = commands.add_parser(
         "recover",
-        help="settle what dead processes left behind",
         description="Ask the probe of each effect that may have landed, compare its resource, or open a ticket for a"
-        " person; expire and escalate tickets that are due. Exit 1 if something still waits for a person.",
+        " person; expire and escalate tickets that are due.",
     )
     for parser, run in ((undo, _undo), (replay, _replay), (recover, _recover)):
         common(parser)
-        parser.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+        parser.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+    document_exits(undo, wrong="nothing matches, or something was not taken back, or the policy cannot be used")
+    document_exits(replay, wrong="nothing matches, or something was not made again, or the policy cannot be used")
+    document_exits(recover, wrong="something still waits for a person, or the policy cannot be used")
 
 
 async def _undo(given: argparse.Namespace) -> int:
@@ -55,7 +57,7 @@ async def _undo(given: argparse.Namespace) -> int:
     )
     if not any(which.values()):
         raise ConfigError("undo what? name --record, --turn, --run, --key or --since")
-    async with opened_runtime(given) as runtime:
+    async with open_runtime(given) as runtime:
         if not given.yes:
             return _show_steps(
                 await runtime.operations.undo_plan(**which, force=given.force), given, "would be taken back"
@@ -66,7 +68,7 @@ async def _undo(given: argparse.Namespace) -> int:
 
 
 async def _replay(given: argparse.Namespace) -> int:
-    async with opened_runtime(given) as runtime:
+    async with open_runtime(given) as runtime:
         if not given.yes:
             return _show_steps(await runtime.operations.replay_plan(given.run_id), given, "would be made again")
         with notes().status("replaying"):
@@ -75,14 +77,15 @@ async def _replay(given: argparse.Namespace) -> int:
 
 
 async def _recover(given: argparse.Namespace) -> int:
-    async with opened_runtime(given, enter=False) as runtime:
+    async with open_runtime(given, enter=False) as runtime:
         with notes().status("recovering"):
             found = await runtime.operations.recover()
     if given.json:
         print_json(found)
     else:
         out = console()
-        out.print(f"[bold]{len(found)} effects were in doubt[/]")
+        were = "was" if len(found) == 1 else "were"
+        out.print(f"[bold]{format_count(len(found), 'effect')} {were} in doubt[/]")
         for item in found:
             asks = f" (ticket {item.ticket})" if item.ticket else ""
             what = f"{shown(item.tool)}  {shown(', '.join(item.keys))}"
@@ -100,7 +103,8 @@ def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str)
     out, able = console(), sum(bool(step.tool) for step in steps)
     for step in steps:
         _print_step(step)
-    out.print(f"[bold]{able} of {len(steps)} changes {what}[/]" + ("; do it with --yes" if able else ""))
+    way_on = "; do it with --yes" if able else ""
+    out.print(f"[bold]{able} of {format_count(len(steps), 'change')} {what}[/]{way_on}")
     return 0
 
 

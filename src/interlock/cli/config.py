@@ -9,15 +9,17 @@ import msgspec
 
 from interlock.cli.options import settings_of
 from interlock.cli.output import console, print_json, shown, table
+from interlock.cli.parser import document_exits
 from interlock.config import HELP
 
 
 def register(commands: Any, common: Any) -> None:
     """Add the command."""
-    parser = commands.add_parser("config", help="show the settings and where they came from")
+    parser = commands.add_parser("config")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="every setting, its value, and where it came from")
     common(show)
+    document_exits(show, store=False)
     show.set_defaults(run=_show)
 
 

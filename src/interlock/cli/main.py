@@ -1,29 +1,59 @@
-"""`interlock`: parse, run one command, turn every error into a sentence and an exit code."""
+"""`interlock`: find the command, run it, turn every error into a sentence and an exit code."""
 
 from __future__ import annotations
 
 import argparse
-import logging
 import sys
-from collections.abc import Sequence
-from importlib.metadata import entry_points
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
 
 from interlock import __version__
-from interlock.cli import ask, audit, call, changes, config, halt, metrics, plans, policy, review, tools, turns
-from interlock.cli.options import add_common
+from interlock.cli.parser import INTERRUPTED, CommandParser, parse_command
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
 COMMANDS = "interlock.commands"
-"""The entry points of commands that applications bring: functions like `register` of our own."""
+"""The entry points of commands that applications bring: functions like `register` of our own modules."""
+
+
+class Command(NamedTuple):
+    """A command of our own. Its module is loaded when it is used, and not to list it."""
+
+    name: str
+    module: str
+    help: str
+
+
+OWN_COMMANDS = (
+    Command("ask", "ask", "ask an application a question"),
+    Command("turns", "turns", "questions and answers: list, show"),
+    Command("call", "call", "make one governed call"),
+    Command("plan-set", "plan_sets", "plan or make changes that belong together"),
+    Command("shadow", "shadow", "compare shadow plans with what happened"),
+    Command("undo", "changes", "take changes back"),
+    Command("replay", "changes", "make what failed in a run again"),
+    Command("recover", "changes", "settle what dead processes left behind"),
+    Command("review", "review", "tickets: list, show, approve, deny, resume, token"),
+    Command("halt", "halts", "stop a tool, an actor, a run or everything"),
+    Command("unhalt", "halts", "let what was halted run again"),
+    Command("tools", "tools", "list tools and show their contracts"),
+    Command("policy", "policy", "check, cover, test and explain the rules"),
+    Command("audit", "audit", "show, verify, export and anchor the ledger"),
+    Command("metrics", "metrics", "counts, latency, retries and denials"),
+    Command("config", "config", "show the settings and where they came from"),
+)
 EPILOG = """\
 settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --store, --policy, --tools
             (`interlock config show` prints every value and where it came from)
 
-exit codes: 0  done, and nothing is wrong
-            1  done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
-               a case fails, the ledger is not intact, a decision is not yours, nothing matches
-            2  the command or a setting is wrong
-            3  the store cannot be used
+exit codes: 0    done, and nothing is wrong
+            1    done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
+                 a case fails, the ledger is not intact, a decision is not yours, nothing matches
+            2    the command or a setting is wrong, or what it names is not there
+            3    the store cannot be used
+            130  interrupted (Ctrl-C)
+            (`interlock COMMAND --help` says what they mean there)
 
 examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
             interlock turns show TURN; interlock metrics enforcement --since 7d
@@ -37,30 +67,10 @@ examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
 """
 
 
-def parser() -> argparse.ArgumentParser:
-    """The whole command line."""
-    top = argparse.ArgumentParser(
-        prog="interlock",
-        description="Interlock stands between what a model proposes and what happens: every tool call takes one path,"
-        " contract → policy → budget → plan → effect at most once → record.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    top.add_argument("--version", action="version", version=f"interlock {__version__}")
-    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (ask, turns, call, plans, changes, review, halt, tools, policy, audit, metrics, config):
-        module.register(commands, add_common)
-    for point in entry_points(group=COMMANDS):
-        point.load()(commands, add_common)
-    return top
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command."""
-    given = parser().parse_args(arguments)
-    logging.getLogger("interlock").addHandler(logging.NullHandler())  # a command shows outcomes itself
+    """Run one command and return its exit code."""
     try:
-        return int(given.run(given))
+        return _run(list(sys.argv[1:] if arguments is None else arguments))
     except PolicyError as error:
         for problem in error.problems:
             _complain(problem, 1)
@@ -71,11 +81,89 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error, 3)
     except InterlockError as error:
         return _complain(error, 1)
+    except KeyboardInterrupt:
+        return _complain("interrupted", INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         return 0
     except (OSError, OverflowError, UnicodeError) as error:  # a file, number or text that was named on the command line
         return _complain(error, 2)
+
+
+def _run(words: list[str]) -> int:
+    if words[:1] == ["--version"]:
+        print(f"interlock {__version__}")
+        return 0
+    if not words:
+        build_overview().print_help()
+        return 0
+    name = words[0]
+    if name in ("-h", "--help"):
+        build_overview().parse_args([name])
+    if name.startswith("-"):
+        raise ConfigError(f"{name}: options come after the command: interlock COMMAND {name} …; see interlock --help")
+    top = CommandParser(prog="interlock")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    register = _find_command(name)
+
+    import logging
+
+    from interlock.cli.options import add_common
+
+    register(commands, add_common)
+    given = parse_command(top, words)
+    logging.getLogger("interlock").addHandler(logging.NullHandler())  # a command shows outcomes itself
+    return int(given.run(given))
+
+
+def build_overview() -> argparse.ArgumentParser:
+    """The help of the whole: every command with one line, none of them loaded."""
+    top = argparse.ArgumentParser(
+        prog="interlock",
+        description="Interlock stands between what a model proposes and what happens: every tool call takes one path,"
+        " contract → policy → budget → plan → effect at most once → record.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    top.add_argument("--version", action="version", version=f"interlock {__version__}")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND")
+    for command in OWN_COMMANDS:
+        commands.add_parser(command.name, help=command.help)
+    for name, point in find_application_commands().items():
+        summary = None if point.dist is None else point.dist.metadata["Summary"]
+        commands.add_parser(name, help=(summary or f"a command of {point.module}").replace("%", "%%"))
+    return top
+
+
+def find_application_commands() -> dict[str, EntryPoint]:
+    """The commands that installed applications bring, by name; two of one name are an error, whoever came first."""
+    found: dict[str, EntryPoint] = {}
+    own = {command.name for command in OWN_COMMANDS}
+    for point in entry_points(group=COMMANDS):
+        other = "interlock itself" if point.name in own else found[point.name].module if point.name in found else None
+        if other is not None:
+            raise ConfigError(f"the command {point.name!r} is brought by {point.module} and by {other}; remove one")
+        found[point.name] = point
+    return found
+
+
+def _find_command(name: str) -> Callable[[Any, Any], None]:
+    """The function that adds a command to the parser."""
+    for command in OWN_COMMANDS:
+        if command.name == name:
+            register: Callable[[Any, Any], None] = import_module(f"interlock.cli.{command.module}").register
+            return register
+    brought = find_application_commands()
+    if name not in brought:
+        from interlock.canonical import nearest
+
+        close = nearest(name, [*(command.name for command in OWN_COMMANDS), *brought], 1)
+        way_out = f"did you mean {close[0]!r}?" if close else "see interlock --help"
+        raise ConfigError(f"there is no command {name!r}; {way_out}")
+    try:
+        return brought[name].load()  # type: ignore[no-any-return]
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+        raise ConfigError(f"the command {name!r} of {brought[name].module} cannot be loaded: {error}") from None
 
 
 def _complain(error: object, code: int) -> int:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import sys
 from typing import Any
 
 from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
-from interlock.answers.history import TURN
-from interlock.cli.options import opened_store, parse_time, settings_of
-from interlock.cli.output import coloured, console, print_json, shown, table
+from interlock.answers.events import TURN
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.ledger import open_ledger
+from interlock.cli.options import parse_time, settings_of
+from interlock.cli.output import coloured, console, format_count, print_json, shown, table
+from interlock.cli.parser import document_exits
 from interlock.metrics import Metrics, exposition, fold
 from interlock.ports import Query, SystemClock
 
@@ -18,13 +20,13 @@ from interlock.ports import Query, SystemClock
 def register(commands: Any, common: Any) -> None:
     """Add the command."""
     text = "counts by outcome, latency, retries and denials, per agent and tool, computed from the ledger"
-    parser = commands.add_parser("metrics", help="counts, latency, retries and denials", description=text)
+    parser = commands.add_parser("metrics", description=text)
     parser.add_argument(
         "what",
         nargs="?",
         choices=("calls", "enforcement"),
         default="calls",
-        help="calls (default), or enforcement: how turns ended, per agent, against targets; exit 1 on an alarm",
+        help="calls (default), or enforcement: how turns ended, per agent, against targets",
     )
     parser.add_argument("--since", help="enforcement: only turns since this time (default 24h; 7d, 2026-01-31)")
     parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
@@ -32,16 +34,17 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("--actor", help="only this agent")
     parser.add_argument("--tool", help="only this tool")
     common(parser)
+    document_exits(parser, wrong="enforcement: an alarm is due")
     parser.set_defaults(run=run)
 
 
 def run(given: argparse.Namespace) -> int:
     """Fold the ledger and print."""
     if given.what == "enforcement":
-        return asyncio.run(_enforcement(given))
+        return run_to_end(_enforcement(given))
     if given.limits:
-        return asyncio.run(_limits(given))
-    metrics = asyncio.run(_fold(given))
+        return run_to_end(_limits(given))
+    metrics = run_to_end(_fold(given))
     if given.prometheus:
         sys.stdout.write(exposition(metrics))
     elif given.json:
@@ -52,13 +55,13 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _fold(given: argparse.Namespace) -> Metrics:
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         return await fold(store.records(Query(actor=given.actor, tool=given.tool)))
 
 
 async def _limits(given: argparse.Namespace) -> int:
     """Budgets by scope and buckets by name, as the store holds them now."""
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         now_us = SystemClock().now_us()
         spent = {scope: await store.spent(scope, now_us) for scope in await store.scopes()}
         buckets = await store.buckets()
@@ -68,7 +71,7 @@ async def _limits(given: argparse.Namespace) -> int:
     rows = table("budgets", ("budget", "per", "calls", "cost", "seconds", "set aside"))
     for scope, item in spent.items():
         budget, per, whose = (*scope.split("|", 2), "", "")[:3]
-        aside = f"{item.reserved_calls} calls" if item.reserved_calls else "–"
+        aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
         cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
         rows.add_row(shown(budget), f"{per} {shown(whose)}", str(item.calls), cost, seconds, aside)
     console().print(rows)
@@ -82,7 +85,7 @@ async def _limits(given: argparse.Namespace) -> int:
 async def _enforcement(given: argparse.Namespace) -> int:
     """How turns ended, per agent, against targets; non-zero if an alarm is due."""
     query = Query(tool=TURN, status="finished", actor=given.actor, since_us=parse_time(given.since or "24h"))
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         lines = await enforcement(store.records(query))
     if given.json:
         print_json({"agents": lines, "targets": TARGETS, "alarms": ALARMS})
@@ -92,15 +95,17 @@ async def _enforcement(given: argparse.Namespace) -> int:
 
 
 def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
-    columns = ("agent", "turns", "needed tools", "first pass", "combined", "escalated", "overhead", "outcomes")
-    rows = table("enforcement", columns)
+    rows = table("enforcement", ("agent", "turns", "needed tools", "first pass", "combined", "escalated", "overhead"))
+    ends = table("\nhow turns ended", ("agent", "outcomes"))
     for line in lines:
-        outcomes = "  ".join(f"{name} {count}" for name, count in line.outcomes.items())
         rates = [_rated(line, name) for name in ("first_pass", "combined", "escalated", "overhead_ms")]
-        rows.add_row(shown(line.agent), str(line.turns), str(line.required), *rates, outcomes)
-    rows.add_row("[dim]target[/]", "", "", "[dim]> 90 %[/]", "[dim]> 99 %[/]", "[dim]< 1 %[/]", "[dim]< 100 ms[/]", "")
-    rows.add_row("[dim]alarm[/]", "", "", "[dim]< 85 %[/]", "[dim]< 95 %[/]", "[dim]> 5 %[/]", "[dim]> 500 ms[/]", "")
+        rows.add_row(shown(line.agent), str(line.turns), str(line.required), *rates)
+        ends.add_row(shown(line.agent), "  ".join(f"{name} {count}" for name, count in line.outcomes.items()))
+    rows.add_row("[dim]target[/]", "", "", "[dim]> 90 %[/]", "[dim]> 99 %[/]", "[dim]< 1 %[/]", "[dim]< 100 ms[/]")
+    rows.add_row("[dim]alarm[/]", "", "", "[dim]< 85 %[/]", "[dim]< 95 %[/]", "[dim]> 5 %[/]", "[dim]> 500 ms[/]")
     console().print(rows)
+    if lines:
+        console().print(ends)
     for line in lines:
         if line.retried_intents:
             said = f"{line.retried:.0%} of turns were tried again; intents: {', '.join(line.retried_intents)}"

@@ -1,27 +1,14 @@
-"""What every command starts from: settings, tools, policy, store."""
+"""The options that every command takes, and how times are written on the command line."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import re
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from interlock.answers.app import App
 from interlock.config import Loaded, Settings, default_key_file, load_settings
 from interlock.errors import ConfigError
-from interlock.operations.undo import with_undo
-from interlock.policy import Ruleset, compile_policy, load_policy
-from interlock.ports import Store
-from interlock.runtime import Runtime
-from interlock.stores import open_store
-from interlock.tools import Tool
-from interlock.tools.registry import Registry
 
 _AGO = re.compile(r"(\d+)([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
@@ -45,80 +32,6 @@ def settings_of(given: argparse.Namespace) -> Loaded:
         "tools": tuple(given.tools) if given.tools else None,
     }
     return load_settings(given.config, given=named)
-
-
-def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
-    """Import the tools that the settings name."""
-    found: list[Tool] = []
-    for name in loaded.settings.tools:
-        value = _imported(loaded, "tools", name, "TOOLS")
-        several = [value] if isinstance(value, Tool) else value
-        if not isinstance(several, list | tuple):
-            raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
-        found.extend(several)
-    return tuple(Registry(with_undo(found)))
-
-
-def load_apps(loaded: Loaded) -> tuple[App, ...]:
-    """Import the applications that the settings name."""
-    found = [_imported(loaded, "apps", name, "APP") for name in loaded.settings.apps]
-    for name, value in zip(loaded.settings.apps, found, strict=True):
-        if not isinstance(value, App):
-            raise ConfigError(f"apps: {name!r} is no interlock.answers.App")
-    return tuple(found)
-
-
-def _imported(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any:
-    folder = str(loaded.folder.resolve())
-    if folder not in sys.path:
-        sys.path.insert(0, folder)
-    module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute or otherwise)
-    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
-        raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}; write module:NAME") from None
-
-
-def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
-    """The compiled policy and the tools by name."""
-    tools = load_tools(loaded)
-    if not tools:
-        raise ConfigError('no tools are known; set tools = ["module:TOOLS"] in interlock.toml, or pass --tools')
-    return compile_policy(load_policy(loaded.settings.policy), tools), {tool.name: tool for tool in tools}
-
-
-@asynccontextmanager
-async def opened_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store that the settings name; a file that is not there is not made just to look into it."""
-    _refuse_no_ledger(settings)
-    store = open_store(settings.store, busy_s=settings.busy_s)
-    try:
-        yield store
-    finally:
-        await store.close()
-
-
-def _refuse_no_ledger(settings: Settings) -> None:
-    if settings.store.startswith("sqlite:///"):
-        path = Path(settings.store.removeprefix("sqlite:///").partition("?")[0])
-        if not path.exists():
-            raise ConfigError(f"{path}: there is no ledger yet; make a call first, or name another with --store")
-
-
-@asynccontextmanager
-async def opened_runtime(
-    given: argparse.Namespace, *, enter: bool = True, exists: bool = True
-) -> AsyncIterator[Runtime]:
-    """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
-    loaded = settings_of(given)
-    settings = loaded.settings
-    if exists:
-        _refuse_no_ledger(settings)
-    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
-    try:
-        yield await runtime.__aenter__() if enter else runtime
-    finally:
-        await runtime.close()
 
 
 def parse_time(text: str | None) -> int | None:

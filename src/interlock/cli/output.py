@@ -1,15 +1,17 @@
-"""How commands print: results to standard output, remarks to standard error."""
+"""How commands print: results to standard output, remarks to standard error. rich is loaded by the first line."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.tree import Tree
 
 COLOURS = {
     "ok": "green",
@@ -43,25 +45,54 @@ COLOURS = {
     "corrected": "green",
     "rejected": "red",
 }
+_UNBOUNDED = 100_000
+"""Columns of a pipe: wider than any line of ours."""
 
 
 def console() -> Console:
-    """Where results go."""
-    return Console(highlight=False, emoji=False)
+    """Where results go. Lines are never wrapped, so that ids and digests can be copied; see `print_prose`."""
+    return _open_console(stderr=False)
 
 
 def notes() -> Console:
     """Where progress and remarks go, so that results can be piped."""
-    return Console(stderr=True, highlight=False, emoji=False)
+    return _open_console(stderr=True)
+
+
+def _open_console(*, stderr: bool) -> Console:
+    """A console as NO_COLOR and FORCE_COLOR want it; rich reads both.
+
+    NO_COLOR stands for no escape sequences at all. FORCE_COLOR stands for colours only: rich would take a pipe for a
+    terminal and write moving spinners into it.
+    """
+    from rich.console import Console
+
+    found = Console(stderr=stderr)
+    is_terminal = found.file.isatty()
+    colours: Any = "auto"
+    if found.no_color:
+        colours = None
+    elif found.is_terminal and not is_terminal:
+        colours = found.color_system or "standard"
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        emoji=False,
+        soft_wrap=True,
+        force_terminal=is_terminal,
+        color_system=colours,
+    )
 
 
 def table(title: str, columns: Iterable[str]) -> Table:
-    """A table in the house style: names stay whole while there is room, the last column takes what is left."""
-    made = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
+    """A table in the house style: as wide as its content in a pipe; on a terminal the last column folds."""
+    from interlock.cli.tables import WholeTable
+
+    made = WholeTable(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     *names, last = columns
     for column in names:
         made.add_column(column, no_wrap=True)
-    made.add_column(last, overflow="fold", min_width=24)
+    made.add_column(last, overflow="fold")
     return made
 
 
@@ -70,6 +101,8 @@ def shown(text: object, *, lines: bool = False) -> str:
 
     Without `lines` it stays on its own line, so that it cannot pretend to be one of ours.
     """
+    from rich.markup import escape
+
     return escape("".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in str(text)))
 
 
@@ -77,6 +110,23 @@ def coloured(text: str) -> str:
     """A status or decision in its colour."""
     colour = COLOURS.get(text)
     return f"[{colour}]{text}[/]" if colour else text
+
+
+def format_count(count: int, noun: str) -> str:
+    """1 record, 2 records, 12,000 records."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def print_prose(text: str) -> None:
+    """Text for reading: on a terminal its lines break between words, in a pipe they stay as they are."""
+    out = console()
+    out.print(shown(text, lines=True), soft_wrap=not out.file.isatty())
+
+
+def print_tree(tree: Tree) -> None:
+    """A tree, whose lines break between words on a terminal only."""
+    out = console()
+    out.print(tree, soft_wrap=False, crop=False, width=None if out.file.isatty() else _UNBOUNDED)
 
 
 def print_diff(diff: str | None) -> None:

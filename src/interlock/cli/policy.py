@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.cli.options import load_ruleset, settings_of
-from interlock.cli.output import coloured, console, print_json, shown, table
+from interlock.cli.options import settings_of
+from interlock.cli.output import coloured, console, format_count, print_json, shown, table
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import load_ruleset
 from interlock.errors import ConfigError
 from interlock.policy import (
     ProposedCall,
@@ -26,23 +28,23 @@ from interlock.policy import (
 
 def register(commands: Any, common: Any) -> None:
     """Add the commands."""
-    parser = commands.add_parser("policy", help="check, cover, test and explain the rules")
+    parser = commands.add_parser("policy")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, run, text in (
-        ("check", _check, "refuse unknown tools, fields and keys, and rules that can never decide (exit 1)"),
-        ("coverage", _coverage, "which registered tool has no decision (exit 1 if any)"),
-    ):
-        action = actions.add_parser(name, help=text, description=text)
-        common(action)
-        action.set_defaults(run=run)
-    cases = actions.add_parser("test", help="run the cases in a file against the rules (exit 1 if one differs)")
+    check = actions.add_parser("check", help="refuse unknown tools, fields and keys, and rules that can never decide")
+    cover = actions.add_parser("coverage", help="which registered tool has no decision")
+    cases = actions.add_parser("test", help="run the cases in a file against the rules")
     cases.add_argument("file", help="TOML with [[case]] tables; see docs/policy.md")
-    common(cases)
-    cases.set_defaults(run=_test)
     explain = actions.add_parser("explain", help="what each rule says about one call, without making it")
     explain.add_argument("call", help='JSON file: {"tool": …, "arguments": {…}, "actor": …, "mode": …, "turn": {…}}')
-    common(explain)
-    explain.set_defaults(run=_explain)
+    for action, run, wrong in (
+        (check, _check, "the policy cannot be used, or one of its rules can never decide"),
+        (cover, _coverage, "a tool has no decision, or the policy cannot be used"),
+        (cases, _test, "a case differs, or the cases or the policy cannot be used"),
+        (explain, _explain, "the policy cannot be used"),
+    ):
+        common(action)
+        document_exits(action, wrong=wrong, store=False)
+        action.set_defaults(run=run)
 
 
 def _check(given: argparse.Namespace) -> int:
@@ -55,10 +57,8 @@ def _check(given: argparse.Namespace) -> int:
         for problem in idle:
             console().print(f"[yellow]✗[/] {shown(problem)}")
     else:
-        count = len(ruleset.policy.rules)
-        console().print(
-            f"[green]✓[/] {shown(loaded.settings.policy)}: {count} rules for {len(tools)} tools, all can decide"
-        )
+        what = f"{format_count(len(ruleset.policy.rules), 'rule')} for {format_count(len(tools), 'tool')}"
+        console().print(f"[green]✓[/] {shown(loaded.settings.policy)}: {what}, all can decide")
     return 1 if idle else 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,8 +14,12 @@ from interlock.answers.answer_review import decide_any, held_answer
 from interlock.answers.finish import ANSWER
 from interlock.audit import load_public_key
 from interlock.cli.call import show
-from interlock.cli.options import key_file, opened_runtime, opened_store, parse_duration, settings_of
-from interlock.cli.output import coloured, console, print_diff, print_json, shown
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.ledger import open_ledger
+from interlock.cli.options import key_file, parse_duration, settings_of
+from interlock.cli.output import coloured, console, format_count, print_diff, print_json, shown
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import open_runtime
 from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
@@ -29,7 +32,7 @@ from interlock.values import Status
 
 def register(commands: Any, common: Any) -> None:
     """Add the commands."""
-    parser = commands.add_parser("review", help="tickets: list, show, approve, deny, resume")
+    parser = commands.add_parser("review")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     tickets = actions.add_parser("list", help="tickets that wait, oldest first")
     tickets.add_argument("--all", action="store_true", help="also those that are decided")
@@ -38,7 +41,7 @@ def register(commands: Any, common: Any) -> None:
     deny = actions.add_parser("deny", help="refuse it; the model sees the reason")
     go_on = actions.add_parser("resume", help="make the call that waits for a ticket")
     for action in (one, approve, deny, go_on):
-        action.add_argument("ticket")
+        action.add_argument("ticket", help="its id, as `interlock review list` shows it")
     for action in (approve, deny):
         action.add_argument("--reason", default="", help="why")
         action.add_argument("--token", metavar="FILE", help="decide as the service whose token this file holds")
@@ -48,20 +51,28 @@ def register(commands: Any, common: Any) -> None:
     token.add_argument("name", help="the service")
     token.add_argument("--for", dest="lasts", default="1d", metavar="TIME", help="how long it is good: 30m, 12h, 7d")
     token.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: the audit key)")
-    runs = ((tickets, _list), (one, _show), (approve, _approve), (deny, _deny), (go_on, _resume), (token, _token))
-    for action, run in runs:
+    not_yours = "the ticket is decided, has expired or is not yours to decide"
+    for action, run, wrong in (
+        (tickets, _list, ""),
+        (one, _show, ""),
+        (approve, _approve, f"{not_yours}; with --resume, the call was not ok"),
+        (deny, _deny, not_yours),
+        (go_on, _resume, "the ticket is not approved, or the call was not ok"),
+        (token, _token, ""),
+    ):
         common(action)
-        action.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+        document_exits(action, wrong=wrong)
+        action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
 
 
 async def _list(given: argparse.Namespace) -> int:
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         found = await store.tickets(None if given.all else TicketState.OPEN)
     if given.json:
         print_json(found)
         return 0
     out = console()
-    out.print(f"[bold]{len(found)} tickets[/]")
+    out.print(f"[bold]{format_count(len(found), 'ticket')}[/]")
     for ticket in found:
         now = state_of(ticket, time.time_ns() // 1000).value
         state = f"{now}{', escalated' if ticket.escalated else ''}"
@@ -73,7 +84,7 @@ async def _list(given: argparse.Namespace) -> int:
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
         record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
     # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
@@ -95,7 +106,7 @@ async def _show(given: argparse.Namespace) -> int:
 
 async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:
     """An answer that waits: the question, the draft that was held back, and what the tools returned."""
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         held = await held_answer(store, ticket)
     if given.json:
         print_json({**msgspec.to_builtins(ticket), **held})
@@ -120,7 +131,8 @@ async def _deny(given: argparse.Namespace) -> int:
 
 async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool = False) -> int:
     settings = settings_of(given).settings
-    async with opened_store(settings) as store:
+    async with open_ledger(settings) as store:
+        await _ticket(store, given.ticket)
         by = _who(given, settings, store)
         writer = LedgerWriter(by, store, SystemClock(), SystemIds())
         terms = Terms(0, 0, settings.self_approval)
@@ -145,7 +157,8 @@ def _who(given: argparse.Namespace, settings: Settings, store: Store) -> str:
 
 
 async def _resume(given: argparse.Namespace) -> int:
-    async with opened_runtime(given) as runtime:
+    async with open_runtime(given) as runtime:
+        await _ticket(runtime.store, given.ticket)
         outcome = await runtime.operations.resume(given.ticket)
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
@@ -156,7 +169,7 @@ async def _resume(given: argparse.Namespace) -> int:
 
 async def _token(given: argparse.Namespace) -> int:
     settings = settings_of(given).settings
-    async with opened_store(settings) as store:
+    async with open_ledger(settings) as store:
         ledger = store.identity.ledger
     now_s = int(time.time())
     claims = TokenClaims(sub=given.name, aud=ledger, iat=now_s, exp=now_s + int(parse_duration(given.lasts)))

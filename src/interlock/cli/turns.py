@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from datetime import UTC, datetime
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
-from rich.tree import Tree
 
 from interlock.answers.answer_review import fetch_result
 from interlock.answers.events import (
@@ -29,18 +27,24 @@ from interlock.answers.events import (
 )
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
 from interlock.cli.ask import show_answer
-from interlock.cli.options import opened_store, parse_time, settings_of
-from interlock.cli.output import coloured, console, print_json, shown
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.ledger import open_ledger
+from interlock.cli.options import parse_time, settings_of
+from interlock.cli.output import coloured, console, format_count, print_json, print_tree, shown
+from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.ledger_writer import payload_of
 from interlock.ports import Query, Store
 from interlock.records import Stored
 from interlock.values import Json
 
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
 
 def register(commands: Any, common: Any) -> None:
     """Add the commands."""
-    parser = commands.add_parser("turns", help="questions and answers: list, show")
+    parser = commands.add_parser("turns")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     several = actions.add_parser("list", help="finished turns, newest first")
     several.add_argument("--agent", help="only this agent")
@@ -48,10 +52,11 @@ def register(commands: Any, common: Any) -> None:
     several.add_argument("--since", help="only since this time: 24h, 7d, 2026-01-31")
     several.add_argument("--newest", type=int, default=20, help="how many (default 20)")
     one = actions.add_parser("show", help="one turn as a tree: question, calls, attempts, child turns, answer")
-    one.add_argument("turn")
+    one.add_argument("turn", help="its id, as `interlock turns list` shows it")
     for action, run in ((several, _list), (one, _show)):
         common(action)
-        action.set_defaults(run=lambda given, run=run: asyncio.run(run(given)))
+        document_exits(action)
+        action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
 
 
 async def _list(given: argparse.Namespace) -> int:
@@ -62,7 +67,7 @@ async def _list(given: argparse.Namespace) -> int:
         since_us=parse_time(given.since),
         newest=max(1, given.newest * 4),
     )
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         found = [record async for record in store.records(query)]
     ended = [(r, e) for r in found if isinstance(e := event_of(r), Finished)]
     wanted = [(r, e) for r, e in ended if given.outcome in (None, e.outcome)][: given.newest]
@@ -70,17 +75,17 @@ async def _list(given: argparse.Namespace) -> int:
         print_json([{"turn": r.turn, "at_us": r.at_us, **msgspec.to_builtins(e)} for r, e in wanted])
         return 0
     out = console()
-    out.print(f"[bold]{len(wanted)} turns[/]")
+    out.print(f"[bold]{format_count(len(wanted), 'turn')}[/]")
     for record, event in wanted:
         when = datetime.fromtimestamp(record.at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        how = f"{event.outcome}, {event.model_calls} model calls"
+        how = f"{event.outcome}, {format_count(event.model_calls, 'model call')}"
         out.print(f"[bold]{shown(record.turn)}[/]  {coloured(event.status)}  [dim]{when}  {shown(event.agent)}[/]")
         out.print(f"  [dim]{shown(how)}{': ' + shown(event.reason) if event.reason else ''}[/]")
     return 0
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with opened_store(settings_of(given).settings) as store:
+    async with open_ledger(settings_of(given).settings) as store:
         if given.json:
             print_json(await _whole(store, given.turn, 4))
             return 0
@@ -90,7 +95,7 @@ async def _show(given: argparse.Namespace) -> int:
         except NotAllowed as error:
             result = None
             why = str(error)
-    console().print(tree)
+    print_tree(tree)
     console().print()
     if result is None:
         console().print(f"[dim]{shown(why)}[/]")
@@ -123,6 +128,8 @@ async def _whole(store: Store, turn: str, depth: int) -> Json:
 
 
 async def _tree(store: Store, turn: str, depth: int) -> Tree:
+    from rich.tree import Tree
+
     records = await _records(store, turn)
     tree = Tree(f"[bold]{shown(turn)}[/]")
     for record in records:

@@ -1,0 +1,40 @@
+"""How a command line is taken apart: command words first, then options and positionals in any order."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import Any
+
+INTERRUPTED = 130
+"""The exit code of a program that Ctrl-C ended, as shells count it: 128 and the number of the signal."""
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser that knows the commands below it."""
+
+    group: argparse._SubParsersAction[CommandParser] | None = None
+
+    def add_subparsers(self, **options: Any) -> Any:
+        """Add commands below this one."""
+        self.group = super().add_subparsers(**options)
+        return self.group
+
+
+def parse_command(parser: CommandParser, words: Sequence[str]) -> argparse.Namespace:
+    """Follow the command words to their parser, then let options stand anywhere, also between positionals."""
+    given, rest = argparse.Namespace(), list(words)
+    while parser.group is not None and rest and rest[0] in parser.group.choices:
+        setattr(given, parser.group.dest, rest[0])
+        parser, rest = parser.group.choices[rest[0]], rest[1:]
+    try:
+        return parser.parse_intermixed_args(rest, given)
+    except TypeError:  # argparse cannot mix what takes all that is left: further commands, REMAINDER
+        return parser.parse_args(rest, given)
+
+
+def document_exits(parser: argparse.ArgumentParser, *, done: str = "done", wrong: str = "", store: bool = True) -> None:
+    """Say in a command's help what its exit codes mean; without `wrong` it never ends with 1."""
+    meanings = [f"0 {done}", *([f"1 {wrong}"] if wrong else ()), "2 the command or a setting is wrong"]
+    meanings += ["3 the store cannot be used"] if store else []
+    parser.add_argument_group("exit codes", "; ".join([*meanings, f"{INTERRUPTED} interrupted"]))

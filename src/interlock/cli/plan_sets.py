@@ -1,0 +1,79 @@
+"""`interlock plan-set`: changes that belong together, planned and made in order."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from interlock.cli.call import show
+from interlock.cli.interrupts import run_to_end
+from interlock.cli.output import console, format_count, notes, print_diff, print_json, shown
+from interlock.cli.parser import document_exits
+from interlock.cli.workspace import open_runtime
+from interlock.errors import ConfigError
+from interlock.operations import Change, PlannedChange
+from interlock.values import Outcome, Status
+
+
+def register(commands: Any, common: Any) -> None:
+    """Add the command."""
+    parser = commands.add_parser(
+        "plan-set",
+        description='Plan the changes of a file, a JSON list of {"tool": ..., "arguments": {...}}; with --apply make'
+        " them, exactly as planned and in order. Run again under the same name, a set goes on where it ended.",
+    )
+    parser.add_argument("file", help="the changes, or - for standard input")
+    parser.add_argument("--name", required=True, help="what the set is called")
+    parser.add_argument("--actor", default="cli", help="who makes them (default: cli)")
+    parser.add_argument("--apply", action="store_true", help="make them (otherwise they are only planned)")
+    common(parser)
+    document_exits(parser, wrong="one of the changes is refused or was not made, or the policy cannot be used")
+    parser.set_defaults(run=run)
+
+
+def run(given: argparse.Namespace) -> int:
+    """Plan the changes, or make them."""
+    return run_to_end(_run(given, _read_changes(given.file)))
+
+
+async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
+    async with open_runtime(given, exists=False) as runtime:
+        planned, refused = await runtime.operations.plan_set(changes, actor=given.actor)
+        if refused is not None or not given.apply:
+            return _show_planned(given, planned, refused)
+        with notes().status("applying"):
+            outcomes = await runtime.operations.apply_set(given.name, planned, actor=given.actor)
+    fine = sum(outcome.status is Status.OK for outcome in outcomes)
+    if given.json:
+        print_json(outcomes)
+    else:
+        for outcome in outcomes:
+            show(outcome)
+        console().print(f"[bold]{fine} of {format_count(len(changes), 'change')} made[/]")
+    return 0 if fine == len(changes) else 1
+
+
+def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], refused: Outcome | None) -> int:
+    if given.json:
+        print_json({"planned": planned, "refused": refused})
+    else:
+        for item in planned:
+            console().print(f"[bold]{shown(item.tool)}[/]  {shown(', '.join(item.keys))}")
+            print_diff(item.diff)
+        if refused is not None:
+            show(refused)
+    return 0 if refused is None else 1
+
+
+def _read_changes(file: str) -> list[Change]:
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return msgspec.json.decode(data, type=list[Change])
+    except (OSError, msgspec.MsgspecError) as error:
+        example = '[{"tool": "set_title", "arguments": {"id": "a"}}]'
+        raise ConfigError(f"{file}: not a list of changes: {error}; write {example}") from None

@@ -1,0 +1,66 @@
+"""What a command that calls tools works on: the tools, the policy and the runtime that the settings name."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from interlock.cli.ledger import refuse_no_ledger
+from interlock.cli.options import settings_of
+from interlock.config import Loaded
+from interlock.errors import ConfigError
+from interlock.operations.undo import with_undo
+from interlock.policy import Ruleset, compile_policy, load_policy
+from interlock.runtime import Runtime
+from interlock.tools import Tool
+from interlock.tools.registry import Registry
+
+
+def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
+    """Import the tools that the settings name."""
+    found: list[Tool] = []
+    for name in loaded.settings.tools:
+        value = import_named(loaded, "tools", name, "TOOLS")
+        several = [value] if isinstance(value, Tool) else value
+        if not isinstance(several, list | tuple):
+            raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
+        found.extend(several)
+    return tuple(Registry(with_undo(found)))
+
+
+def import_named(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any:
+    """What `module:NAME` names, looked for beside the settings file too; `otherwise` is the NAME if there is none."""
+    folder = str(loaded.folder.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    module, _, attribute = name.partition(":")
+    try:
+        return getattr(importlib.import_module(module), attribute or otherwise)
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+        raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}; write module:NAME") from None
+
+
+def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
+    """The compiled policy and the tools by name."""
+    tools = load_tools(loaded)
+    if not tools:
+        raise ConfigError('no tools are known; set tools = ["module:TOOLS"] in interlock.toml, or pass --tools')
+    return compile_policy(load_policy(loaded.settings.policy), tools), {tool.name: tool for tool in tools}
+
+
+@asynccontextmanager
+async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists: bool = True) -> AsyncIterator[Runtime]:
+    """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
+    loaded = settings_of(given)
+    settings = loaded.settings
+    if exists:
+        refuse_no_ledger(settings)
+    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
+    try:
+        yield await runtime.__aenter__() if enter else runtime
+    finally:
+        await runtime.close()
