@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from math import isfinite
 
@@ -33,8 +32,15 @@ class Refusal(Exception):
 
 
 def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """The known names that `name` was most likely meant to be."""
-    return tuple(difflib.get_close_matches(name, list(known), n=count, cutoff=0.5))
+    """The known names that `name` was most likely meant to be, the most alike first."""
+    from rapidfuzz import fuzz, process, utils  # only when a name was wrong: not part of the start
+
+    # Case and separators do not count (`Trail-ID` is `trail_id`). Measured on the names of this tree, 55 finds nearly
+    # every name with one or two slips; 50 finds hardly more and suggests something for twice as many unrelated names.
+    found = process.extract(
+        name, list(known), scorer=fuzz.ratio, processor=utils.default_process, limit=count, score_cutoff=55
+    )
+    return tuple(match for match, _, _ in found)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -15,18 +15,21 @@ def manifest(tools: Sequence[ToolCard], way: str = "json") -> str:
     """The tools with their parameters, and how to call one."""
     if not tools:
         return ""
-    lines = [f"{tool.name}({_parameters(tool.parameters)}): {_first_line(tool.description)}" for tool in tools]
-    return "Tools:\n" + "\n".join(f"- {line}" for line in lines) + "\n\n" + _how(tools[0], way)
+    lines = [
+        f"{tool.name}({_describe_parameters(tool.parameters)}): {_take_first_line(tool.description)}" for tool in tools
+    ]
+    return "Tools:\n" + "\n".join(f"- {line}" for line in lines) + "\n\n" + _describe_call(tools[0], way)
 
 
-def _parameters(schema: dict[str, Json]) -> str:
+def _describe_parameters(schema: dict[str, Json]) -> str:
     required = set(schema.get("required", ()))
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_kind(part)}" for name, part in schema.get("properties", {}).items()
+        f"{name}{'' if name in required else '?'}: {_describe_type(part)}"
+        for name, part in schema.get("properties", {}).items()
     )
 
 
-def _kind(part: Json) -> str:
+def _describe_type(part: Json) -> str:
     if not isinstance(part, dict):
         return "any"
     if "enum" in part:
@@ -35,11 +38,11 @@ def _kind(part: Json) -> str:
     return "|".join(kinds) or str(part.get("type", "any"))
 
 
-def _first_line(text: str) -> str:
+def _take_first_line(text: str) -> str:
     return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def _how(tool: ToolCard, way: str) -> str:
+def _describe_call(tool: ToolCard, way: str) -> str:
     names = list(tool.parameters.get("properties", {}))[:1]
     if way == "xml":
         inner = "".join(f"<parameter={name}>value</parameter>" for name in names)
