@@ -31,7 +31,7 @@ def _show(given: argparse.Namespace) -> int:
         return 0
     rows = table("settings", ("setting", "value", "from", "what it is"))
     for key, value in values.items():
-        text = ", ".join(value) if isinstance(value, list) else str(value)
+        text = ", ".join(value) if isinstance(value, list | tuple) else str(value)
         rows.add_row(key, shown(text) or "–", shown(loaded.origins[key]), f"[dim]{shown(HELP[key])}[/]")
     console().print(rows)
     return 0

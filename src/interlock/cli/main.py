@@ -6,12 +6,14 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock import __version__
 from interlock.cli.parser import INTERRUPTED, CommandParser, parse_command
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = "interlock.commands"
 """The entry points of commands that applications bring: functions like `register` of our own modules."""
@@ -137,6 +139,8 @@ def build_overview() -> argparse.ArgumentParser:
 
 def find_application_commands() -> dict[str, EntryPoint]:
     """The commands that installed applications bring, by name; two of one name are an error, whoever came first."""
+    from importlib.metadata import entry_points
+
     found: dict[str, EntryPoint] = {}
     own = {command.name for command in OWN_COMMANDS}
     for point in entry_points(group=COMMANDS):

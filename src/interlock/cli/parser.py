@@ -27,6 +27,9 @@ def parse_command(parser: CommandParser, words: Sequence[str]) -> argparse.Names
     while parser.group is not None and rest and rest[0] in parser.group.choices:
         setattr(given, parser.group.dest, rest[0])
         parser, rest = parser.group.choices[rest[0]], rest[1:]
+    if parser.group is not None and rest and rest[0].startswith("-") and rest[0] not in ("-h", "--help"):
+        what = parser.group.metavar or "command"
+        parser.error(f"{rest[0]}: options come after the {what}: {parser.prog} {what} {rest[0]} …")
     try:
         return parser.parse_intermixed_args(rest, given)
     except TypeError:  # argparse cannot mix what takes all that is left: further commands, REMAINDER

@@ -23,7 +23,9 @@ class WholeTable(Table):
             column.min_width = _measure(console, unbounded, column).maximum
         measured = _measure(console, unbounded, last)
         last.min_width = min(measured.maximum, max(measured.minimum, _ROOM_TO_FOLD))
-        yield from super().__rich_console__(console, options if console.file.isatty() else unbounded)
+        narrowest = self.__rich_measure__(console, unbounded).minimum
+        width = max(options.max_width, narrowest) if console.file.isatty() else _UNBOUNDED
+        yield from super().__rich_console__(console, options.update_width(width))
 
 
 def _measure(console: Console, options: ConsoleOptions, column: Column) -> Measurement:
