@@ -57,8 +57,8 @@ def register(commands: Any, common: Any) -> None:
     common(parser)
     document_exits(
         parser,
-        done="there is an answer, a question back, or a ticket that waits for a person",
-        wrong="there is no answer, or the policy cannot be used",
+        done="there is an answer, a question back, or a call that waits for a person",
+        wrong="there is no answer: it was escalated, limited, blocked or too late; or the policy cannot be used",
     )
     parser.set_defaults(run=run)
 

@@ -45,8 +45,6 @@ COLOURS = {
     "corrected": "green",
     "rejected": "red",
 }
-_UNBOUNDED = 100_000
-"""Columns of a pipe: wider than any line of ours."""
 
 
 def console() -> Console:
@@ -125,8 +123,12 @@ def print_prose(text: str) -> None:
 
 def print_tree(tree: Tree) -> None:
     """A tree, whose lines break between words on a terminal only."""
+    from interlock.cli.tables import UNBOUNDED
+
     out = console()
-    out.print(tree, soft_wrap=False, crop=False, width=None if out.file.isatty() else _UNBOUNDED)
+    if not out.file.isatty():
+        out.width = UNBOUNDED
+    out.print(tree, soft_wrap=False)
 
 
 def print_diff(diff: str | None) -> None:

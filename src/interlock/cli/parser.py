@@ -38,6 +38,7 @@ def parse_command(parser: CommandParser, words: Sequence[str]) -> argparse.Names
 
 def document_exits(parser: argparse.ArgumentParser, *, done: str = "done", wrong: str = "", store: bool = True) -> None:
     """Say in a command's help what its exit codes mean; without `wrong` it never ends with 1."""
-    meanings = [f"0 {done}", *([f"1 {wrong}"] if wrong else ()), "2 the command or a setting is wrong"]
-    meanings += ["3 the store cannot be used"] if store else []
-    parser.add_argument_group("exit codes", "; ".join([*meanings, f"{INTERRUPTED} interrupted"]))
+    named = "the command or a setting is wrong, or what it names is not there"
+    meanings = {0: done, 1: wrong, 2: named, 3: "the store cannot be used" if store else "", INTERRUPTED: "interrupted"}
+    text = "; ".join(f"{code} {meaning}" for code, meaning in meanings.items() if meaning)
+    parser.add_argument_group("exit codes", text)

@@ -6,7 +6,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Column, Table
 
-_UNBOUNDED = 100_000
+UNBOUNDED = 100_000
+"""Columns of a pipe: wider than any line of ours."""
 _ROOM_TO_FOLD = 16
 """Columns that the last column keeps even where its longest word is shorter: a name and its number side by side."""
 
@@ -17,14 +18,14 @@ class WholeTable(Table):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Render it with the columns before the last as wide as what they hold."""
-        unbounded = options.update_width(_UNBOUNDED)
+        unbounded = options.update_width(UNBOUNDED)
         *names, last = self.columns
         for column in names:
             column.min_width = _measure(console, unbounded, column).maximum
         measured = _measure(console, unbounded, last)
         last.min_width = min(measured.maximum, max(measured.minimum, _ROOM_TO_FOLD))
         narrowest = self.__rich_measure__(console, unbounded).minimum
-        width = max(options.max_width, narrowest) if console.file.isatty() else _UNBOUNDED
+        width = max(options.max_width, narrowest) if console.file.isatty() else UNBOUNDED
         yield from super().__rich_console__(console, options.update_width(width))
 
 
