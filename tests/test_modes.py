@@ -68,7 +68,7 @@ def call(name: str, **arguments: Any) -> Reply:
 
 async def run(work: Workflow, say: Callable[[int, Request], Reply]) -> tuple[TurnResult, Model, Runtime]:
     runtime, model = opened(), Model(say)
-    async with Answers(runtime).turn("How many glaciers are there?", agent=AGENT, requires=all_of(), work=work) as turn:
+    async with Answers(runtime).turn("How many glaciers are there?", agent=AGENT, requires=all_of(), workflow=work) as turn:
         result = await run_turn(turn, model)
     assert len(model.requests) <= turn.most_replies
     return result, model, runtime
@@ -103,7 +103,7 @@ async def test_research_plans_then_reads_three_sources_then_writes() -> None:
 
 async def test_an_agent_has_a_way_of_working_of_its_own() -> None:
     runtime, model = opened(), Model(reads)
-    agent = msgspec.structs.replace(AGENT, work=research(("search", "access")))
+    agent = msgspec.structs.replace(AGENT, workflow=research(("search", "access")))
     async with Answers(runtime).turn("How many glaciers are there?", agent=agent, requires=all_of()) as turn:
         await run_turn(turn, model)
     assert phase_of(model.requests[0]) == "plan"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import isfinite
+from typing import Any
 
 import msgspec
 
@@ -51,9 +52,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def guard(value: Json, path: str = "", depth: int = 0) -> None:
     """Refuse what JSON, the hash or the policy language cannot carry faithfully."""
-    if type(value) is str or value is None or type(value) is bool:
-        return
-    if isinstance(value, int):
+    if isinstance(value, str | int) or value is None:
         return
     if isinstance(value, float):
         if not isfinite(value):
@@ -61,17 +60,21 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
     elif depth >= MAX_DEPTH:
         raise Refusal(f"nested deeper than {MAX_DEPTH} levels (at {path[:80]})")
     elif isinstance(value, dict):
-        for key, item in value.items():
-            if type(key) is not str:
-                raise Refusal(FieldProblem(path or "value", f"keys must be strings, not {type(key).__name__}"))
-            if type(item) is not str:
-                guard(item, f"{path}.{key}" if path else key, depth + 1)
+        _guard_object(value, path, depth)
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
             if type(item) is not str:
                 guard(item, f"{path}[{index}]", depth + 1)
-    elif not isinstance(value, str):
+    else:
         raise Refusal(FieldProblem(path or "value", f"{type(value).__name__} is not a JSON value"))
+
+
+def _guard_object(value: dict[Any, Json], path: str, depth: int) -> None:
+    for key, item in value.items():
+        if type(key) is not str:
+            raise Refusal(FieldProblem(path or "value", f"keys must be strings, not {type(key).__name__}"))
+        if type(item) is not str:
+            guard(item, f"{path}.{key}" if path else key, depth + 1)
 
 
 def canonical(value: Json, max_bytes: int = MAX_BYTES) -> bytes:

@@ -29,29 +29,30 @@ class Content(Value, frozen=True):
     principal: str
     started_us: int
     duration_us: int
-    mode: Mode = Mode.APPLY
     effect: Effect | None = None
+    arguments: Json = None
+    verdict: Verdict | None = None
+    value: Json = None
+    said: str = ""
+    attempts: tuple[Attempt, ...] = ()
+    # So far what every call has; from here on what only some have.
+    mode: Mode = Mode.APPLY
     on_behalf_of: str | None = None
     run: str | None = None
     parent: str | None = None
-    arguments: Json = None
     arguments_digest: str | None = None
     evidence: tuple[str, ...] = ()
     confidence: float | None = None
     ticket: str | None = None
-    verdict: Verdict | None = None
     plan: str | None = None
     keys: tuple[str, ...] = ()
-    value: Json = None
     value_digest: str | None = None
-    said: str = ""
     snippets: tuple[str, ...] = ()
     metadata: dict[str, Json] = {}
     problem: Problem | None = None
     sources: tuple[str, ...] = ()
     result_confidence: float | None = None
     trust: Trust = Trust.TRUSTED
-    attempts: tuple[Attempt, ...] = ()
     cost_micros: int = 0
     repeats: int | None = None
     payload: bool = False

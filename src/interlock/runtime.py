@@ -107,6 +107,7 @@ class Runtime:
             clock=clock,
             ids=parts.get("ids") or SystemIds(),
             faults=faults,
+            at=_nowhere if faults is None else faults.at,
             deadlines=deadlines,
             snapshot_reader=snapshot_reader,
             threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
@@ -181,13 +182,17 @@ class Runtime:
         await self.close()
 
 
+def _nowhere(_point: str) -> None:
+    """Without a test that listens, no point is reached."""
+
+
 def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader) -> ToolBinding:
     changes = tool.effect is not Effect.READ
     return ToolBinding(
         tool=tool,
         rules=ruleset.rules(tool.name),
         rates=ruleset.rates(tool.name),
-        gate=ToolLimits(tool),
+        limits=ToolLimits(tool),
         mode=mode if changes else Mode.APPLY,
         planner=Planner(tool, snapshot_reader) if changes else None,
     )

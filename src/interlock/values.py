@@ -210,18 +210,19 @@ class Outcome(Value, frozen=True):
     status: Status
     value: Json = None
     said: str = ""
-    snippets: tuple[str, ...] = ()
-    metadata: dict[str, Json] = {}
-    problem: Problem | None = None
-    confidence: float | None = None
-    sources: tuple[str, ...] = ()
-    trust: Trust = Trust.TRUSTED
     attempts: tuple[Attempt, ...] = ()
     duration_us: int = 0
     verdict: Verdict | None = None
     plan: Plan | None = None
-    ticket: str | None = None
     record: int | None = None
+    # So far what every call has; from here on what only some have.
+    problem: Problem | None = None
+    snippets: tuple[str, ...] = ()
+    metadata: dict[str, Json] = {}
+    confidence: float | None = None
+    sources: tuple[str, ...] = ()
+    trust: Trust = Trust.TRUSTED
+    ticket: str | None = None
 
     @property
     def ok(self) -> bool:

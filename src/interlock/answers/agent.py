@@ -36,7 +36,7 @@ class Agent(Value, frozen=True):
     semantic: bool = True
     vocabulary: Vocabulary | None = None
     """The words of its field (units, citations), where those of everyday English do not do."""
-    work: Workflow | None = None
+    workflow: Workflow | None = None
     """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
 
     def __post_init__(self) -> None:

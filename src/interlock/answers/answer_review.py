@@ -65,7 +65,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, on_behalf_of: str | None) -
         parent=opened.parent,
         run=opened.run,
         mode=opened.mode,
-        work=None if payload.get("workflow") is None else msgspec.convert(payload["workflow"], Workflow),
+        workflow=None if payload.get("workflow") is None else msgspec.convert(payload["workflow"], Workflow),
         given=tuple(n if isinstance(n, int) else msgspec.convert(n, Source) for n in payload.get("given", ())),
         on_behalf_of=opened.on_behalf_of,
         root_turn=opened.root_turn,

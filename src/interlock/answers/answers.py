@@ -30,7 +30,7 @@ class TurnDetails(TypedDict, total=False):
     parent: str
     run: str
     mode: Mode | str
-    work: Workflow
+    workflow: Workflow
     """A way of working: budgets, phases with their tools, when to stop."""
     given: Sequence[Source | int]
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
@@ -61,7 +61,7 @@ class Answers:
             on_behalf_of=details.get("on_behalf_of"),
             mode=None if mode is None else Mode(mode),
             given=tuple(details.get("given", ())),
-            work=details.get("work") or agent.work,
+            workflow=details.get("workflow") or agent.workflow,
         )
         return self._turn(agent, asked)
 

@@ -29,7 +29,7 @@ class Asked(Value, frozen=True):
     mode: Mode | None = None
     given: tuple[Source | int, ...] = ()
     """Earlier records, chunks of memory, earlier words of the user: what the answer may rest on beside the results."""
-    work: Workflow | None = None
+    workflow: Workflow | None = None
     before: History | None = None
     """What had happened when it was left, for a turn that is reopened."""
     at_most_s: float = float("inf")

@@ -259,12 +259,12 @@ async def run_turn(
     turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()
 ) -> TurnResult:
     """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
-    work, seen = turn.asked.work, watch or _ignore
+    workflow, seen = turn.asked.workflow, watch or _ignore
     mark = DRIVEN.set(Driven(turn, model, seen))
     try:
-        if work is None:
+        if workflow is None:
             return await Runner(turn, model, seen, history).run()
-        return await WorkflowRunner(turn, model, seen, history, work).run()
+        return await WorkflowRunner(turn, model, seen, history, workflow).run()
     finally:
         DRIVEN.reset(mark)
 

@@ -102,8 +102,10 @@ class Turn:
     @property
     def most_replies(self) -> int:
         """The bound on model calls."""
-        work = self.asked.work
-        return model_calls(self.agent, self.requirement, 0 if work is None else work.calls + len(work.phases))
+        workflow = self.asked.workflow
+        return model_calls(
+            self.agent, self.requirement, 0 if workflow is None else workflow.calls + len(workflow.phases)
+        )
 
     @property
     def left_s(self) -> float:
@@ -137,7 +139,7 @@ class Turn:
             parent=asked.parent,
             root_turn=self._root_turn,
             on_behalf_of=asked.on_behalf_of,
-            workflow=None if asked.work is None else asked.work.name,
+            workflow=None if asked.workflow is None else asked.workflow.name,
             mode=asked.mode,
             run=asked.run,
         )
@@ -148,7 +150,7 @@ class Turn:
         return {
             "question": asked.question[:_LONGEST_QUESTION],
             "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
-            "workflow": msgspec.to_builtins(asked.work),
+            "workflow": msgspec.to_builtins(asked.workflow),
         }
 
     async def __aexit__(
@@ -170,7 +172,7 @@ class Turn:
             on_behalf_of=self.asked.on_behalf_of,
             mode=self.asked.mode,
             given=self.asked.given,
-            work=agent.work,
+            workflow=agent.workflow,
             at_most_s=self.left_s,
         )
         return Turn(self._runtime, agent, asked, self._classify)
@@ -217,8 +219,8 @@ class Turn:
         """One governed call in this turn."""
         asked = self.asked
         details: dict[str, Any] = {"turn": self.id, "principal": asked.principal, "offered": self._offered or _NONE}
-        if asked.work is not None:
-            details["budgets"] = (Budget(id=f"mode {asked.work.name}", per="turn", calls=asked.work.calls),)
+        if asked.workflow is not None:
+            details["budgets"] = (Budget(id=f"workflow {asked.workflow.name}", per="turn", calls=asked.workflow.calls),)
         if call_id:
             details["call_id"] = call_id
         if self._root_turn is not None:

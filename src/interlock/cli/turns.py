@@ -182,13 +182,19 @@ def _event_line(event: TurnEvent) -> str:
             return f"{coloured(status)} [dim]{shown(reason)}[/]"
         case Abandoned(reason=reason):
             return f"abandoned [dim]{shown(reason)}[/]"
+        case Noted() | Offered() | Planned():
+            return _progress_line(event)
+        case Opened(agent=agent) | Reopened(agent=agent):
+            return f"opened again [dim]{shown(agent)}[/]"
+        case _:
+            assert_never(event)
+
+
+def _progress_line(event: Noted | Offered | Planned) -> str:
+    match event:
         case Noted(text=text):
             return f"noted [dim]{shown(text)}[/]"
         case Offered(tools=tools):
             return f"offered [dim]{shown(', '.join(tools) or 'no tools')}[/]"
         case Planned(steps=steps):
             return f"planned [dim]{steps} steps[/]"
-        case Opened(agent=agent) | Reopened(agent=agent):
-            return f"opened again [dim]{shown(agent)}[/]"
-        case _:
-            assert_never(event)

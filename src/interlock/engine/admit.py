@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import Refusal, canonical
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Received, Started, ToolBinding, refused
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refused
 from interlock.policy import Facts, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
@@ -18,9 +18,8 @@ from interlock.values import Call, Decision, Json, Rewrite, Status, Trust, TurnV
 _NO_TURN = TurnView()
 
 
-def accept(ctx: EngineContext, received: Received) -> Accepted | Ended:
-    """The call as it fits contract and grant, or how it ended here."""
-    call, started = received.call, received.started
+def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] | None) -> Accepted | Ended:
+    """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
     binding = ctx.bindings.get(call.tool)
     if binding is None:
         return _no_such_tool(ctx, call, started)
@@ -33,11 +32,11 @@ def accept(ctx: EngineContext, received: Received) -> Accepted | Ended:
     if halt is not None:
         return _halted(call, started, binding, parsed, halt)
     tool, grant = binding.tool, ctx.ruleset.grant(call.actor)
-    facts = Facts(call, parsed.arguments, grant, _NO_TURN if received.turn is None else fold_turn(received.turn))
+    facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         reason = missing_grant(tool, grant, call.mode) or "not granted"
         return denied_by(facts, started, tool, deny("grant", reason, binding.rules.version))
-    return Accepted(facts, started, binding, parsed)
+    return Accepted(facts, started, binding, parsed, binding.planner is not None)
 
 
 def _parse(call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended:

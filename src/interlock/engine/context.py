@@ -15,7 +15,7 @@ from interlock.engine.limits import ToolLimits
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store, digest_of
 from interlock.reasons import Reason
-from interlock.records import Record, Stored
+from interlock.records import Record
 from interlock.resilience import Deadlines
 from interlock.review import Terms
 from interlock.state import Ticket
@@ -53,6 +53,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     faults: Faults | None
+    at: Callable[[str], None]
+    """Reached a named point, where a test may stop the world."""
     deadlines: Deadlines
     threads: Executor
     observers: tuple[Observer, ...]
@@ -77,14 +79,6 @@ class Started(msgspec.Struct, frozen=True, gc=False):
     clock: float
 
 
-class Received(msgspec.Struct, frozen=True, gc=False):
-    """The call has come in; what its turn has recorded so far is known, where anything depends on it."""
-
-    call: Call
-    started: Started
-    turn: list[Stored] | None = None
-
-
 class Accepted(msgspec.Struct, frozen=True, gc=False):
     """The call fits its contract and its actor's grant."""
 
@@ -92,6 +86,8 @@ class Accepted(msgspec.Struct, frozen=True, gc=False):
     started: Started
     binding: ToolBinding
     parsed: Parsed
+    changes: bool = False
+    """Whether the tool changes the world."""
     claim: Expected | None = None
     """The claim that a change will make."""
 
@@ -117,11 +113,6 @@ class Prepared(msgspec.Struct, frozen=True, gc=False):
     verdict: Verdict
     ticket: Ticket | None = None
     """The approval that the call spends."""
-
-    @property
-    def reads(self) -> bool:
-        """Whether it only looks."""
-        return self.admitted.binding.planner is None
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -7,7 +7,7 @@ import msgspec
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected, claim_name, keys_of
 from interlock.engine.admit import denied_by, deny
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Received, Started, ToolBinding, refused
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refused
 from interlock.errors import StoreError
 from interlock.policy import Facts
 from interlock.ports import Query
@@ -23,18 +23,14 @@ _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
 
 
-async def receive(ctx: EngineContext, call: Call) -> Received | Ended:
-    """The call with the time it came in, and the turn's records where anything depends on them."""
-    started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
-    if started.clock >= ctx.halts.until:
-        await ctx.halts.refresh()
-    binding = None if call.turn is None else ctx.bindings.get(call.tool)
+async def read_turn(ctx: EngineContext, call: Call, started: Started) -> list[Stored] | Ended | None:
+    """What the turn of a call has recorded so far, where anything depends on it; None where nothing does."""
+    binding = ctx.bindings.get(call.tool)
     if binding is None or not _needs_turn(ctx, call, binding):
-        return Received(call, started)
+        return None
     try:
-        if ctx.faults is not None:
-            ctx.faults.at("turn.read")
-        return Received(call, started, [record async for record in ctx.store.records(Query(turn=call.turn))])
+        ctx.at("turn.read")
+        return [record async for record in ctx.store.records(Query(turn=call.turn))]
     except StoreError as error:
         reading = refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
@@ -47,10 +43,10 @@ def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:
     return ctx.repeats != "allow" if binding.planner is None else call.mode is not Mode.APPLY
 
 
-async def look_up(ctx: EngineContext, accepted: Accepted, received: Received) -> Accepted | Ended:
+async def look_up(ctx: EngineContext, accepted: Accepted, turn: list[Stored] | None) -> Accepted | Ended:
     """The same or again: what was made before is answered from the record, or stopped."""
-    if received.turn is not None:
-        found = _seen_in_turn(ctx, accepted, received.turn)
+    if turn is not None:
+        found = _seen_in_turn(ctx, accepted, turn)
         if isinstance(found, Ended):
             return found
         if found is not None:
@@ -146,8 +142,7 @@ async def _delivered(ctx: EngineContext, call: Call, claim: str) -> Stored | _Ot
     """
     if call.turn is None or call.id_is_ours or call.replays:
         return None
-    if ctx.faults is not None:
-        ctx.faults.at("claim.turn")
+    ctx.at("claim.turn")
     found = [record async for record in ctx.store.records(Query(turn=call.turn, call=call.call_id))]
     for record in reversed(found):
         if record.kind != "call" or record.status not in (Status.OK, Status.NO_DATA) or record.actor != call.actor:
@@ -162,8 +157,7 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
     """A claim as soon as nobody is making it any more, or as it is when time is up."""
     wait_s = _FIRST_LOOK_S
     while True:
-        if ctx.faults is not None:
-            ctx.faults.at("claim.read")
+        ctx.at("claim.read")
         claim = await ctx.store.claim(name)
         left_s = until - ctx.clock.monotonic()
         alive = claim is not None and claim.expires_us > ctx.clock.now_us()
@@ -194,14 +188,12 @@ async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
     """Whether another recorded effect changed one of its keys after this one did."""
     if claim.state is not ClaimState.DONE or not claim.keys:
         return False
-    if ctx.faults is not None:
-        ctx.faults.at("claim.leases")
+    ctx.at("claim.leases")
     return changed_since(claim, await ctx.store.leases(claim.keys))
 
 
 async def _record(ctx: EngineContext, number: int) -> Stored:
-    if ctx.faults is not None:
-        ctx.faults.at("claim.record")
+    ctx.at("claim.record")
     found = [record async for record in ctx.store.records(Query(after=number - 1, until=number))]
     if not found:
         raise StoreError(f"record {number}, which a claim names, is not in the ledger; run audit verify")
@@ -271,8 +263,7 @@ async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) 
     if not content.payload:
         return _Held(content.value)
     try:
-        if ctx.faults is not None:
-            ctx.faults.at("answer.payload")
+        ctx.at("answer.payload")
         payload = await ctx.store.payload(record.id)
     except StoreError as error:
         return _Unusable(f"the recorded answer cannot be read: {error}")

@@ -84,8 +84,7 @@ async def _taken(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
     while True:
         now_us = ctx.clock.now_us()
         ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), now_us + ctx.lease_us)
-        if ctx.faults is not None:
-            ctx.faults.at("lock.take")
+        ctx.at("lock.take")
         try:
             receipt = await ctx.store.commit(Batch(now_us, (ask,)))
         except asyncio.CancelledError as error:
@@ -109,8 +108,7 @@ def lock_name(key: str) -> str:
 
 async def release_dead(ctx: EngineContext, name: str) -> bool:
     """Settle a hold whose holder is dead: it changed nothing, so there is nothing to find out."""
-    if ctx.faults is not None:
-        ctx.faults.at("lock.look")
+    ctx.at("lock.look")
     claim, now_us = await ctx.store.claim(name), ctx.clock.now_us()
     if claim is None or claim.state is not ClaimState.OPEN or claim.expires_us > now_us:
         return False
@@ -121,8 +119,7 @@ async def release_dead(ctx: EngineContext, name: str) -> bool:
 async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
     """The first of the holds that is not ours any more."""
     for hold in locks:
-        if ctx.faults is not None:
-            ctx.faults.at("lock.check")
+        ctx.at("lock.check")
         claim = await ctx.store.claim(hold.name)
         if claim is None or claim.state is not ClaimState.OPEN or claim.holder != hold.holder:
             return hold
@@ -134,8 +131,7 @@ async def _beat(ctx: EngineContext, hold: Lock) -> None:
     while True:
         await ctx.clock.sleep(ctx.lease_us / 3e6)
         now_us = ctx.clock.now_us()
-        if ctx.faults is not None:
-            ctx.faults.at("lock.renew")
+        ctx.at("lock.renew")
         try:
             receipt = await ctx.store.commit(
                 Batch(now_us, (RenewClaim(hold.name, hold.holder, now_us + ctx.lease_us),))
@@ -147,8 +143,7 @@ async def _beat(ctx: EngineContext, hold: Lock) -> None:
 
 
 async def _let_go(ctx: EngineContext, hold: Lock) -> None:
-    if ctx.faults is not None:
-        ctx.faults.at("lock.release")
+    ctx.at("lock.release")
     try:
         await ctx.store.commit(Batch(ctx.clock.now_us(), (CloseClaim(hold.name, hold.holder, ClaimState.FAILED),)))
     except StoreError:

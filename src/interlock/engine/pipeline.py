@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from interlock.engine.admit import accept, admit
-from interlock.engine.context import Ended, EngineContext
-from interlock.engine.idempotency import look_up, receive
+from interlock.engine.context import Accepted, Ended, EngineContext, Started
+from interlock.engine.idempotency import look_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
-from interlock.engine.prepare import prepare
+from interlock.engine.prepare import decide_read, prepare
 from interlock.engine.record import record
 from interlock.errors import StoreError
 from interlock.values import Call, Outcome
@@ -24,38 +24,38 @@ class Engine:
         """No more calls are taken."""
 
     async def run(self, call: Call) -> Outcome:
-        """Take one call through the path; it ends in a record, unless its caller gives it up before it is prepared."""
+        """Take one call through the path; it ends in a record, unless its caller gives it up before it is prepared.
+
+        Each stage takes what the one before it made, and makes the next, or ends the call. A stage that may have to
+        wait is awaited only where it does: a coroutine costs as much as a rule.
+        """
         if self.closed:
             raise StoreError("the runtime is closed")
+        ctx = self._ctx
         self.running += 1
         try:
-            ended = await self._path(call)
-            outcome = await record(self._ctx, ended)
-            if ended.interrupt is not None:
-                raise ended.interrupt
-            return outcome
+            started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
+            if started.clock >= ctx.halts.until:
+                await ctx.halts.refresh()
+            turn = None if call.turn is None else await read_turn(ctx, call, started)
+            if isinstance(turn, Ended):
+                return await record(ctx, turn)
+            # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
+            accepted = accept(ctx, call, started, turn)
+            if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
+                accepted = await look_up(ctx, accepted, turn)
+            if isinstance(accepted, Ended):
+                return await record(ctx, accepted)
+            admitted = admit(ctx, accepted)
+            if isinstance(admitted, Ended):
+                return await record(ctx, admitted)
+            # PREPARE: the plan, its preconditions, and all rules.
+            plans = accepted.changes or call.ticket is not None
+            prepared = await prepare(ctx, admitted) if plans else decide_read(ctx, admitted)
+            if isinstance(prepared, Ended):
+                return await record(ctx, prepared)
+            # PERFORM: a change under its claim, where it is planned again if the world has moved.
+            ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)
+            return await record(ctx, ended)
         finally:
             self.running -= 1
-
-    async def _path(self, call: Call) -> Ended:
-        """Each stage takes what the one before it made, and makes the next, or ends the call."""
-        ctx = self._ctx
-        received = await receive(ctx, call)
-        if isinstance(received, Ended):
-            return received
-        # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
-        accepted = accept(ctx, received)
-        if isinstance(accepted, Ended):
-            return accepted
-        fresh = await look_up(ctx, accepted, received)
-        if isinstance(fresh, Ended):
-            return fresh
-        admitted = admit(ctx, fresh)
-        if isinstance(admitted, Ended):
-            return admitted
-        # PREPARE: the plan, its preconditions, and all rules.
-        prepared = await prepare(ctx, admitted)
-        if isinstance(prepared, Ended):
-            return prepared
-        # PERFORM: for a change under its claim, where it is planned again if the world has moved.
-        return await read(ctx, prepared) if prepared.reads else await write(ctx, prepared)

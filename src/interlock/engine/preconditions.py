@@ -43,8 +43,7 @@ async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdic
     cooldowns = [c for c in rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
     if not cooldowns or call.undoes is not None or call.replays:
         return None
-    if ctx.faults is not None:
-        ctx.faults.at("preconditions.leases")
+    ctx.at("preconditions.leases")
     touched = _touched(plan)
     everything = {f"{key.partition('/')[0]}/*" for key in touched}
     for lease in await ctx.store.leases(touched):

@@ -22,10 +22,16 @@ from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
 NOTHING_CHANGES = Plan(digest="")
 
 
+def decide_read(ctx: EngineContext, admitted: Admitted) -> Prepared | Ended:
+    """A call that only looks has nothing to plan: the rules decide, and most have by now."""
+    final = admitted.verdict
+    if final is not None and final.decision is Decision.ALLOW:
+        return Prepared(admitted, NOTHING_CHANGES, final)
+    return decide_plan(ctx, admitted, NOTHING_CHANGES)
+
+
 async def prepare(ctx: EngineContext, admitted: Admitted) -> Prepared | Ended:
     """The call with its plan, finally allowed, or how it ended here."""
-    if admitted.binding.planner is None and admitted.facts.call.ticket is None:
-        return decide_plan(ctx, admitted, NOTHING_CHANGES)
     made = NOTHING_CHANGES if admitted.binding.planner is None else await _plan(ctx, admitted)
     if isinstance(made, Ended):
         return made
@@ -62,8 +68,7 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
     name = admitted.facts.call.ticket
     if name is None:
         return None
-    if ctx.faults is not None:
-        ctx.faults.at("prepare.ticket")
+    ctx.at("prepare.ticket")
     try:
         ticket = await ctx.store.ticket(name)
         if ticket is None or ticket.state is not TicketState.SPENT or admitted.claim is None:
@@ -81,8 +86,6 @@ def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Tick
     """All rules on a plan: final. Only here can a call park, and here a dry run ends."""
     facts, binding, call = admitted.facts, admitted.binding, admitted.facts.call
     final, reads = admitted.verdict, binding.planner is None
-    if final is not None and final.decision is Decision.ALLOW and reads and call.ticket is None:
-        return Prepared(admitted, plan, final)  # most calls: a read that a rule allows
     if binding.rules.risks and not reads:
         level = risk_by_rules(binding.rules, msgspec.structs.replace(facts, plan=plan))
         plan = plan if level is None else msgspec.structs.replace(plan, risk=level)

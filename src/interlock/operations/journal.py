@@ -48,8 +48,7 @@ class Entry(Value, frozen=True, kw_only=True):
 
 async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entry]:
     """Changes in the order of their intents; of a turn, also what was proposed there and not begun."""
-    if ctx.faults is not None:
-        ctx.faults.at("journal.read")
+    ctx.at("journal.read")
     for claim in await ctx.store.claims(which):
         entry = await _made(ctx, claim)
         if entry is not None:

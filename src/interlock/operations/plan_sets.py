@@ -54,8 +54,7 @@ async def plan_set(
 
 async def stored_set(ctx: EngineContext, name: str) -> list[PlannedChange] | None:
     """The set of that name as it was stored, or None."""
-    if ctx.faults is not None:
-        ctx.faults.at("plan_set.read")
+    ctx.at("plan_set.read")
     for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "plan_set"]:
         _record, whole = await record_with_payload(ctx.store, number)
         return msgspec.convert(whole.get("set"), list[PlannedChange])

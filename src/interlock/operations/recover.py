@@ -41,8 +41,7 @@ class Recovered(msgspec.Struct, frozen=True):
 
 async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, ...]:
     """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
-    if ctx.faults is not None:
-        ctx.faults.at("recover.read")
+    ctx.at("recover.read")
     found = []
     for claim in await ctx.store.unsettled(ctx.clock.now_us()):
         if claim.name.startswith(f"{LOCK}|"):
@@ -84,8 +83,7 @@ async def intent_of(ctx: EngineContext, claim: Claimed) -> tuple[Stored | None, 
 
 async def read_record(ctx: EngineContext, number: int) -> tuple[Stored | None, Mapping[str, Json]]:
     """A record, and what lies beside it; nothing if that was deleted or cannot be read."""
-    if ctx.faults is not None:
-        ctx.faults.at("operations.record")
+    ctx.at("operations.record")
     return await record_with_payload(ctx.store, number)
 
 

@@ -10,8 +10,7 @@ from interlock.state import ChangeFilter, ClaimState
 
 async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
     """What of a run failed or was undone, in the order in which it was tried, with its own arguments."""
-    if ctx.faults is not None:
-        ctx.faults.at("replay.read")
+    ctx.at("replay.read")
     steps = []
     for claim in await ctx.store.claims(ChangeFilter(run=run)):
         history = "#" in claim.name  # an earlier generation

@@ -47,8 +47,7 @@ class _Planned(msgspec.Struct, frozen=True):
 
 async def compare(ctx: EngineContext, *, run: str | None = None, since_us: int | None = None) -> list[ShadowComparison]:
     """Every shadow plan against the first recorded change of what it was to change, or else the resource as it is."""
-    if ctx.faults is not None:
-        ctx.faults.at("shadow.read")
+    ctx.at("shadow.read")
     query = Query(status=Status.PLANNED.value, since_us=since_us)
     found = [record async for record in ctx.store.records(query) if record.kind == "call"]
     compared: list[ShadowComparison | None] = []

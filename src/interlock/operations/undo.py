@@ -113,8 +113,7 @@ def _plain(state: Any) -> Json:
 
 async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = False) -> list[UndoStep]:
     """How each of those changes can be taken back, last change first."""
-    if ctx.faults is not None:
-        ctx.faults.at("undo.read")
+    ctx.at("undo.read")
     made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
     becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken

@@ -9,7 +9,7 @@ import msgspec
 
 from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket
 from interlock.stores import statements as sql
-from interlock.stores.claims import wildcard
+from interlock.stores.claims import ClaimTable, wildcard
 from interlock.stores.dialect import Connection
 from interlock.stores.state import Account, Changes, State
 from interlock.transitions import (
@@ -140,12 +140,20 @@ def save(connection: Connection, state: State, changes: Changes) -> None:
         connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in changes.buckets])
     if state.sealed:
         connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
-    claims, tickets, halts = state.claims, state.tickets, state.halts
+    _save_claims(connection, state.claims)
+    _save_tickets(connection, state)
+
+
+def _save_claims(connection: Connection, claims: ClaimTable) -> None:
     if claims.changed:
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
     if claims.changed_keys:
         leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
         connection.run_many(sql.WRITE_LEASE, [_lease_row(lease) for lease in leases])
+
+
+def _save_tickets(connection: Connection, state: State) -> None:
+    tickets, halts = state.tickets, state.halts
     if tickets.changed:
         asked = sorted([tickets.tickets[name] for name in tickets.changed], key=lambda t: (t.state == "open", t.id))
         rows_asked = [(t.id, t.state.value, t.binding, t.created_us, _encode(t).decode()) for t in asked]

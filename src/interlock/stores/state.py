@@ -146,11 +146,14 @@ class State:
         self._changes = changes
 
     def land(self, batch: Batch) -> Refused | list[Append]:
-        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds.
+        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds."""
+        refused = self._refusal(batch)
+        return self._apply(batch) if refused is None else refused
 
-        Transitions are told apart by exact type, and the arithmetic of accounts is written out: this is the hottest
-        place of the memory store.
-        """
+    # The next two are the hottest place of the memory store: transitions are told apart by exact type, and the
+    # arithmetic of accounts is written out.
+
+    def _refusal(self, batch: Batch) -> Refused | None:
         now_us, accounts = batch.now_us, self.accounts
         transition: Any
         for transition in batch.transitions:
@@ -166,22 +169,27 @@ class State:
                 refused = self._check(transition, now_us)
             if refused is not None:
                 return refused
+        return None
+
+    def _apply(self, batch: Batch) -> list[Append]:
+        accounts, changes = self.accounts, self._changes
         appends: list[Append] = []
+        transition: Any
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Append:
                 appends.append(transition)
             elif kind is Settle:
                 (accounts.get(transition.scope) or self.account(transition.scope)).settle(transition)
-                if self._changes is not None:
-                    self._changes.note_settled(transition)
+                if changes is not None:
+                    changes.note_settled(transition)
             elif kind is Reserve:
                 accounts[transition.scope].hold(transition)
-                if self._changes is not None:
-                    self._changes.held[transition.call, transition.scope] = transition
+                if changes is not None:
+                    changes.held[transition.call, transition.scope] = transition
             else:
                 self.touched = True
-                self._change(transition, now_us)
+                self._change(transition, batch.now_us)
         return appends
 
     def _check(self, transition: Any, now_us: int) -> Refused | None:

@@ -33,6 +33,8 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     status: Status
     value: Json = None
     text: bytes = b"null"
+    is_bare: bool = False
+    """Nothing but a value: the tool said no more about it."""
     returned: bool = False
     """Whether the tool came to its end: then it has done what it does, whatever its answer is worth."""
     said: str = ""
@@ -125,7 +127,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
         message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
         return _failed(Reason.TOO_LARGE, message, result)
     if result is None:
-        return Reading(Status.OK, plain, text, True)
+        return Reading(Status.OK, plain, text, True, True)
     return Reading(
         status=Status.OK,
         value=plain,

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from interlock.budget import reservations, settlements, tokens
 from interlock.changes import local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refused
@@ -31,6 +33,9 @@ _REFUSED = {
 }
 
 
+_NOTHING = object()
+
+
 class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
@@ -53,8 +58,6 @@ class Work:
     def check_breaker(self) -> Reading | None:
         """The refusal of a tool that has been failing; None if the call may pass, perhaps as the one that tries it."""
         breaker = self._binding.limits.breaker
-        if not breaker.troubled:
-            return None
         wait_s = breaker.wait_s(self._ctx.clock)
         if wait_s is None:
             self.probes = breaker.state == "half-open"
@@ -62,19 +65,12 @@ class Work:
         message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
         return refused(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
 
-    def give_probe_back(self) -> None:
-        """The call was to try a tool that has been failing, and did not come to it."""
-        if self.probes and not self.attempts:
-            self._binding.limits.breaker.abandoned()
-
     async def take_slot(self) -> Reading | None:
         """Wait in line, no longer than the call may last; the refusal if that was not enough."""
         slots = self._binding.limits.slots
-        if slots is None:
-            return None
+        assert slots is not None
         left_s = self.end_s - self._ctx.clock.monotonic()
-        if self._ctx.faults is not None:
-            self._ctx.faults.at("perform.place")
+        self._ctx.at("perform.place")
         try:
             self._release_slot = await self._ctx.deadlines.within(left_s, slots.take())
         except Expired:
@@ -94,8 +90,10 @@ class Work:
         self._threads.when_idle(done)
         return True
 
-    def leave_slot(self) -> None:
-        """Give the place in line back, as soon as no thread of this call runs any more."""
+    def leave(self) -> None:
+        """Give back a probe that was not made, and the place in line once no thread of this call runs any more."""
+        if self.probes and not self.attempts:
+            self._binding.limits.breaker.abandoned()
         if self._release_slot is None:
             return
         if self._threads is None:
@@ -129,64 +127,53 @@ class Work:
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        ctx, tool = self._ctx, self.tool
-        repeatable = tool.effect is Effect.READ or tool.idempotent
-        self._calls, waited_s = 1, 0.0
+        ctx, tool, monotonic, waited_us = self._ctx, self.tool, self._ctx.clock.monotonic, 0
+        self._calls = 1
         while True:
-            found = await self._try(waited_s)
+            started = monotonic()
+            late = started + tool.timeout_s > self.end_s
+            timeout_s = max(0.0, self.end_s - started) if late else tool.timeout_s
+            try:
+                plain = tool.is_async and not tool.wants_context
+                work = tool.body(self._prepared.admitted.parsed, None) if plain else self._started(tool)
+                raw, waiting = _first_step(work)
+                if waiting is not _NOTHING:
+                    ctx.at("perform.wait")
+                    raw = await ctx.deadlines.rest(timeout_s, work, waiting)
+                found: Reading | ToolError = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+            except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
+                found = self._fault(error, timeout_s, waited_us, started)
+            self._count(found, waited_us, started)
             if isinstance(found, Reading):
                 return found
-            left_s = self.end_s - ctx.clock.monotonic()
-            wait_s = next_wait(tool.retry, len(self.attempts), found, left_s, ctx.ids.uniform, repeatable=repeatable)
-            if wait_s is None or self._binding.limits.breaker.state == "open":
+            wait_s = self._next_wait(found)
+            if wait_s is None:
                 return _failure(found, tool)
-            waited_s = wait_s
+            waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
             halted = await self.halted()
             if halted is not None:
                 return halted
 
-    async def _try(self, waited_s: float) -> Reading | ToolError:
-        """One attempt: what the tool returned, or the error that says how it failed."""
-        tool, monotonic = self.tool, self._ctx.clock.monotonic
-        started = monotonic()
-        timeout_s = min(tool.timeout_s, max(0.0, self.end_s - started))
-        found: Reading | ToolError | None
-        try:
-            raw = await self._step(tool, timeout_s)
-            found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
-        except BaseException as error:  # whatever a tool raises becomes an outcome
-            found = self._fault(error, timeout_s)
-            if found is None:
-                self._count(waited_s, monotonic() - started, Reason.CANCELLED)
-                if self.probes:  # whether the tool works is as unknown as before: the next call tries it
-                    self._binding.limits.breaker.abandoned()
-                raise
-        ended = monotonic()
+    def _next_wait(self, error: ToolError) -> float | None:
+        """How long to wait before the next attempt; None if there is none."""
+        ctx, tool = self._ctx, self.tool
+        repeatable, left_s = tool.effect is Effect.READ or tool.idempotent, self.end_s - ctx.clock.monotonic()
+        wait_s = next_wait(tool.retry, len(self.attempts), error, left_s, ctx.ids.uniform, repeatable=repeatable)
+        return None if self._binding.limits.breaker.state == "open" else wait_s
+
+    def _count(self, found: Reading | ToolError, waited_us: int, started: float) -> None:
+        """Write the attempt down, and tell the breaker how it went."""
+        ended, breaker = self._ctx.clock.monotonic(), self._binding.limits.breaker
         if isinstance(found, Reading):
-            self._count(waited_s, ended - started, None if found.problem is None else found.problem.reason)
+            error = None if found.problem is None else found.problem.reason
         else:
-            self._count(waited_s, ended - started, found.reason)
-        breaker = self._binding.limits.breaker
+            error = found.reason
+        self.attempts += (Attempt(waited_us, int((ended - started) * 1e6), error),)
         if isinstance(found, Transient) and not isinstance(found, RateLimited):
             breaker.failed(ended)
         elif breaker.troubled:
             breaker.succeeded()
-        return found
-
-    async def _step(self, tool: Tool, timeout_s: float) -> Any:
-        """Run the tool; what never waits needs no timer, so its first step is taken without one."""
-        work = self._started(tool)
-        try:
-            waiting = work.send(None)
-        except StopIteration as done:
-            return done.value
-        if self._ctx.faults is not None:
-            self._ctx.faults.at("perform.wait")
-        return await self._ctx.deadlines.rest(timeout_s, work, waiting)
-
-    def _count(self, waited_s: float, took_s: float, error: Reason | None) -> None:
-        self.attempts += (Attempt(round(waited_s * 1e6), int(took_s * 1e6), error),)
 
     async def halted(self) -> Reading | None:
         """A halt is looked for after every wait and before every further attempt."""
@@ -203,17 +190,20 @@ class Work:
             return tool.body(self._prepared.admitted.parsed, context)
         return self._in_thread(tool, context)
 
-    def _fault(self, error: BaseException, timeout_s: float) -> ToolError | None:
-        """The error that says how a try failed; None if it is the call itself that was interrupted."""
+    def _fault(self, error: BaseException, timeout_s: float, waited_us: int, started: float) -> ToolError:
+        """The error that says how an attempt failed; raises again if it is the call itself that was interrupted."""
         if isinstance(error, Expired):
             return TimedOut(f"{self.tool.name!r} gave no answer within {timeout_s:g} s")
+        task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
+        if isinstance(error, KeyboardInterrupt) or (task is not None and task.cancelling()):
+            took_us = int((self._ctx.clock.monotonic() - started) * 1e6)
+            self.attempts += (Attempt(waited_us, took_us, Reason.CANCELLED),)
+            if self.probes:  # whether the tool works is as unknown as before: the next call tries it
+                self._binding.limits.breaker.abandoned()
+            raise error
         if isinstance(error, asyncio.CancelledError):
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                return None
             error = RuntimeError(f"{self.tool.name!r} cancelled itself")
-        reads = self.tool.effect is Effect.READ
-        return None if isinstance(error, KeyboardInterrupt) else from_exception(error, reads=reads)
+        return from_exception(error, reads=self.tool.effect is Effect.READ)
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:
@@ -248,20 +238,19 @@ class Work:
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
             settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
-        return Ended(
-            call=admitted.facts.call,
-            started=admitted.started,
-            reading=reading,
-            tool=self.tool,
-            arguments=admitted.facts.arguments,
-            verdict=prepared.verdict,
-            plan=prepared.plan,
-            attempts=attempts,
-            settle=settle,
-            cost_micros=cost,
-            asked=admitted.asked,
-            interrupt=interrupt,
-        )
+        call, started, arguments = admitted.facts.call, admitted.started, admitted.facts.arguments
+        ended = Ended(call, started, reading, self.tool, arguments, prepared.verdict, prepared.plan, attempts, settle)
+        if not cost and interrupt is None and admitted.asked is None:
+            return ended
+        return msgspec.structs.replace(ended, cost_micros=cost, asked=admitted.asked, interrupt=interrupt)
+
+
+def _first_step(work: Any) -> tuple[Any, Any]:
+    """The result of a coroutine that never waits, or what it waits for: only that needs a timer."""
+    try:
+        return None, work.send(None)
+    except StopIteration as done:
+        return done.value, _NOTHING
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:

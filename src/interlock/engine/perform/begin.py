@@ -35,13 +35,13 @@ class Begun(msgspec.Struct, frozen=True):
 
 async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
     """Commit the claim and the intent; waits for those who hold them. Cancelled before that, nothing is made."""
-    work, begun = Work(ctx, prepared), None
-    closed = work.check_breaker()
+    work, limits, begun = Work(ctx, prepared), prepared.admitted.binding.limits, None
+    closed = work.check_breaker() if limits.breaker.troubled else None
     if closed is not None:
         return work.end(closed)
     holder = ctx.ids.new()
     try:
-        refusal = await work.take_slot()
+        refusal = await work.take_slot() if limits.slots is not None else None
         begun = work.end(refusal) if refusal is not None else await _claim(ctx, prepared, work, holder)
     except StoreError as error:
         begun = work.end(work.not_begun(error))
@@ -49,8 +49,7 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
         begun = _interrupted(prepared, work, holder, interrupt)
     finally:
         if not isinstance(begun, Begun):
-            work.give_probe_back()
-            work.leave_slot()
+            work.leave()
     return begun
 
 
@@ -125,11 +124,9 @@ async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: s
         name=holder,
     )
     assert batch is not None
-    if ctx.faults is not None:
-        ctx.faults.at("write.begin")
+    ctx.at("write.begin")
     receipt = await ctx.store.commit(batch)
-    if ctx.faults is not None:
-        ctx.faults.at("write.begun")
+    ctx.at("write.begun")
     return receipt
 
 

@@ -38,8 +38,7 @@ class Heartbeat:
     async def _renew(self) -> None:
         ctx = self._ctx
         now_us = ctx.clock.now_us()
-        if ctx.faults is not None:
-            ctx.faults.at("heartbeat.renew")
+        ctx.at("heartbeat.renew")
         try:
             receipt = await ctx.store.commit(
                 Batch(now_us, (RenewClaim(self._claim, self._holder, now_us + ctx.lease_us),))

@@ -68,8 +68,7 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     """The intent once more, with the snapshots that undo will need."""
     now_us, plan = ctx.clock.now_us(), begun.prepared.plan
     renew = RenewClaim(plan.claim, begun.holder, now_us + ctx.lease_us, restated=True)
-    if ctx.faults is not None:
-        ctx.faults.at("write.replan")
+    ctx.at("write.replan")
     try:
         receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))
     except StoreError as error:

@@ -51,8 +51,7 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     if not missing:
         return await _write(ctx, prepared)
     try:
-        if ctx.faults is not None:
-            ctx.faults.at("write.lock")
+        ctx.at("write.lock")
         held = await take_locks(ctx, missing, call=call.call_id, wait_s=work.end_s - ctx.clock.monotonic())
     except Locked as error:
         return work.end(refused(Status.FAILED, Reason.BUSY, str(error)))
@@ -93,10 +92,9 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         effect = _interrupted(begun, error, beat)
     finally:
-        work.give_probe_back()
         if not work.when_idle(beat.stop):
             beat.stop()
-        work.leave_slot()
+        work.leave()
     return _settle(effect)
 
 
@@ -160,8 +158,7 @@ async def _landed(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple
 async def probe(ctx: EngineContext, tool: Tool, arguments: Json, context: Context) -> bool | None:
     """What the tool's probe says about the world; None if it fails or cannot say."""
     assert tool.probe is not None
-    if ctx.faults is not None:
-        ctx.faults.at("write.probe")
+    ctx.at("write.probe")
     try:
         said: bool | None = await ctx.deadlines.within(tool.timeout_s, tool.probe(arguments, context))
     except Expired:
