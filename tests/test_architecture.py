@@ -15,7 +15,20 @@ SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 
 # The layers of docs/architecture.md, from the bottom. Imports point down only.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"values", "errors", "addresses", "state", "transitions", "ports", "canonical", "config"}),
+    frozenset(
+        {
+            "values",
+            "records",
+            "reasons",
+            "errors",
+            "addresses",
+            "state",
+            "transitions",
+            "ports",
+            "canonical",
+            "config",
+        }
+    ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
     frozenset({"changes", "review"}),
     frozenset({"engine"}),
@@ -27,14 +40,20 @@ LAYERS: tuple[frozenset[str], ...] = (
 SECOND_HALF = {"models", "answers"}
 # The few edges allowed inside a layer.
 SIDEWAYS = {
+    ("errors", "reasons"),
+    ("values", "reasons"),
+    ("records", "values"),
     ("canonical", "values"),
     ("config", "canonical"),
     ("config", "errors"),
     ("config", "values"),
+    ("ports", "records"),
     ("ports", "values"),
     ("ports", "state"),
     ("ports", "transitions"),
     ("state", "values"),
+    ("transitions", "reasons"),
+    ("transitions", "records"),
     ("transitions", "state"),
     ("transitions", "values"),
     ("review", "changes"),
