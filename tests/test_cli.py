@@ -274,7 +274,7 @@ def test_config_show_prints_every_value_and_its_origin(run: Run, monkeypatch: py
 
 def test_tools_are_listed_and_shown(run: Run) -> None:
     assert "6 tools" in run("tools", "list")[1]
-    assert run("tools", "list", "--capability", "trails:read")[1].startswith("1 tool\n".replace("\n", ""))
+    assert run("tools", "list", "--capability", "trails:read")[1].splitlines()[0].rstrip() == "1 tool"
     assert len(json.loads(run("tools", "list", "--actor", "visitor", "--json")[1])) == 5
     shown = json.loads(run("tools", "show", "classify_damage", "--json")[1])
     assert (shown["effect"], shown["capabilities"], shown["timeout_s"]) == ("read", ["trails:read"], 5.0)

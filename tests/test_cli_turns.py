@@ -82,6 +82,19 @@ def test_enforcement_is_measured_and_alarms(ledger: Any, capsys: pytest.CaptureF
     assert main(["metrics", "enforcement", "--since", "2999-01-01"]) == 0
 
 
+def test_tables_are_whole_in_a_pipe(
+    ledger: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    assert main(["metrics", "enforcement"]) == 1
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["agent", "turns", "needed", "tools", "first", "pass", "combined", "escalated", "overhead"] in rows
+    assert next(row for row in rows if row[:3] == ["trails", "6", "6"])[3:6] == ["50.0%", "83.3%", "16.7%"]
+    assert main(["metrics"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert next(row for row in rows if row[:2] == ["trails", "classify_damage"])[-2] == "ok"
+
+
 def test_an_answer_is_reviewed_from_the_command_line(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
     _, found = ledger
     ticket, turn = found["claims success"].ticket, found["claims success"].turn

@@ -59,7 +59,9 @@ def register(commands: Any, common: Any) -> None:
         description="Where the program is that verifies an export without Interlock, one short file for whoever does"
         " not trust this installation; with --print, its text.",
     )
-    program.add_argument("--print", action="store_true", dest="whole", help="print the program, not its path")
+    either = program.add_mutually_exclusive_group()
+    either.add_argument("--path", action="store_true", help="print where it is (default)")
+    either.add_argument("--print", action="store_true", dest="whole", help="print the program itself")
     program.add_argument("--json", action="store_true", help="print JSON, for scripts")
     document_exits(program, store=False)
     program.set_defaults(run=_verifier)

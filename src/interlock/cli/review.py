@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from interlock.answers.answer_review import decide_any, held_answer
-from interlock.answers.finish import ANSWER
 from interlock.audit import load_public_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
@@ -26,7 +25,7 @@ from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import TokenClaims, authenticate, issue
-from interlock.state import TicketKind, Ticket, TicketState, state_of
+from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Status
 
 
