@@ -89,7 +89,7 @@ async def decide_answer(
     if "draft" not in payload or ticket.binding != _binding(writer, ticket, payload["draft"]):
         raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
     before = msgspec.convert(payload["result"], TurnResult)
-    after = _decided(before, ticket, state, payload["draft"], text or "", reason)
+    after = _apply_decision(before, ticket, state, payload["draft"], text or "", reason)
     event = Reviewed(status=after.status, outcome=after.outcome, agent=ticket.actor, ticket=name, reason=reason)
     decision = DecideTicket(name, state, writer.by, reason)
     return await TurnLog(writer, ticket.turn).append(event, {"result": msgspec.to_builtins(after)}, decision)
@@ -124,9 +124,11 @@ def _binding(writer: LedgerWriter, ticket: Ticket, draft: str) -> str:
     return f"{ANSWER}|{ticket.turn}|{store_digest(writer.store, draft.encode())}"
 
 
-def _decided(before: TurnResult, ticket: Ticket, state: TicketState, draft: str, text: str, reason: str) -> TurnResult:
+def _apply_decision(
+    before: TurnResult, ticket: Ticket, state: TicketState, draft: str, text: str, reason: str
+) -> TurnResult:
     if state is TicketState.DENIED:
-        status, answer = TurnStatus.REJECTED, prompts.rejected(ticket.id, reason)
+        status, answer = TurnStatus.REJECTED, prompts.rejection_text(ticket.id, reason)
     elif text:
         status, answer = TurnStatus.CORRECTED, text
     elif not draft:

@@ -42,7 +42,7 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def installed() -> dict[str, App]:
+def installed_apps() -> dict[str, App]:
     """The applications that are installed; one that cannot be loaded says why when it is used, not before."""
     found = {}
     for point in entry_points(group=GROUP):
@@ -57,7 +57,7 @@ def find_app(name: str, known: Sequence[App]) -> App:
     own = {app.name: app for app in known}
     if name in own:
         return own[name]
-    everything = {**installed(), **own}
+    everything = {**installed_apps(), **own}
     if name in everything:
         return everything[name]
     close = nearest(name, everything, 1)

@@ -52,12 +52,12 @@ async def finish_turn(
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = _ticket(writer, terms, ending, result.reason)
         asks = (AskPerson(ticket),)
-        result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalated(ending, history, ticket.id))
+        result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:
         await log.append(_event(ending, result), payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
-        answer = _escalated(ending, history, refused.instead)
+        answer = _escalation(ending, history, refused.instead)
         result = msgspec.structs.replace(result, ticket=refused.instead, answer=answer)
         await log.append(_event(ending, result), {**payload, "result": msgspec.to_builtins(result)})
     return result
@@ -97,9 +97,9 @@ def _result(ending: TurnEnd, history: History) -> TurnResult:
         )
     match step:
         case Pass(outcome=outcome):
-            return _passed(ending, history, common, outcome)
+            return _pass(ending, history, common, outcome)
         case Render(outcome=outcome, reason=reason):
-            return _rendered(ending, history, common, outcome, reason)
+            return _render(ending, history, common, outcome, reason)
         case Ask(question=question):
             return TurnResult(
                 **common,
@@ -115,12 +115,12 @@ def _result(ending: TurnEnd, history: History) -> TurnResult:
                 status=TurnStatus.WAITING,
                 outcome=TurnOutcome.WAITING,
                 verified=False,
-                answer=prompts.waiting(ticket),
+                answer=prompts.waiting_text(ticket),
                 reason="a call waits for approval",
                 ticket=ticket,
             )
         case Stop():
-            return _stopped(common, step)
+            return _stop(common, step)
         case Escalate(outcome=outcome, reason=reason):
             blocked = outcome is TurnOutcome.BLOCKED
             return TurnResult(
@@ -150,24 +150,22 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
     }
 
 
-def _passed(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
+def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
     return TurnResult(
         **common,
         status=TurnStatus.VERIFIED,
         outcome=outcome,
         verified=True,
-        answer=prompts.with_notes(ending.draft, (*history.notes, *ending.notes)),
+        answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=history.confidence,
     )
 
 
-def _rendered(
-    ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, reason: str
-) -> TurnResult:
-    text = prompts.rendering(history.sources)
+def _render(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, reason: str) -> TurnResult:
+    text = prompts.render_results(history.sources)
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
-    answer = prompts.with_notes(text or prompts.unanswered(names), (*history.notes, *ending.notes))
+    answer = prompts.add_notes(text or prompts.no_data_text(names), (*history.notes, *ending.notes))
     return TurnResult(
         **common,
         status=TurnStatus.RENDERED,
@@ -184,9 +182,15 @@ def _rendered(
     )
 
 
-def _stopped(common: dict[str, Any], step: Stop) -> TurnResult:
+def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
     late, reason = step.outcome is TurnOutcome.TIMEOUT, step.reason
-    answer = prompts.timed_out() if late else prompts.nothing_found(reason) if step.nothing else prompts.failed(reason)
+    answer = (
+        prompts.timeout_text()
+        if late
+        else prompts.nothing_found_text(reason)
+        if step.nothing
+        else prompts.failure_text(reason)
+    )
     return TurnResult(
         **common,
         status=TurnStatus.TIMED_OUT if late else TurnStatus.LIMITED,
@@ -199,10 +203,10 @@ def _stopped(common: dict[str, Any], step: Stop) -> TurnResult:
     )
 
 
-def _escalated(ending: TurnEnd, history: History, ticket: str) -> str:
+def _escalation(ending: TurnEnd, history: History, ticket: str) -> str:
     if isinstance(ending.step, Escalate) and ending.step.outcome is TurnOutcome.BLOCKED:
-        return prompts.blocked(ticket)
-    return prompts.escalated(ticket, prompts.rendering(history.sources))
+        return prompts.blocked_text(ticket)
+    return prompts.escalation_text(ticket, prompts.render_results(history.sources))
 
 
 def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ticket:

@@ -81,7 +81,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
         if record.kind != "call" or record.tool == TURN:
             continue
         content = record.content()
-        calls.append(await _seen(store, record, content))
+        calls.append(await _see_call(store, record, content))
         if calls[-1].status not in _EVIDENCE or not evidence:
             continue
         sources.append(await _source(store, record, content))
@@ -97,7 +97,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
         confidences += [] if inner.confidence is None else [inner.confidence]
     return replace(
         history,
-        calls=tuple(_without_retaken(calls)),
+        calls=tuple(_drop_retaken(calls)),
         sources=tuple(sources),
         confidence=min(confidences, default=None),
         data_sources=tuple(dict.fromkeys(named)),
@@ -139,7 +139,7 @@ def _after(history: History, event: TurnEvent) -> History:
             assert_never(event)
 
 
-async def _seen(store: Store, record: Stored, content: Content) -> CallSeen:
+async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
     arguments, problem = content.arguments, content.problem
     if content.payload and _is_marked(arguments):
         arguments = (await payload_of(store, record.id, content)).get("arguments", arguments)
@@ -170,7 +170,7 @@ def _is_marked(value: Json) -> bool:
     return bool(isinstance(value, str) and MARK in value)
 
 
-def _without_retaken(calls: list[CallSeen]) -> list[CallSeen]:
+def _drop_retaken(calls: list[CallSeen]) -> list[CallSeen]:
     """A parked call that was resumed is decided by its later record."""
     performed = {
         call.ticket

@@ -122,10 +122,10 @@ def next_step(state: TurnState) -> Step:
     if state.missing is not None:
         return _towards(state, state.missing)
     if state.has_draft and not state.unsupported and not state.vacuous:
-        return Pass(_passed(state))
+        return Pass(_pass_outcome(state))
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         return Retry(unsupported=state.unsupported, vacuous=state.vacuous and not state.unsupported)
-    return Render(_passed(state), _why_rendered(state))
+    return Render(_pass_outcome(state), _why_rendered(state))
 
 
 def _towards(state: TurnState, missing: Requirement) -> Step:
@@ -151,7 +151,7 @@ def _towards(state: TurnState, missing: Requirement) -> Step:
     return Escalate(TurnOutcome.ESCALATED, "required tools did not succeed")
 
 
-def _passed(state: TurnState) -> TurnOutcome:
+def _pass_outcome(state: TurnState) -> TurnOutcome:
     if not state.required:
         return TurnOutcome.SKIPPED_NO_REQUIREMENTS
     if state.forced:

@@ -25,7 +25,7 @@ _LONGEST = 300
 def retry_prompt(step: Retry | Force) -> str:
     """What the model is told: exactly what is missing, and nothing else."""
     if isinstance(step, Force):
-        return f"Call {_wanted(step.need)} now. Do not answer in words before its result is there."
+        return f"Call {_describe_need(step.need)} now. Do not answer in words before its result is there."
     parts = []
     if step.missing is not None:
         parts.append(
@@ -34,7 +34,7 @@ def retry_prompt(step: Retry | Force) -> str:
         )
     if step.unsupported:
         parts.append(
-            f"Your answer says {_listed(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
+            f"Your answer says {_list(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
             " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
         )
     if step.vacuous:
@@ -42,64 +42,64 @@ def retry_prompt(step: Retry | Force) -> str:
     return " ".join(parts) or "You gave no answer. Answer now from the results of the tools."
 
 
-def _wanted(need: Need) -> str:
+def _describe_need(need: Need) -> str:
     return need.tool + (f" with {need.where}" if need.where else "")
 
 
-def _listed(items: Sequence[str]) -> str:
+def _list(items: Sequence[str]) -> str:
     shown = [repr(item) for item in items[:8]]
     return ", ".join(shown) + (f" and {len(items) - 8} more" if len(items) > 8 else "")
 
 
-def failed(reason: str) -> str:
+def failure_text(reason: str) -> str:
     """A required tool ran and failed."""
     return f"Unable to retrieve the data for this answer. {reason.rstrip('.')}. Please try again."
 
 
-def nothing_found(reason: str) -> str:
+def nothing_found_text(reason: str) -> str:
     """A required tool found nothing."""
     return f"There is nothing on file for this. {reason.rstrip('.')}."
 
 
-def escalated(ticket: str, results: str) -> str:
+def escalation_text(ticket: str, results: str) -> str:
     """A person verifies first."""
     tail = f"\n\nWhat the tools returned so far:\n{results}" if results else ""
     return f"This answer requires human verification (ticket {ticket}).{tail}"
 
 
-def blocked(ticket: str) -> str:
+def blocked_text(ticket: str) -> str:
     """The provider refused."""
     return f"This request cannot be processed. A person has been asked to look at it (ticket {ticket})."
 
 
-def timed_out() -> str:
+def timeout_text() -> str:
     """Time is up."""
     return "The request timed out before its data could be retrieved. Please try again."
 
 
-def waiting(ticket: str) -> str:
+def waiting_text(ticket: str) -> str:
     """A call waits for a person."""
     return f"This needs a person's approval first (ticket {ticket}); the answer follows once it is decided."
 
 
-def rejected(ticket: str, reason: str) -> str:
+def rejection_text(ticket: str, reason: str) -> str:
     """A reviewer refused the draft."""
     return f"A reviewer looked at this answer and rejected it (ticket {ticket}). {reason}".rstrip()
 
 
-def unanswered(purpose: Sequence[str]) -> str:
+def no_data_text(purpose: Sequence[str]) -> str:
     """Conversation whose draft claimed what nothing supports, and there are no results to show instead."""
     can = f" I can help with: {', '.join(purpose)}." if purpose else ""
     return f"I have no data for that, so I would rather not say.{can}"
 
 
-def with_notes(answer: str, notes: Sequence[str]) -> str:
+def add_notes(answer: str, notes: Sequence[str]) -> str:
     """An answer with what has to be said whatever the model wrote."""
     said = [note for note in notes if note not in answer]
     return answer + "".join(f"\n\nNote: {note}" for note in said)
 
 
-def rendering(sources: Sequence[Source]) -> str:
+def render_results(sources: Sequence[Source]) -> str:
     """The results of tools as text, a block for each record."""
     return "\n\n".join(block for source in sources if (block := _block(source)))
 
@@ -150,7 +150,7 @@ def _short(value: Json) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def named(missing: Requirement | None) -> tuple[str, ...]:
+def tool_names(missing: Requirement | None) -> tuple[str, ...]:
     """The missing tools, for a result."""
     return () if missing is None else tuple(dict.fromkeys(leaf.tool for leaf in leaves(missing)))
 

@@ -60,13 +60,13 @@ class PhaseEntered(Value, frozen=True):
     name: str
 
 
-class Ended(Value, frozen=True):
+class TurnEnded(Value, frozen=True):
     """The turn has a result."""
 
     outcome: TurnOutcome
 
 
-Progress = Asking | Called | Returned | Prompted | NoReply | PhaseEntered | Ended
+Progress = Asking | Called | Returned | Prompted | NoReply | PhaseEntered | TurnEnded
 """What happens in a turn, for whoever watches."""
 Watch = Callable[[Progress], None]
 
@@ -86,7 +86,7 @@ class Runner:
         await self.begin()
         while not isinstance(step, TurnResult):
             step = await self._round(step)
-        self._watch(Ended(step.outcome))
+        self._watch(TurnEnded(step.outcome))
         return step
 
     async def _round(self, again: Again | None) -> TurnResult | Again | None:
@@ -106,7 +106,7 @@ class Runner:
         if reply.question:
             return await turn.ask(reply.question)
         if not reply.proposals:
-            return await self.answered(reply)
+            return await self.on_text(reply)
         parked = await self._calls(reply, forced)
         goes_on = not parked and turn.replies < turn.most_replies and turn.left_s > 0
         return None if goes_on else await turn.finish(None)
@@ -115,11 +115,11 @@ class Runner:
         """What the model is told before the conversation."""
         return self._turn.instructions
 
-    async def answered(self, reply: Reply) -> TurnResult | Again | None:
+    async def on_text(self, reply: Reply) -> TurnResult | Again | None:
         """A text without calls is a draft."""
         return await self._turn.finish(reply.text, final=reply.final)
 
-    async def called(self, outcomes: Sequence[Outcome]) -> None:
+    async def on_calls(self, outcomes: Sequence[Outcome]) -> None:
         """Calls have been made."""
 
     async def begin(self) -> None:
@@ -162,7 +162,7 @@ class Runner:
         if reply.dropped:
             told = f"{reply.dropped} more calls were not made: propose fewer at a time."
             self._messages.append(Message("user", told))
-        await self.called(outcomes)
+        await self.on_calls(outcomes)
         return any(outcome.status is Status.PARKED for outcome in outcomes)
 
 
@@ -190,7 +190,7 @@ class WorkflowRunner(Runner):
         """The agent's, and where the work stands."""
         return f"{super().instructions()}\n\n{workflow_prompt(self._workflow, self._place, self._seen)}"
 
-    async def answered(self, reply: Reply) -> TurnResult | Again | None:
+    async def on_text(self, reply: Reply) -> TurnResult | Again | None:
         """A text: the plan, an answer where one may be given, or talk where a call was due."""
         phase = self._workflow.phases[self._place]
         if phase.done.plan and not self._seen.plan and is_plan(reply.text):
@@ -208,7 +208,7 @@ class WorkflowRunner(Runner):
         spent = self._turn.replies >= self._turn.most_replies or self._turn.left_s <= 0
         return await self._turn.finish(None) if spent else None
 
-    async def called(self, outcomes: Sequence[Outcome]) -> None:
+    async def on_calls(self, outcomes: Sequence[Outcome]) -> None:
         """Count what the calls brought, and go on to the phase that is due."""
         for outcome in outcomes:
             self._sources.update(outcome.sources if outcome.ok else ())

@@ -25,11 +25,11 @@ from interlock.answers.events import (
     TurnLog,
 )
 from interlock.answers.finish import TurnEnd, finish_turn
-from interlock.answers.grounding import Grounded, Source, traced
+from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History, Missing, given_sources, missing_of, outermost, read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
-from interlock.answers.prompts import instructions, named, retry_prompt
+from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.relevance import is_irrelevant
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
@@ -122,11 +122,11 @@ class Turn:
             if asked.parent is not None:
                 parent = TurnLog(self._writer, asked.parent)
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
-            await self._log.append(self._opened(), self._payload())
+            await self._log.append(self._opening_event(), self._payload())
         self._count_overhead(started)
         return self
 
-    def _opened(self) -> Opened:
+    def _opening_event(self) -> Opened:
         asked, classified = self.asked, self.asked.classified
         return Opened(
             agent=self.agent.name,
@@ -240,11 +240,11 @@ class Turn:
         try:
             if only is not None:
                 self._offered = tuple(name for name in before if name == only)
-            return await self._proposed(proposals)
+            return await self._make_calls(proposals)
         finally:
             self._offered = before
 
-    async def _proposed(self, proposals: Sequence[Proposal]) -> list[Outcome]:
+    async def _make_calls(self, proposals: Sequence[Proposal]) -> list[Outcome]:
         done: list[Outcome] = []
         reads: list[Proposal] = []
         for proposal in proposals:
@@ -281,14 +281,14 @@ class Turn:
         `final`: the model has nothing better to say, so it is not asked to correct itself.
         """
         async with self._finishing:
-            return self.result or await self._finished(draft, blocked, final)
+            return self.result or await self._finish(draft, blocked, final)
 
-    async def _finished(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
+    async def _finish(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
         started = self._ctx.clock.monotonic()
         self.replies += draft is not None or bool(blocked)
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await read_history(self._ctx.store, self.id)
-        step = await self._decided(history, text, blocked, final)
+        step = await self._decide(history, text, blocked, final)
         self._count_overhead(started)
         if isinstance(step, Again):
             return step
@@ -296,14 +296,14 @@ class Turn:
         self.result = await finish_turn(self._writer, self._log, self._ctx.review, ending, history)
         return self.result
 
-    async def _decided(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
+    async def _decide(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
         """The next step: what the model is told, with its record; or how the turn ends."""
         state, grounded = await self._state(history, draft, blocked)
         step = next_step(msgspec.structs.replace(state, final=final))
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._log_attempt(step, history)
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
-        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=named(state.missing))
+        return msgspec.structs.replace(self._ending(step, draft, grounded), missing=tool_names(state.missing))
 
     def _ending(self, step: Step, draft: str, grounded: Grounded) -> TurnEnd:
         return TurnEnd(
@@ -326,7 +326,7 @@ class Turn:
         child = await unmet_child(self._ctx.store, history)
         sources = [*history.sources, *self._given, Source("question", self.asked.question, echo=True)]
         checks = self.agent.grounding and bool(draft)
-        grounded = traced(draft[:_LONGEST_DRAFT], sources, self.agent.vocabulary) if checks else Grounded()
+        grounded = ground_safely(draft[:_LONGEST_DRAFT], sources, self.agent.vocabulary) if checks else Grounded()
         required = bool(leaves(self.requirement))
         parked = await self._waits_for(history)
         forced = history.forced
@@ -374,7 +374,7 @@ class Turn:
         await self._log.append(
             Retried(
                 called=called,
-                missing=named(step.missing),
+                missing=tool_names(step.missing),
                 unsupported=len(step.unsupported),
                 usage=self._usage,
                 model_calls=self.replies,

@@ -169,7 +169,7 @@ async def verify(
         lanes=len(walk.lanes),
         checkpoints=len(kept),
         anchors=len(anchors),
-        unanchored=walk.records - _anchored(anchors),
+        unanchored=walk.records - _check_anchors(anchors),
         problems=tuple(problems),
     )
 
@@ -217,7 +217,7 @@ def _check_order(kept: tuple[Checkpoint, ...], anchors: tuple[Checkpoint, ...], 
             problems.append(f"anchor {item.n}: the ledger no longer holds this checkpoint")
 
 
-def _anchored(anchors: tuple[Checkpoint, ...]) -> int:
+def _check_anchors(anchors: tuple[Checkpoint, ...]) -> int:
     """How many records the newest anchor covers."""
     best = 0
     for item in anchors:

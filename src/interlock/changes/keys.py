@@ -26,7 +26,7 @@ def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
     """The keys a call changes, qualified and sorted; `Refusal` if the contract's key does not fit the arguments."""
     if tool.key is None:
         return () if tool.resource is None else (f"{tool.resource.name}/*",)
-    keys = _named(tool, tool.key, arguments)
+    keys = _qualify(tool, tool.key, arguments)
     if not keys and tool.resource is not None:
         raise Refusal(f"the arguments name nothing that {tool.name!r} would change")
     return keys
@@ -34,10 +34,10 @@ def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
 
 def locks_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
     """The keys that are held while a call changes anything, qualified and sorted."""
-    return () if tool.locks is None else _named(tool, tool.locks, arguments)
+    return () if tool.locks is None else _qualify(tool, tool.locks, arguments)
 
 
-def _named(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str, ...]:
+def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str, ...]:
     owner = tool.name if tool.resource is None else tool.resource.name
     try:
         found = naming(arguments)

@@ -14,12 +14,12 @@ from interlock.answers.constrained import constrain
 from interlock.answers.runner import (
     Asking,
     Called,
-    Ended,
     NoReply,
     PhaseEntered,
     Progress,
     Prompted,
     Returned,
+    TurnEnded,
     ascii_json,
     run_turn,
 )
@@ -154,7 +154,7 @@ def _line(progress: Progress) -> str | None:
             return "[dim]…[/]"
         case PhaseEntered(name=name):
             return f"[dim]phase {shown(name)}[/]"
-        case Ended():
+        case TurnEnded():
             return None
         case _:
             assert_never(progress)
@@ -175,12 +175,12 @@ def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[ob
         path = claim.path if claim.how == "derived" else claim.path.removeprefix("$.")
         out.print(f"  [dim]{shown(claim.text)} ← {shown(claim.source)} {shown(path)} ({claim.how})[/]")
     if len(supports) > 12:
-        out.print(f"  [dim]… and {len(supports) - 12} more figures, all traced[/]")
+        out.print(f"  [dim]… and {format_count(len(supports) - 12, 'more figure')}, all traced[/]")
     if result.sources:
         out.print(f"  [dim]sources: {shown(', '.join(result.sources))}[/]")
     said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
-    told = result.reason.lower() in result.answer.lower()
-    why = f" [dim]({shown(result.reason)})[/]" if result.reason and not told else ""
+    repeats = result.reason.lower() in result.answer.lower()
+    why = f" [dim]({shown(result.reason)})[/]" if result.reason and not repeats else ""
     used = result.usage
     cost = f", ${used.cost_micros / 1e6:.4f}" if used.cost_micros else ""
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import Refusal, canonical
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refused
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.policy import Facts, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
@@ -22,15 +22,15 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
     binding = ctx.bindings.get(call.tool)
     if binding is None:
-        return _no_such_tool(ctx, call, started)
+        return _end_no_such_tool(ctx, call, started)
     if call.offered and call.tool not in call.offered:
-        return _not_offered(call, started, binding)
+        return _end_not_offered(call, started, binding)
     parsed = _parse(call, started, binding)
     if isinstance(parsed, Ended):
         return parsed
     halt = ctx.halts.stops(call) if ctx.halts.active else None
     if halt is not None:
-        return _halted(call, started, binding, parsed, halt)
+        return _end_halted(call, started, binding, parsed, halt)
     tool, grant = binding.tool, ctx.ruleset.grant(call.actor)
     facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
@@ -47,15 +47,15 @@ def _parse(call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended
         if tool.known_values:
             known = resolve(tool.known_values, given)
             if isinstance(known, Unclear):
-                return _unclear(call, started, binding, known)
+                return _end_unclear(call, started, binding, known)
             given, meant = known
         parsed = tool.input.parse(given)
         if tool.operator and call.undoes is None:
             raise Refusal(f"{tool.name!r} is for undo alone; use interlock undo")
     except Refusal as refusal:
-        return _bad_arguments(call, started, binding, refusal)
+        return _end_bad_arguments(call, started, binding, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
-        return _bad_arguments(call, started, binding, Refusal(f"its validator failed ({type(error).__name__})"))
+        return _end_bad_arguments(call, started, binding, Refusal(f"its validator failed ({type(error).__name__})"))
     return msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites) if meant else parsed
 
 
@@ -102,11 +102,11 @@ def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, reas
         tool=tool,
         arguments=facts.arguments,
         verdict=verdict,
-        reading=refused(Status.DENIED, reason, verdict.reason),
+        reading=refuse(Status.DENIED, reason, verdict.reason),
     )
 
 
-def _halted(call: Call, started: Started, binding: ToolBinding, parsed: Parsed, halt: Halted) -> Ended:
+def _end_halted(call: Call, started: Started, binding: ToolBinding, parsed: Parsed, halt: Halted) -> Ended:
     verdict = deny(f"halt:{halt.scope}", halt_message(halt), binding.rules.version)
     return Ended(
         call=call,
@@ -114,7 +114,7 @@ def _halted(call: Call, started: Started, binding: ToolBinding, parsed: Parsed, 
         tool=binding.tool,
         arguments=parsed.arguments,
         verdict=verdict,
-        reading=refused(Status.DENIED, Reason.HALTED, verdict.reason),
+        reading=refuse(Status.DENIED, Reason.HALTED, verdict.reason),
     )
 
 
@@ -123,7 +123,7 @@ def deny(rule: str, reason: str, version: str = "") -> Verdict:
     return Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason)
 
 
-def _no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
+def _end_no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
     close = ctx.registry.nearest(call.tool)
     tail = f"; the nearest are {', '.join(close)}" if close else ""
     reason = f"there is no tool {call.tool!r}{tail}"
@@ -132,11 +132,11 @@ def _no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
         started=started,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("registry", reason),
-        reading=refused(Status.DENIED, Reason.UNKNOWN_TOOL, reason, hints=close),
+        reading=refuse(Status.DENIED, Reason.UNKNOWN_TOOL, reason, hints=close),
     )
 
 
-def _bad_arguments(call: Call, started: Started, binding: ToolBinding, refusal: Refusal) -> Ended:
+def _end_bad_arguments(call: Call, started: Started, binding: ToolBinding, refusal: Refusal) -> Ended:
     tool = binding.tool
     reason = f"the arguments do not fit {tool.name!r}: {refusal}"
     return Ended(
@@ -145,7 +145,7 @@ def _bad_arguments(call: Call, started: Started, binding: ToolBinding, refusal: 
         tool=tool,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("contract", reason, binding.rules.version),
-        reading=refused(
+        reading=refuse(
             Status.DENIED,
             Reason.INVALID_ARGUMENTS,
             reason,
@@ -155,7 +155,7 @@ def _bad_arguments(call: Call, started: Started, binding: ToolBinding, refusal: 
     )
 
 
-def _not_offered(call: Call, started: Started, binding: ToolBinding) -> Ended:
+def _end_not_offered(call: Call, started: Started, binding: ToolBinding) -> Ended:
     reason = f"{call.tool!r} is not offered in this turn; what is offered: {', '.join(call.offered)}"
     return Ended(
         call=call,
@@ -163,17 +163,17 @@ def _not_offered(call: Call, started: Started, binding: ToolBinding) -> Ended:
         tool=binding.tool,
         arguments=_as_far_as_possible(call.arguments),
         verdict=deny("offered", reason, binding.rules.version),
-        reading=refused(Status.DENIED, Reason.NOT_OFFERED, reason, hints=call.offered),
+        reading=refuse(Status.DENIED, Reason.NOT_OFFERED, reason, hints=call.offered),
     )
 
 
-def _unclear(call: Call, started: Started, binding: ToolBinding, unclear: Unclear) -> Ended:
+def _end_unclear(call: Call, started: Started, binding: ToolBinding, unclear: Unclear) -> Ended:
     """A name that fits several known values is a question for whoever asked; one that fits none is nothing on file."""
     verdict = deny("known_values", unclear.message, binding.rules.version)
     if unclear.several:
-        reading = refused(Status.DENIED, Reason.AMBIGUOUS, unclear.message, hints=unclear.fits)
+        reading = refuse(Status.DENIED, Reason.AMBIGUOUS, unclear.message, hints=unclear.fits)
     else:
-        reading = refused(Status.NO_DATA, Reason.NOT_FOUND, unclear.message, hints=unclear.names)
+        reading = refuse(Status.NO_DATA, Reason.NOT_FOUND, unclear.message, hints=unclear.names)
     arguments = _as_far_as_possible(call.arguments)
     return Ended(call=call, started=started, tool=binding.tool, arguments=arguments, verdict=verdict, reading=reading)
 

@@ -140,7 +140,7 @@ class Ended(msgspec.Struct, frozen=True):
     """The ticket that a parked call opens."""
 
 
-def refused(
+def refuse(
     status: Status,
     reason: Reason,
     message: str,

@@ -7,7 +7,7 @@ import msgspec
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected, claim_name, keys_of
 from interlock.engine.admit import denied_by, deny
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refused
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.errors import StoreError
 from interlock.policy import Facts
 from interlock.ports import Query
@@ -32,7 +32,7 @@ async def read_turn(ctx: EngineContext, call: Call, started: Started) -> list[St
         ctx.at("turn.read")
         return [record async for record in ctx.store.records(Query(turn=call.turn))]
     except StoreError as error:
-        reading = refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
+        reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
 
 
@@ -73,7 +73,7 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: list[Stored]) ->
             continue
         same = record.tool == tool.name and _is_same_call(ctx, record.content(), facts)
         if same_id and not same:
-            return _reused(accepted)
+            return _end_reused(accepted)
         if same:
             return _repeated_read(ctx, accepted, record, same_id=same_id) if reads else None
     return None
@@ -87,7 +87,7 @@ def _repeated_read(ctx: EngineContext, accepted: Accepted, record: Stored, *, sa
     return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
 
 
-def _reused(accepted: Accepted) -> Ended:
+def _end_reused(accepted: Accepted) -> Ended:
     reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
     verdict = deny("call_id", reason)
     return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
@@ -109,16 +109,16 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     try:
         name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
     except Refusal as refusal:
-        return _ended(accepted, refused(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
+        return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     applies = facts.call.mode is Mode.APPLY
     end = accepted.started.clock + tool.deadline_s
     try:
         claim = await settled_claim(ctx, name.name, end if applies else 0.0)
-        delivered = await _delivered(ctx, facts.call, name.name) if applies else None
+        delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
         if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
-            return _reused(accepted)
+            return _end_reused(accepted)
         if delivered is not None:
-            return await recorded_answer(ctx, accepted, delivered) or _forgotten(accepted, delivered)
+            return await recorded_answer(ctx, accepted, delivered) or _end_forgotten(accepted, delivered)
         if claim is None:
             return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
         again = claim.state is ClaimState.UNDONE or await _changed_since(ctx, claim)
@@ -127,14 +127,14 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
             return msgspec.structs.replace(accepted, claim=expected)
         return await answer_of_claim(ctx, accepted, claim)
     except StoreError as error:
-        return _ended(accepted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+        return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
 class _OtherCall(msgspec.Struct, frozen=True):
     """The id of this call was used in its turn for another one."""
 
 
-async def _delivered(ctx: EngineContext, call: Call, claim: str) -> Stored | _OtherCall | None:
+async def _find_delivery(ctx: EngineContext, call: Call, claim: str) -> Stored | _OtherCall | None:
     """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or that its
     id was used for another one.
 
@@ -171,17 +171,17 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
     """The reading of a call whose change was begun by another one that nobody has heard the end of."""
     if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
         message = f"call {claim.call!r} is still making this very change; ask again later"
-        return refused(Status.FAILED, Reason.IN_PROGRESS, message)
+        return refuse(Status.FAILED, Reason.IN_PROGRESS, message)
     message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
-    return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
+    return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
 
 
 async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
     """The outcome of whoever made this change before, or while the call was on its way."""
     if claim.state is not ClaimState.DONE or claim.record is None:
-        return _ended(stage, in_doubt(claim, ctx.clock.now_us()))
+        return _end(stage, in_doubt(claim, ctx.clock.now_us()))
     record = await _record(ctx, claim.record)
-    return await recorded_answer(ctx, stage, record) or _forgotten(stage, record)
+    return await recorded_answer(ctx, stage, record) or _end_forgotten(stage, record)
 
 
 async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
@@ -200,7 +200,7 @@ async def _record(ctx: EngineContext, number: int) -> Stored:
     return found[0]
 
 
-def _ended(stage: Accepted | Admitted, reading: Reading, repeats: int | None = None) -> Ended:
+def _end(stage: Accepted | Admitted, reading: Reading, repeats: int | None = None) -> Ended:
     return Ended(
         call=stage.facts.call,
         started=stage.started,
@@ -212,27 +212,27 @@ def _ended(stage: Accepted | Admitted, reading: Reading, repeats: int | None = N
     )
 
 
-def _forgotten(stage: Accepted | Admitted, record: Stored) -> Ended:
-    return _was_made(stage, record, f"made before (record {record.id}); its answer has been deleted")
+def _end_forgotten(stage: Accepted | Admitted, record: Stored) -> Ended:
+    return _end_made(stage, record, f"made before (record {record.id}); its answer has been deleted")
 
 
-def _was_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
+def _end_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
     """The change was made, and there is no answer to give beside that."""
-    return _ended(stage, Reading(status=Status.OK, said=said), repeats=record.id)
+    return _end(stage, Reading(status=Status.OK, said=said), repeats=record.id)
 
 
 async def recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | None:
     """The recorded answer; None if its payload was deleted."""
     if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
-        return _was_made(stage, record, f"made before; it was settled that it landed (record {record.id})")
+        return _end_made(stage, record, f"made before; it was settled that it landed (record {record.id})")
     if record.actor != stage.facts.call.actor:  # that it was made is for everyone to know, what it answered is not
-        return _was_made(stage, record, f"made before by {record.actor} (record {record.id})")
+        return _end_made(stage, record, f"made before by {record.actor} (record {record.id})")
     content = record.content()
     value = await _recorded_value(ctx, record, content)
     if value is None:
         return None
     if isinstance(value, _Unusable):
-        return _ended(stage, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, value.why))
+        return _end(stage, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, value.why))
     reading = Reading(
         status=Status(record.status),
         value=value.value,
@@ -244,7 +244,7 @@ async def recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record
         confidence=content.result_confidence,
         sources=content.sources,
     )
-    return msgspec.structs.replace(_ended(stage, reading, repeats=record.id), verdict=content.verdict)
+    return msgspec.structs.replace(_end(stage, reading, repeats=record.id), verdict=content.verdict)
 
 
 class _Held(msgspec.Struct, frozen=True):

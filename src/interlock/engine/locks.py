@@ -49,7 +49,7 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
     end, held = ctx.clock.monotonic() + wait_s, HeldLocks((), ())
     try:
         for key in sorted(set(keys)):
-            hold = await _taken(ctx, key, call, end)
+            hold = await _take(ctx, key, call, end)
             beating = asyncio.get_running_loop().create_task(_beat(ctx, hold))
             held = HeldLocks((*held.locks, hold), (*held.beating, beating))
     except BaseException:
@@ -79,7 +79,7 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> asyncio.CancelledError
     return interrupt
 
 
-async def _taken(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
+async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
     name, holder = lock_name(key), ctx.ids.new()
     while True:
         now_us = ctx.clock.now_us()

@@ -44,7 +44,7 @@ async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdic
     if not cooldowns or call.undoes is not None or call.replays:
         return None
     ctx.at("preconditions.leases")
-    touched = _touched(plan)
+    touched = _touched_keys(plan)
     everything = {f"{key.partition('/')[0]}/*" for key in touched}
     for lease in await ctx.store.leases(touched):
         mine = bool(lease.changed_run) and lease.changed_run == (call.run or call.turn)
@@ -57,7 +57,7 @@ async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdic
     return None
 
 
-def _touched(plan: Plan) -> tuple[str, ...]:
+def _touched_keys(plan: Plan) -> tuple[str, ...]:
     """The keys that the plan would change; all of them where nothing can say."""
     if plan.after is None:
         return plan.keys

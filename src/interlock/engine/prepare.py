@@ -7,7 +7,7 @@ import msgspec
 from interlock.canonical import Refusal
 from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
 from interlock.engine.admit import denied_by, deny
-from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refused
+from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.preconditions import violated_precondition
 from interlock.errors import StoreError
@@ -50,13 +50,13 @@ async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
         made = await planner.plan(admitted.facts.arguments, binding.rules.version, claim)
         broken = await violated_precondition(ctx, admitted, made)
         if broken is not None:
-            reading = refused(Status.DENIED, broken.reason, broken.verdict.reason)
-            return _ended(admitted, made, broken.verdict, reading)
+            reading = refuse(Status.DENIED, broken.reason, broken.verdict.reason)
+            return _end(admitted, made, broken.verdict, reading)
         return made
     except Unreadable as error:
-        return _unplanned(admitted, refused(Status.FAILED, Reason.UNREADABLE, str(error)))
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.UNREADABLE, str(error)))
     except StoreError as error:
-        return _unplanned(admitted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     except Refusal as refusal:
         return denied_by(
             admitted.facts, admitted.started, binding.tool, deny("contract", str(refusal), binding.rules.version)
@@ -79,7 +79,7 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
         made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
         return await answer_of_claim(ctx, admitted, claim) if made and claim is not None else ticket
     except StoreError as error:
-        return _unplanned(admitted, refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
 def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:
@@ -92,7 +92,7 @@ def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Tick
     if final is None:
         final = _decide_finally(admitted, plan)
     if final.decision is Decision.DENY:
-        return _ended(admitted, plan, final, refused(Status.DENIED, Reason.DENIED, final.reason))
+        return _end(admitted, plan, final, refuse(Status.DENIED, Reason.DENIED, final.reason))
     if reads:
         if final.decision is Decision.ALLOW and call.ticket is None:
             return Prepared(admitted, plan, final)  # by a rule that looks at the plan
@@ -105,7 +105,7 @@ def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Tick
     if call.ticket is not None:
         return _with_ticket(ctx, admitted, Prepared(admitted, plan, final, ticket))
     asks = final.decision is Decision.REVIEW
-    return _parked(ctx, admitted, plan, final) if asks else Prepared(admitted, plan, final)
+    return _park(ctx, admitted, plan, final) if asks else Prepared(admitted, plan, final)
 
 
 def _decide_finally(admitted: Admitted, plan: Plan) -> Verdict:
@@ -120,7 +120,7 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
     why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us())
     if why is None:
         return prepared
-    return _ended(admitted, prepared.plan, prepared.verdict, refused(Status.DENIED, Reason.NOT_APPROVED, why))
+    return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))
 
 
 def resting(plan: Plan, turn: TurnView) -> Plan:
@@ -140,23 +140,23 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
     if call.plan is not None:
         differs = plan_difference(call.plan, plan.digest)
         if differs is not None:
-            return _ended(admitted, plan, final, refused(Status.DENIED, Reason.PLAN_MOVED, f"{differs}; look again"))
+            return _end(admitted, plan, final, refuse(Status.DENIED, Reason.PLAN_MOVED, f"{differs}; look again"))
     if call.mode is not Mode.APPLY:
         plan = resting(plan, admitted.facts.turn)
         said = f"planned, not performed ({call.mode.value})"
-        return _ended(admitted, plan, final, Reading(status=Status.PLANNED, said=said))
+        return _end(admitted, plan, final, Reading(status=Status.PLANNED, said=said))
     return None
 
 
-def _parked(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
+def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
     """The call waits for a person; the ticket is bound to the plan, and so to arguments, policy and resource."""
     call = admitted.facts.call
     ticket = open_ticket(ctx.review, call, plan, verdict.reason, ctx.ids.new(), ctx.clock.now_us())
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
-    return _ended(admitted, plan, verdict, refused(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
+    return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 
 
-def _ended(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, asks: Ticket | None = None) -> Ended:
+def _end(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, asks: Ticket | None = None) -> Ended:
     return Ended(
         call=admitted.facts.call,
         started=admitted.started,
@@ -171,7 +171,7 @@ def _ended(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, a
     )
 
 
-def _unplanned(admitted: Admitted, reading: Reading) -> Ended:
+def _end_unplanned(admitted: Admitted, reading: Reading) -> Ended:
     return Ended(
         call=admitted.facts.call,
         started=admitted.started,

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical, encode_canonical
-from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.reasons import Reason, RefusalKind
@@ -40,7 +40,7 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         raise
     except StoreError as error:
         _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
-        outcome = _unrecorded(ended, duration_us, error)
+        outcome = _unrecorded_outcome(ended, duration_us, error)
     else:
         ctx.at("record.ended")
         if isinstance(receipt, Refused):
@@ -66,7 +66,7 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
         return msgspec.structs.replace(
             ended, settle=tuple(item for item in ended.settle if type(item) is not MarkUndone)
         )
-    reading = refused(
+    reading = refuse(
         Status.UNKNOWN, Reason.LEASE_LOST, f"{receipt.message}; it is not known what this call did after that"
     )
     settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
@@ -289,7 +289,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
     )
 
 
-def _unrecorded(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
+def _unrecorded_outcome(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
     """A result that could not be recorded does not leave: for a read it failed, for an effect nobody knows."""
     tried = bool(ended.attempts)
     reads = ended.tool is None or ended.tool.effect.value == "read" or not tried

@@ -33,9 +33,9 @@ def exposition(metrics: Metrics) -> str:
 
 
 def _labels(**labels: str) -> str:
-    pairs = (f'{name}="{_escaped(value)}"' for name, value in labels.items())
+    pairs = (f'{name}="{_escape(value)}"' for name, value in labels.items())
     return "{" + ",".join(pairs) + "}"
 
 
-def _escaped(value: str) -> str:
+def _escape(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -27,7 +27,7 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     if not rest:
         raise ConfigError(f"model {name!r}: write local, or provider:name such as google:gemini-2.5-flash")
     if kind == PYTHON:
-        return _imported(rest)
+        return _import_model(rest)
     from interlock.models.provider import ProviderModel
 
     second: Any = fallback
@@ -36,7 +36,7 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     return ProviderModel(name, fallback=second, timeout_s=timeout_s, tools=tools)
 
 
-def _imported(where: str) -> Model:
+def _import_model(where: str) -> Model:
     """A model of your own: an object with `name`, `instructable`, `reply` and `close`, or something that makes one."""
     module, _, name = where.partition(":")
     try:

@@ -32,7 +32,7 @@ class ProviderModel:
         clock: Clock | None = None,
     ) -> None:
         self.name = name if isinstance(name, str) else str(getattr(name, "model_name", name))
-        self._models = [_inferred(item) for item in (name, fallback) if item]
+        self._models = [_infer(item) for item in (name, fallback) if item]
         self._timeout_s = timeout_s
         self._tools = tools
         self._clock = clock or SystemClock()
@@ -114,7 +114,7 @@ def _sort(error: Exception) -> tuple[str, bool]:
     return "", isinstance(error, busy) and not isinstance(error, refused)
 
 
-def _inferred(model: Any) -> Any:
+def _infer(model: Any) -> Any:
     if not isinstance(model, str):
         return model
     try:

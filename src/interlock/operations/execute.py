@@ -46,7 +46,7 @@ async def run_replay(
     run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
 ) -> list[Outcome | None]:
     """Try failed changes again with their own keys, and undone ones as the next generation."""
-    details = {step.claim.name: await _asked(ctx, step) for step in steps if step.tool}
+    details = {step.claim.name: await _details_of_intent(ctx, step) for step in steps if step.tool}
 
     def call(step: UndoStep) -> Call:
         asked = {**details[step.claim.name]}
@@ -98,7 +98,7 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     return await run(call)
 
 
-async def _asked(ctx: EngineContext, step: UndoStep) -> dict[str, Any]:
+async def _details_of_intent(ctx: EngineContext, step: UndoStep) -> dict[str, Any]:
     """What the intent of a step says beside its plan."""
     assert step.claim.intent is not None
     record, whole = await read_record(ctx, step.claim.intent)

@@ -50,19 +50,19 @@ async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entr
     """Changes in the order of their intents; of a turn, also what was proposed there and not begun."""
     ctx.at("journal.read")
     for claim in await ctx.store.claims(which):
-        entry = await _made(ctx, claim)
+        entry = await _made_entry(ctx, claim)
         if entry is not None:
             yield entry
     if which.turn is None:
         return
     async for record in ctx.store.records(Query(turn=which.turn)):
         if record.kind == "call":
-            entry = await _proposed(ctx, record)
+            entry = await _proposed_entry(ctx, record)
             if entry is not None and which.run in (None, entry.run) and entry.timestamp_us >= (which.since_us or 0):
                 yield entry
 
 
-async def _made(ctx: EngineContext, claim: Claimed) -> Entry | None:
+async def _made_entry(ctx: EngineContext, claim: Claimed) -> Entry | None:
     if claim.intent is None:  # a hold, which is no change
         return None
     intent, whole = await read_record(ctx, claim.intent)
@@ -89,7 +89,7 @@ async def _made(ctx: EngineContext, claim: Claimed) -> Entry | None:
     )
 
 
-async def _proposed(ctx: EngineContext, record: Stored) -> Entry | None:
+async def _proposed_entry(ctx: EngineContext, record: Stored) -> Entry | None:
     """What was planned, parked or refused, and so never begun."""
     content = record.content()
     binding = ctx.bindings.get(record.tool)

@@ -44,7 +44,7 @@ class Operations:
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
         """How those changes would be taken back, last change first; nothing is done."""
-        return await undo_steps(self._ctx, _named(which, "undo"), force=force)
+        return await undo_steps(self._ctx, _require_filter(which, "undo"), force=force)
 
     async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
         """Take those changes back, each as a call on the path; None where there is no way back."""
@@ -113,7 +113,7 @@ class Operations:
         return LedgerWriter(by or self._principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
 
 
-def _named(which: Changes, what: str) -> ChangeFilter:
+def _require_filter(which: Changes, what: str) -> ChangeFilter:
     made = ChangeFilter(**which)
     if made == ChangeFilter():
         raise ConfigError(f"{what} which changes? name record=, turn=, run=, key= or since_us=")

@@ -88,11 +88,11 @@ async def apply_set(
         outcomes.append(outcome)
         if outcome.status is not Status.OK:
             break
-        versions.update(zip(item.keys, await _written(ctx, outcome), strict=False))
+        versions.update(zip(item.keys, await _versions_after(ctx, outcome), strict=False))
     return outcomes
 
 
-async def _written(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
+async def _versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
     """The versions that a change left behind, from its own record or from the one that it repeats."""
     number = outcome.record
     while number is not None:

@@ -57,12 +57,12 @@ async def compare(ctx: EngineContext, *, run: str | None = None, since_us: int |
         if content.mode is not Mode.SHADOW or (run is not None and content.run != run):
             continue
         async for item in _plans(ctx, record):
-            verdict = item if isinstance(item, ShadowComparison) else await _recorded(ctx, item)
+            verdict = item if isinstance(item, ShadowComparison) else await _compare_with_record(ctx, item)
             if verdict is None:
                 assert isinstance(item, _Planned)
                 open_ones[len(compared)] = item
             compared.append(verdict)
-    for place, verdict in zip(open_ones, await _looked(ctx, list(open_ones.values())), strict=True):
+    for place, verdict in zip(open_ones, await _compare_with_resource(ctx, list(open_ones.values())), strict=True):
         compared[place] = verdict
     return [item for item in compared if item is not None]
 
@@ -72,13 +72,13 @@ async def _plans(ctx: EngineContext, record: Stored) -> AsyncIterator[_Planned |
     binding, planned, before = ctx.bindings.get(record.tool), whole.get("planned"), whole.get("before")
     if binding is None or planned is None or before is None:
         for key in content.keys:
-            yield _compared(record, key, "unknown", "the tool offers no simulation, or its images were deleted")
+            yield _comparison(record, key, "unknown", "the tool offers no simulation, or its images were deleted")
         return
     for key, was, plan in zip(content.keys, before, planned, strict=True):
         yield _Planned(record, binding.tool, key, was, plan)
 
 
-async def _recorded(ctx: EngineContext, item: _Planned) -> ShadowComparison | None:
+async def _compare_with_record(ctx: EngineContext, item: _Planned) -> ShadowComparison | None:
     """Against the first recorded change after the shadow that went to what it was to change; None if there is none."""
     for claim in await ctx.store.claims(ChangeFilter(key=item.key)):
         landed = claim.state in (ClaimState.DONE, ClaimState.UNDONE) and claim.record is not None
@@ -91,11 +91,11 @@ async def _recorded(ctx: EngineContext, item: _Planned) -> ShadowComparison | No
             continue
         actual = after[claim.keys.index(item.key)]
         if _verdict(item, actual) != "pending":
-            return _held_against(item, actual, f"{outcome.actor} (record {claim.record})")
+            return _compare(item, actual, f"{outcome.actor} (record {claim.record})")
     return None
 
 
-async def _looked(ctx: EngineContext, items: Sequence[_Planned]) -> list[ShadowComparison]:
+async def _compare_with_resource(ctx: EngineContext, items: Sequence[_Planned]) -> list[ShadowComparison]:
     """Against the resources as they are, each asked for many keys at once where it can be."""
     states: dict[tuple[str, str], Json] = {}
     failed: dict[tuple[str, str], str] = {}
@@ -114,19 +114,19 @@ async def _looked(ctx: EngineContext, items: Sequence[_Planned]) -> list[ShadowC
     for item in items:
         place = (item.tool.name, item.key)
         if place in failed:
-            found.append(_compared(item.record, item.key, "unknown", failed[place]))
+            found.append(_comparison(item.record, item.key, "unknown", failed[place]))
         else:
-            found.append(_held_against(item, states[place], _NOW))
+            found.append(_compare(item, states[place], _NOW))
     return found
 
 
-def _held_against(item: _Planned, actual: Json, whom: str) -> ShadowComparison:
+def _compare(item: _Planned, actual: Json, whom: str) -> ShadowComparison:
     verdict = _verdict(item, actual)
     diff = diff_of(item.tool, (item.key,), [item.plan], [actual]) if verdict == "differs" else None
-    return _compared(item.record, item.key, verdict, whom, diff)
+    return _comparison(item.record, item.key, verdict, whom, diff)
 
 
-def _compared(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> ShadowComparison:
+def _comparison(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> ShadowComparison:
     evidence = record.content().evidence
     return ShadowComparison(record.id, record.actor, record.tool, key, verdict, whom, diff, record.turn, evidence)
 
@@ -137,20 +137,20 @@ def _verdict(item: _Planned, actual: Json) -> str:
         return "agrees"
     if actual == item.was:
         return "pending"
-    parts = list(_changed(item.was, item.plan, actual))
+    parts = list(_changed_parts(item.was, item.plan, actual))
     if all(now == plan for _was, plan, now in parts):
         return "agrees"
     return "pending" if all(now == was for was, _plan, now in parts) else "differs"
 
 
-def _changed(was: Json, plan: Json, actual: Json) -> Iterator[tuple[Json, Json, Json]]:
+def _changed_parts(was: Json, plan: Json, actual: Json) -> Iterator[tuple[Json, Json, Json]]:
     """The parts that the plan changes: as they were, as planned, as they are."""
     if not (isinstance(was, dict) and isinstance(plan, dict) and isinstance(actual, dict)):
         yield was, plan, actual
         return
     for name in {**was, **plan}:
         if was.get(name, _ABSENT) != plan.get(name, _ABSENT):
-            yield from _changed(was.get(name, _ABSENT), plan.get(name, _ABSENT), actual.get(name, _ABSENT))
+            yield from _changed_parts(was.get(name, _ABSENT), plan.get(name, _ABSENT), actual.get(name, _ABSENT))
 
 
 _ABSENT = object()

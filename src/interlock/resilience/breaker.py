@@ -34,16 +34,16 @@ class Breaker:
         self._probing = True
         return None
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """The other side answers."""
         self._failures, self._opened, self._probing, self.troubled = 0, None, False, False
 
-    def failed(self, now: float) -> None:
+    def record_failure(self, now: float) -> None:
         """The other side does not answer."""
         self._failures, self.troubled = self._failures + 1, True
         if self._probing or self._failures >= self._most:
             self._opened, self._probing = now, False
 
-    def abandoned(self) -> None:
+    def abandon(self) -> None:
         """The call that passed ended without saying anything about the other side."""
         self._probing = False

@@ -140,8 +140,8 @@ class Documents:
                 self._dialect.begin(connection)
                 locked: dict[str, int] = {}
                 for key in sorted({*bodies, *expected, *(held for held in tokens if held != "*")}):
-                    locked[key] = self._locked(connection, key, expected.get(key))
-                    self._fenced(connection, key, ledger, tokens.get(key, tokens.get("*", 0)))
+                    locked[key] = self._lock(connection, key, expected.get(key))
+                    self._check_fence(connection, key, ledger, tokens.get(key, tokens.get("*", 0)))
                 for (field, value), keys in (finding or {}).items():
                     self._finds(connection, field, value, frozenset(keys))
                 for key, body in bodies.items():
@@ -164,7 +164,7 @@ class Documents:
         except self._dialect.errors:
             self._connection = None  # it is gone, and takes the transaction with it; the next one opens another
 
-    def _locked(self, connection: Connection, key: str, expected: str | None) -> int:
+    def _lock(self, connection: Connection, key: str, expected: str | None) -> int:
         """The version of a key, locked, if it is the one that is expected."""
         connection.run(self._sql(sql.OPEN_DOCUMENT), (key,))
         row = connection.one(self._sql(sql.LOCK_DOCUMENT), (key,))
@@ -182,7 +182,7 @@ class Documents:
         if moved:
             raise Conflict(f"{field} {value!r} does not find what it did: {', '.join(sorted(moved))}")
 
-    def _fenced(self, connection: Connection, key: str, ledger: str, token: int) -> None:
+    def _check_fence(self, connection: Connection, key: str, ledger: str, token: int) -> None:
         """Refuse a token that is older than the newest of its ledger; tokens of other ledgers say nothing about it."""
         if not token:
             return
@@ -198,7 +198,7 @@ class Documents:
         await self._on_thread(lambda connection: connection.close())
         self._thread.shutdown()
 
-    def _opened(self) -> Connection:
+    def _open(self) -> Connection:
         """A connection, and the table, made by one at a time."""
         connection = self._dialect.connect()
         indexes = [self._sql(sql.DOCUMENTS_INDEX, field=field) for field in self._indexed]
@@ -218,7 +218,7 @@ class Documents:
         def work() -> T:
             try:
                 if self._connection is None:
-                    self._connection = self._opened()
+                    self._connection = self._open()
                 return ask(self._connection)
             except self._dialect.errors as error:
                 if self._connection is not None and getattr(self._connection.raw, "closed", False):

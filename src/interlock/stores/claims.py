@@ -193,7 +193,7 @@ def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:
     return False
 
 
-def wanted(claim: Claimed, which: ChangeFilter) -> bool:
+def matches_filter(claim: Claimed, which: ChangeFilter) -> bool:
     """Whether a claim is one of those."""
     return (
         (which.turn is None or claim.turn == which.turn)

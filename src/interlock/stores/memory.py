@@ -9,7 +9,7 @@ from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
-from interlock.stores.claims import wanted, wildcard
+from interlock.stores.claims import matches_filter, wildcard
 from interlock.stores.state import Chain, Row, State
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
 
@@ -67,7 +67,7 @@ class MemoryStore:
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         """Stream records in order of their ids (newest first where `newest` is asked)."""
         source = self._rows if query.turn is None else self._by_turn.get(query.turn, [])
-        chosen = [record for record in [Stored(*row) for row in source] if _wanted(record, query)]
+        chosen = [record for record in [Stored(*row) for row in source] if _matches(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
 
@@ -107,7 +107,7 @@ class MemoryStore:
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         """Claims, in the order of their intents."""
-        found = [claim for claim in self._state.claims.claims.values() if wanted(claim, which)]
+        found = [claim for claim in self._state.claims.claims.values() if matches_filter(claim, which)]
         return tuple(sorted(found, key=lambda claim: claim.intent or 0))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
@@ -142,7 +142,7 @@ class MemoryStore:
         """Nothing to let go."""
 
 
-def _wanted(record: Stored, query: Query) -> bool:
+def _matches(record: Stored, query: Query) -> bool:
     return (
         record.id > query.after
         and (query.until is None or record.id <= query.until)

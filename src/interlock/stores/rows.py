@@ -11,7 +11,7 @@ from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket
 from interlock.stores import statements as sql
 from interlock.stores.claims import ClaimTable, wildcard
 from interlock.stores.dialect import Connection
-from interlock.stores.state import Account, Changes, State
+from interlock.stores.state import Account, PendingWrites, State
 from interlock.transitions import (
     Append,
     Batch,
@@ -76,7 +76,7 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
     for name in sorted({t.name for t in asks}):
         row = connection.one(sql.LOCK_CLAIM, (name,))
         if row is not None and row[2]:
-            state.claims.claims[name] = found = claimed(row)
+            state.claims.claims[name] = found = claim_of_row(row)
             keys.update(found.keys)
     shared = {wildcard(key) for ask in opened for key in ask.keys} - keys
     if rows_lock:
@@ -125,7 +125,7 @@ def load_scope(connection: Connection, state: State, scope: str, *, lock: bool) 
     return state
 
 
-def save(connection: Connection, state: State, changes: Changes) -> None:
+def save(connection: Connection, state: State, changes: PendingWrites) -> None:
     """Write back what the batches changed."""
     if changes.scopes:
         rows = [(a.calls, a.cost_micros, a.ms, s) for s in changes.scopes if (a := state.accounts[s])]
@@ -178,7 +178,7 @@ def leases(connection: Connection, keys: tuple[str, ...]) -> tuple[Lease, ...]:
     return tuple(found.values())
 
 
-def claimed(row: Sequence[Any]) -> Claimed:
+def claim_of_row(row: Sequence[Any]) -> Claimed:
     """A claim from its row."""
     name, request, state, generation, holder, call, tool, keys, tokens, expires_us, *rest = row
     return Claimed(

@@ -17,10 +17,10 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
 from interlock.stores import statements as sql
-from interlock.stores.claims import wanted
+from interlock.stores.claims import matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
-from interlock.stores.state import Chain, Changes, State, Wanting
+from interlock.stores.state import Chain, PendingWrites, State, Wanting
 from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
 
 T = TypeVar("T")
@@ -72,7 +72,7 @@ class SqlStore:
             ask = partial(Connection.rows, statement=statement, parameters=parameters)
             rows = await self._on_reader(ask, few=few)
             for row in rows:
-                yield _stored(row)
+                yield _read_stored(row)
             if len(rows) < size:
                 return
             if left is None:
@@ -119,14 +119,14 @@ class SqlStore:
     async def claim(self, name: str) -> Claimed | None:
         """One claim."""
         row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
-        return None if row is None else rows.claimed(row)
+        return None if row is None else rows.claim_of_row(row)
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         """Claims, in the order of their intents."""
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
         found = map(rows.claimed, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
-        return tuple(claim for claim in found if wanted(claim, which))
+        return tuple(claim for claim in found if matches_filter(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
@@ -243,7 +243,7 @@ class SqlStore:
         self._committing = False
         self._dialect.begin(connection)
         self._at("store.begun")
-        changes = Changes()
+        changes = PendingWrites()
         state = rows.load(connection, State(changes), batches)
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
@@ -372,5 +372,5 @@ def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[An
     return sql.SCAN, (last, until, *filters, size)
 
 
-def _stored(row: tuple[Any, ...]) -> Stored:
+def _read_stored(row: tuple[Any, ...]) -> Stored:
     return Stored(*row)

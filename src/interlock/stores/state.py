@@ -114,7 +114,7 @@ Wanting = tuple[list[tuple[str, str]], list[str]]
 """Claims (and which of their fields) and tickets."""
 
 
-class Changes:
+class PendingWrites:
     """What a state has that its store must write back."""
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class Changes:
 class State:
     """Accounts, reservations, buckets and checkpoints, as far as they are loaded."""
 
-    def __init__(self, changes: Changes | None = None) -> None:
+    def __init__(self, changes: PendingWrites | None = None) -> None:
         self.accounts: dict[str, Account] = {}
         self.buckets: dict[str, tuple[float, int]] = {}
         self.last_checkpoint = 0
@@ -162,9 +162,9 @@ class State:
                 continue
             if kind is Reserve:
                 account = accounts.get(transition.scope) or self.account(transition.scope)
-                refused = None if account.lacks(transition) is None else self._overspends(transition, now_us)
+                refused = None if account.lacks(transition) is None else self._budget_refusal(transition, now_us)
             elif kind is TakeToken:
-                refused = self._drained(transition, now_us)
+                refused = self._rate_refusal(transition, now_us)
             else:
                 refused = self._check(transition, now_us)
             if refused is not None:
@@ -201,7 +201,7 @@ class State:
             case Halt() | Lift() | RequireNotHalted():
                 return self.halts.check(transition)
             case _:
-                return self._out_of_order(transition)
+                return self._checkpoint_refusal(transition)
 
     def _change(self, transition: Any, now_us: int) -> None:
         match transition:
@@ -213,7 +213,7 @@ class State:
                 self.halts.apply(transition, now_us)
             case TakeToken():
                 held = self.buckets.get(transition.bucket)
-                tokens = _refilled(held, transition, now_us)
+                tokens = _refill(held, transition, now_us)
                 at_us = now_us if held is None else max(held[1], now_us)
                 self.buckets[transition.bucket] = (tokens - 1.0, at_us)
                 if self._changes is not None:
@@ -261,7 +261,7 @@ class State:
             reserved_ms=account.held_ms,
         )
 
-    def _overspends(self, ask: Reserve, now_us: int) -> Refused | None:
+    def _budget_refusal(self, ask: Reserve, now_us: int) -> Refused | None:
         self._drop_expired(ask.scope, now_us)
         lacking = self.account(ask.scope).lacks(ask)
         if lacking is None:
@@ -270,13 +270,13 @@ class State:
         message = f"budget {ask.budget.id!r} has {max(0, left)} of {limit} {what} left, and this call needs {more}"
         return Refused(kind=RefusalKind.BUDGET, limit=ask.budget.id, message=message)
 
-    def _out_of_order(self, ask: Seal) -> Refused | None:
+    def _checkpoint_refusal(self, ask: Seal) -> Refused | None:
         if ask.checkpoint.n == self.last_checkpoint + 1:
             return None
         return Refused(kind=RefusalKind.CONFLICT, limit="checkpoint", message="another checkpoint was made meanwhile")
 
-    def _drained(self, ask: TakeToken, now_us: int) -> Refused | None:
-        tokens = _refilled(self.buckets.get(ask.bucket), ask, now_us)
+    def _rate_refusal(self, ask: TakeToken, now_us: int) -> Refused | None:
+        tokens = _refill(self.buckets.get(ask.bucket), ask, now_us)
         if tokens >= 1.0:
             return None
         wait_s = round((1.0 - tokens) / ask.per_s, 3)
@@ -292,7 +292,7 @@ class State:
                 self._changes.note_settled(done)
 
 
-def _refilled(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:
+def _refill(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:
     """Tokens in a bucket now; a clock that stepped back adds none and takes none."""
     if held is None:
         return float(ask.burst)

@@ -76,13 +76,13 @@ class Egress:
         if self.hosts and not any(host_matches(host, allowed) for allowed in self.hosts):
             raise Forbidden(f"refused to fetch from {host!r}; allowed are {', '.join(self.hosts)}")
         literal = as_address(host)
-        found = [str(literal)] if literal is not None else await self._resolved(host, port)
+        found = [str(literal)] if literal is not None else await self._addresses_of(host, port)
         for text in found:
-            if not self._allowed(ipaddress.ip_address(text)):
+            if not self._is_allowed(ipaddress.ip_address(text)):
                 raise Forbidden(f"refused to fetch from {host!r}: {text} is not a public address")
         return found[0]
 
-    async def _resolved(self, host: str, port: int) -> list[str]:
+    async def _addresses_of(self, host: str, port: int) -> list[str]:
         try:
             found = await self._resolve(host, port)
         except OSError as error:
@@ -91,7 +91,7 @@ class Egress:
             raise Unavailable(f"{host!r} cannot be resolved")
         return found
 
-    def _allowed(self, address: IpAddress) -> bool:
+    def _is_allowed(self, address: IpAddress) -> bool:
         return is_public_address(address) or any(address in network for network in self.networks)
 
 

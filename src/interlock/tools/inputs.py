@@ -47,7 +47,7 @@ class ModelInput:
 
     def __init__(self, model: type[BaseModel], *, ours: bool = False) -> None:
         self.model = model
-        self.schema = _tidy(_inlined(model.model_json_schema(by_alias=True)))
+        self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         names = frozenset(self.schema.get("properties", {}))
@@ -136,7 +136,7 @@ def _is_transparent(model: type[BaseModel]) -> bool:
     return look(core) if core["type"] == "model" else False
 
 
-def _inlined(schema: dict[str, Json]) -> dict[str, Json]:
+def _inline(schema: dict[str, Json]) -> dict[str, Json]:
     """A recursive model's schema is only a reference at its top: put the definition there."""
     if "$ref" not in schema:
         return schema
@@ -145,7 +145,7 @@ def _inlined(schema: dict[str, Json]) -> dict[str, Json]:
 
 def _refuse_two_faces(model: type[BaseModel], takes: dict[str, Json]) -> None:
     """Refuse a model whose arguments go in under other names, or come out as other values, than a rule would see."""
-    gives = _inlined(model.model_json_schema(by_alias=True, mode="serialization"))
+    gives = _inline(model.model_json_schema(by_alias=True, mode="serialization"))
     if _names(takes) != _names(gives):
         raise ContractError(f"{model.__name__}: a field is read and written under different names, or left out of one")
     if _holds(takes, "writeOnly", True):
@@ -200,7 +200,7 @@ class SchemaInput:
             ) from None
         if schema.get("type") != "object":
             raise ContractError("an input schema must have type 'object' at its top")
-        self.schema = _closed(schema, top=True)
+        self.schema = _close(schema, top=True)
         try:
             self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
             self._properties = {
@@ -251,40 +251,40 @@ class SchemaInput:
 _COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
 
 
-def _closed(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
+def _close(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
     """The schema with every object closed to properties it does not name; `parts` are definitions others extend."""
     if not isinstance(part, dict):
         return part
-    parts = parts or frozenset(_extended(part))
+    parts = parts or frozenset(_extended_names(part))
     made = dict(part)
     if isinstance(part.get("properties"), dict):
-        made["properties"] = {name: _closed(inner, parts=parts) for name, inner in part["properties"].items()}
+        made["properties"] = {name: _close(inner, parts=parts) for name, inner in part["properties"].items()}
     for key in ("$defs", "definitions"):
         if isinstance(part.get(key), dict):
-            made[key] = {n: d if n in parts else _closed(d, parts=parts) for n, d in part[key].items()}
+            made[key] = {n: d if n in parts else _close(d, parts=parts) for n, d in part[key].items()}
     for key in ("items", "additionalProperties"):
         if isinstance(part.get(key), dict):
-            made[key] = _closed(part[key], parts=parts)
+            made[key] = _close(part[key], parts=parts)
     for key in ("anyOf", "oneOf", "prefixItems", "items"):
         if isinstance(part.get(key), list) and "properties" not in part:
-            made[key] = [_closed(option, parts=parts) for option in part[key]]
+            made[key] = [_close(option, parts=parts) for option in part[key]]
     composed = any(key in part for key in _COMPOSED)
     if "additionalProperties" not in part and (top or "properties" in part):
         made.setdefault("unevaluatedProperties" if composed else "additionalProperties", False)
     return made
 
 
-def _extended(value: Json) -> Iterator[str]:
+def _extended_names(value: Json) -> Iterator[str]:
     """Names of definitions that stand in an `allOf`: they are parts of an object, not the whole."""
     if isinstance(value, dict):
         for part in value.get("allOf", ()):
             if isinstance(part, dict) and "$ref" in part:
                 yield str(part["$ref"]).rpartition("/")[2]
         for item in value.values():
-            yield from _extended(item)
+            yield from _extended_names(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _extended(item)
+            yield from _extended_names(item)
 
 
 def _alone(schema: dict[str, Json], name: str) -> Json:

@@ -20,7 +20,7 @@ class Redactor:
     def __init__(self, fields: frozenset[str], *documents: Json) -> None:
         self._fields = frozenset(field.casefold() for field in fields)
         found = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
-        spelled = {form for text in found for form in (text, *_quoted(text))}
+        spelled = {form for text in found for form in (text, *_quote(text))}
         self._known = sorted(spelled, key=len, reverse=True)
 
     def value(self, value: Json) -> Json:
@@ -52,7 +52,7 @@ class Redactor:
                 yield from self._secrets(item)
 
 
-def _quoted(text: str) -> tuple[str, str]:
+def _quote(text: str) -> tuple[str, str]:
     """A text as it stands inside JSON and inside a Python representation."""
     return canonical(text).decode()[1:-1], repr(text)[1:-1]
 

@@ -109,7 +109,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     if result is not None:
         wrong = _wrong(result)
         if wrong is not None:
-            return _failed(Reason.BAD_RESULT, f"the tool returned a malformed result: {wrong}", None)
+            return _fail(Reason.BAD_RESULT, f"the tool returned a malformed result: {wrong}", None)
     try:
         if (result is not None and result.no_data) or (
             (not value or type(value) is str) and _is_empty(value, nothing_is_ok)
@@ -120,12 +120,12 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     except Refusal as refusal:
         failure = _in_band_failure(value)
         if failure is None:
-            return _failed(Reason.BAD_RESULT, f"the tool returned something else than it promised: {refusal}", result)
+            return _fail(Reason.BAD_RESULT, f"the tool returned something else than it promised: {refusal}", result)
     if failure is not None:
-        return _failed(Reason.REPORTED_FAILURE, failure, result)
+        return _fail(Reason.REPORTED_FAILURE, failure, result)
     if len(text) > max_bytes:
         message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
-        return _failed(Reason.TOO_LARGE, message, result)
+        return _fail(Reason.TOO_LARGE, message, result)
     if result is None:
         return Reading(Status.OK, plain, text, True, True)
     return Reading(
@@ -186,7 +186,7 @@ def _nothing(result: Result[Any]) -> Reading:
     )
 
 
-def _failed(reason: Reason, message: str, result: Result[Any] | None) -> Reading:
+def _fail(reason: Reason, message: str, result: Result[Any] | None) -> Reading:
     message = clean(message)
     problem = Problem(reason=reason, message=message)
     return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result), returned=True)

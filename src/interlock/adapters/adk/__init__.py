@@ -4,7 +4,7 @@ from interlock.adapters.adk.bypasses import bypasses, refuse_bypasses
 from interlock.adapters.adk.llm import InterlockLlm, LocalLlm
 from interlock.adapters.adk.plugin import InterlockPlugin
 from interlock.adapters.adk.runner import InterlockRunner
-from interlock.adapters.adk.tools import AdkTool, delegations, governed
+from interlock.adapters.adk.tools import AdkTool, delegations, govern
 
 __all__ = [
     "AdkTool",
@@ -14,6 +14,6 @@ __all__ = [
     "LocalLlm",
     "bypasses",
     "delegations",
-    "governed",
+    "govern",
     "refuse_bypasses",
 ]

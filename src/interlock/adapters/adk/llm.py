@@ -39,11 +39,11 @@ class InterlockLlm(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """One reply, whole: streaming would show a draft before it is checked."""
         try:
-            reply = await self._inner.reply(await asked(llm_request, TURN.get()))
+            reply = await self._inner.reply(await to_request(llm_request, TURN.get()))
         except ModelFailed as error:
             yield LlmResponse(error_code="MODEL_FAILED", error_message=str(error))
             return
-        yield answered(reply)
+        yield to_response(reply)
 
 
 class LocalLlm(InterlockLlm):
@@ -53,7 +53,7 @@ class LocalLlm(InterlockLlm):
         super().__init__("local", **options)
 
 
-async def asked(llm_request: LlmRequest, turn: Turn | None = None) -> Request:
+async def to_request(llm_request: LlmRequest, turn: Turn | None = None) -> Request:
     """ADK's request as ours, with what the turn knows."""
     config = llm_request.config
     told = config.system_instruction if config is not None else ""
@@ -105,7 +105,7 @@ def _messages(content: types.Content) -> list[Message]:
     return made
 
 
-def answered(reply: Reply) -> LlmResponse:
+def to_response(reply: Reply) -> LlmResponse:
     """Our reply as ADK's response."""
     if reply.blocked:
         return LlmResponse(error_code="SAFETY", error_message=reply.blocked, finish_reason=types.FinishReason.SAFETY)

@@ -107,7 +107,7 @@ class InterlockPlugin(BasePlugin):
             try:
                 turn = await Answers(self._runtime).reopen(waiting, agent=known, on_behalf_of=user)
             except NotAllowed:  # it has ended; or it is somebody else's, and then this says no more than that
-                return await self._ended(waiting, user)
+                return await self._answer_of_ended(waiting, user)
         else:
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
             given = await own_records(self._runtime.store, state.get(RECORDS), user)
@@ -119,7 +119,7 @@ class InterlockPlugin(BasePlugin):
         self._open[key] = _Open(turn, session_of(callback_context), key)
         return None
 
-    async def _ended(self, turn: str, user: str) -> types.Content:
+    async def _answer_of_ended(self, turn: str, user: str) -> types.Content:
         """The answer of a turn that a confirmation wants to go on with, but has ended: a crash came between."""
         opened = [
             e async for r in self._runtime.store.records(Query(turn=turn)) if isinstance(e := event_of(r), Opened)
@@ -140,7 +140,7 @@ class InterlockPlugin(BasePlugin):
         if turn.result is None and (parked or turn.left_s <= 0):
             result = await turn.finish(None)
             if isinstance(result, TurnResult):
-                said = _content(self._letting_out(key, result.answer))
+                said = _content(self._let_out_answer(key, result.answer))
         if turn.result is not None:
             remember(callback_context.state, key[0], agent.name, turn.result)
             self._note_result(open_)
@@ -170,7 +170,7 @@ class InterlockPlugin(BasePlugin):
         if turn.replies >= turn.most_replies or turn.left_s <= 0:
             result = await turn.finish(None)
             assert isinstance(result, TurnResult)  # no reply is left, so it is an end
-            return LlmResponse(content=_content(self._letting_out(open_.key, result.answer)))
+            return LlmResponse(content=_content(self._let_out_answer(open_.key, result.answer)))
         llm_request.tools_dict[AGAIN] = _AgainTool()
         if self._instruct:
             llm_request.append_instructions([turn.instructions])
@@ -193,7 +193,7 @@ class InterlockPlugin(BasePlugin):
         if any(part.function_call is not None for part in parts):
             open_.turn.replies += 1
             calls = [part for part in parts if part.function_call is not None]
-            return None if len(calls) == len(parts) else _replaced(llm_response, calls)
+            return None if len(calls) == len(parts) else _replace_parts(llm_response, calls)
         reason = str(getattr(llm_response.finish_reason, "value", llm_response.finish_reason or ""))
         code = str(llm_response.error_code or "")
         refused = next((word for word in (reason, code) if word in _BLOCKED), "")
@@ -204,7 +204,7 @@ class InterlockPlugin(BasePlugin):
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
             asked = await open_.turn.ask(str(beside[QUESTION]))
-            return LlmResponse(content=_content(self._letting_out(open_.key, asked.answer)))
+            return LlmResponse(content=_content(self._let_out_answer(open_.key, asked.answer)))
         blocked = f"the provider refused ({refused})" if refused else ""
         return await self._finish(open_, text, llm_response, blocked=blocked, final=bool(beside.get(FINAL)))
 
@@ -220,11 +220,11 @@ class InterlockPlugin(BasePlugin):
     ) -> LlmResponse:
         step = await open_.turn.finish(text, blocked=blocked, final=final)
         if isinstance(step, TurnResult):
-            answer = self._letting_out(open_.key, step.answer)
+            answer = self._let_out_answer(open_.key, step.answer)
             return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)
         open_.again = step
         call = types.FunctionCall(name=AGAIN, args={"instruction": step.prompt})
-        return _replaced(before, [types.Part(function_call=call)])
+        return _replace_parts(before, [types.Part(function_call=call)])
 
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
@@ -243,7 +243,7 @@ class InterlockPlugin(BasePlugin):
         delegated = _DELEGATED.set((parent, request))
         marked = RUNNING.set(running)
         try:
-            outcome = await self._called(open_, tool, tool_args, tool_context)
+            outcome = await self._make_call(open_, tool, tool_args, tool_context)
         finally:
             RUNNING.reset(marked)
             _DELEGATED.reset(delegated)
@@ -257,14 +257,14 @@ class InterlockPlugin(BasePlugin):
             tool_context.actions.skip_summarization = True
         return _told(outcome)
 
-    async def _called(
+    async def _make_call(
         self, open_: _Open | None, tool: BaseTool, arguments: dict[str, Any], tool_context: ToolContext
     ) -> Outcome:
         call_id = tool_context.function_call_id or ""
         call_id = call_id if call_id.isprintable() and len(call_id) <= _LONGEST_ID else ""
         confirmation = tool_context.tool_confirmation
         if confirmation is not None:
-            decided = await self._decided(tool, tool_context, confirmation.confirmed)
+            decided = await self._decide_confirmation(tool, tool_context, confirmation.confirmed)
             if decided is not None:
                 return decided
         if open_ is not None:
@@ -274,7 +274,7 @@ class InterlockPlugin(BasePlugin):
         details |= {"turn": f"adk-{tool_context.invocation_id}", "on_behalf_of": user_of(tool_context)}
         return await self._runtime.call(tool.name, arguments, actor=actor, **details)
 
-    async def _decided(self, tool: BaseTool, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
+    async def _decide_confirmation(self, tool: BaseTool, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
         """What a person said in the session about a call that waits; its ticket is spent once."""
         user = user_of(tool_context)
         ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
@@ -317,7 +317,7 @@ class InterlockPlugin(BasePlugin):
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
 
-    async def aborted(self, session: str) -> None:
+    async def abort(self, session: str) -> None:
         """The runner was aborted while an agent of this session was working."""
         for key in [key for key, open_ in self._open.items() if open_.session == session]:
             await self._end(self._open.pop(key))
@@ -326,7 +326,7 @@ class InterlockPlugin(BasePlugin):
         if open_.turn.asked.parent is None and open_.session in self.results:
             self.results[open_.session] = open_.turn.result
 
-    def _letting_out(self, key: tuple[str, str, str], answer: str) -> str:
+    def _let_out_answer(self, key: tuple[str, str, str], answer: str) -> str:
         self._let_out[key] = answer
         return answer
 
@@ -355,7 +355,7 @@ def _only(tool: str) -> types.ToolConfig:
     )
 
 
-def _replaced(before: LlmResponse, parts: list[types.Part]) -> LlmResponse:
+def _replace_parts(before: LlmResponse, parts: list[types.Part]) -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=parts), usage_metadata=before.usage_metadata)
 
 

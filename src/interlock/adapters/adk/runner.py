@@ -48,7 +48,7 @@ class InterlockRunner:
                 pass
         finally:
             alarm.cancel()
-        await self.plugin.aborted(session_id)
+        await self.plugin.abort(session_id)
         result = self.plugin.results.pop(session_id, None)
         if result is None:
             raise ConfigError("the root agent of the App has no Agent of ours: name it in InterlockPlugin(agents=...)")

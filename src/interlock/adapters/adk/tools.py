@@ -71,7 +71,7 @@ async def _run(name: str, made_for: Any, arguments: dict[str, Json]) -> Any:
         raise Permanent("the sub-agent waits for a person") from None
 
 
-def governed(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **options: Any) -> Tool:
+def govern(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **options: Any) -> Tool:
     """A contract for a tool of ADK: register it with the runtime, and its calls take the one path."""
     tool = given if isinstance(given, BaseTool) else FunctionTool(given)
     asks = getattr(tool, "_require_confirmation", False)
@@ -101,7 +101,9 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
 def _asks(agent: BaseAgent) -> dict[str, Json] | None:
     """What a sub-agent takes, where it says so itself."""
     takes = getattr(agent, "input_schema", None)
-    return _closed(takes.model_json_schema()) if isinstance(takes, type) and issubclass(takes, BaseModel) else None
+    return (
+        _close_schema(takes.model_json_schema()) if isinstance(takes, type) and issubclass(takes, BaseModel) else None
+    )
 
 
 def walk(root: BaseAgent) -> Iterator[BaseAgent]:
@@ -125,7 +127,7 @@ def _schema(tool: BaseTool) -> dict[str, Json]:
     declared = tool._get_declaration()
     if declared is None:
         raise ContractError(f"{tool.name}: it is run by the provider, not here, so it cannot be governed")
-    return _closed(declared_schema(declared))
+    return _close_schema(declared_schema(declared))
 
 
 def declared_schema(declared: types.FunctionDeclaration) -> dict[str, Json]:
@@ -139,14 +141,14 @@ def declared_schema(declared: types.FunctionDeclaration) -> dict[str, Json]:
     return found
 
 
-def _closed(schema: dict[str, Json]) -> dict[str, Json]:
+def _close_schema(schema: dict[str, Json]) -> dict[str, Json]:
     """JSON Schema as our contracts take it: types in lower case, nothing beside the properties."""
     made = {key: value for key, value in schema.items() if key not in ("title", "$schema")}
     kind = made.get("type")
     if isinstance(kind, str):
         made["type"] = kind.lower()
     if isinstance(made.get("properties"), dict):
-        made["properties"] = {name: _closed(part) for name, part in made["properties"].items()}
+        made["properties"] = {name: _close_schema(part) for name, part in made["properties"].items()}
     if isinstance(made.get("items"), dict):
-        made["items"] = _closed(made["items"])
+        made["items"] = _close_schema(made["items"])
     return made

@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from interlock.answers.constrained.grammar import spans
-from interlock.answers.constrained.recognisers.choices import chosen
+from interlock.answers.constrained.recognisers.choices import find_choices
 from interlock.answers.constrained.recognisers.figures import figures_for
-from interlock.answers.constrained.recognisers.names import mentioned, named_as, names_in
+from interlock.answers.constrained.recognisers.names import find_names, named_as, names_in
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.intents.spelling import Spelling
 from interlock.models.messages import ToolCard
@@ -33,7 +33,7 @@ class _Extraction:
         schema = card.parameters
         self._vocabulary = vocabulary
         self._known = {name: names_of_values(known, text) for name, known in card.known_values.items()}
-        self._text = _spelled(text, self._known)
+        self._text = _correct_names(text, self._known)
         self._required = frozenset(schema.get("required", ()))
         self._defined: Mapping[str, Json] = schema.get("$defs", {})
         self._kinds = {name: _inner(kind, self._defined) for name, kind in schema.get("properties", {}).items()}
@@ -64,11 +64,11 @@ class _Extraction:
     def _values(self, name: str, schema: dict[str, Json], text: str, *, required: bool) -> tuple[Json, ...]:
         known = self._known.get(name)
         if known is not None:
-            values = mentioned(text, known)
+            values = find_names(text, known)
             sure = required or (values and all(value in known for value in values))
             return values if sure else named_as(name, text, known)
         if "enum" in schema:
-            return chosen(schema["enum"], text)
+            return find_choices(schema["enum"], text)
         if schema.get("format") == "date":
             whole = [claim.date for claim in self._vocabulary.claims(text) if None not in claim.date]
             return tuple("-".join(f"{part:02d}" for part in day if part is not None) for day in whole)
@@ -77,10 +77,10 @@ class _Extraction:
         return ()
 
 
-def _spelled(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
+def _correct_names(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
     """The question with small misspellings of known names put right."""
     names = [name for values in known.values() for several in values.values() for name in several]
-    return text if not names or text in names else Spelling(names, ()).corrected(text)
+    return text if not names or text in names else Spelling(names, ()).correct(text)
 
 
 def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:

@@ -25,13 +25,13 @@ def call_grammar(schema: Mapping[str, Json], slots: Mapping[str, Sequence[Json]]
             continue  # nothing was said about it, and it may be left out
         if known is None and name not in required:
             continue
-        value = _literals(known) if known else _free(_defined(kind, schema), said)
-        parts.append(f"{_quoted(json.dumps(name) + ':')} {value}")
-    comma = f" {_quoted(',')} "
-    return f"root ::= {_quoted('{')} {comma.join(parts)} {_quoted('}')}" if parts else f"root ::= {_quoted('{}')}"
+        value = _literals(known) if known else _free(_follow_reference(kind, schema), said)
+        parts.append(f"{_quote(json.dumps(name) + ':')} {value}")
+    comma = f" {_quote(',')} "
+    return f"root ::= {_quote('{')} {comma.join(parts)} {_quote('}')}" if parts else f"root ::= {_quote('{}')}"
 
 
-def _defined(kind: Json, schema: Mapping[str, Json]) -> Json:
+def _follow_reference(kind: Json, schema: Mapping[str, Json]) -> Json:
     """A type that is defined elsewhere in the schema."""
     if not isinstance(kind, dict) or "$ref" not in kind:
         return kind
@@ -40,7 +40,7 @@ def _defined(kind: Json, schema: Mapping[str, Json]) -> Json:
 
 def answer_grammar(lead: str, facts: Sequence[str]) -> str:
     """A grammar whose every text is a choice of the statements: none to two that follow a lead, or one to four."""
-    one = "(" + " | ".join(_quoted(fact) for fact in facts) + ")"
+    one = "(" + " | ".join(_quote(fact) for fact in facts) + ")"
     return f'root ::= ("; " {one}){{0,2}} "."' if lead else f'root ::= {one} ("; " {one}){{0,3}} "."'
 
 
@@ -77,11 +77,11 @@ def spans(text: str) -> tuple[str, ...]:
 
 
 def _literals(values: Sequence[Json]) -> str:
-    written = [_quoted(json.dumps(value, ensure_ascii=False)) for value in values]
+    written = [_quote(json.dumps(value, ensure_ascii=False)) for value in values]
     return written[0] if len(written) == 1 else f"({' | '.join(written)})"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """A literal of the grammar."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
     return f'"{escaped}"'

@@ -101,7 +101,7 @@ class _Reader:
             yield from self.walk(item, f"{path}[{place}]", units)
 
     def _object(self, value: Mapping[str, Json], path: str, units: Units) -> Iterator[Fact]:
-        named = [self._units.named(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
+        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
         if _is_table(value):
             yield self._fact(f"{path}.length", number=Decimal(len(value)), counted=True)
         for key, item in value.items():
@@ -137,7 +137,7 @@ class _Reader:
         for match in _DIGITS.finditer(name):
             unit = match["unit"] or ""
             number = Decimal(match["digits"]) * (1000 if unit.lower() == "k" else 1)
-            yield self._fact(path, number=number, units=self._units.named(unit), label=True)
+            yield self._fact(path, number=number, units=self._units.of_field(unit), label=True)
         for spelled in self._vocabulary.number_words.in_name(name):
             yield self._fact(path, number=Decimal(spelled), label=True)
 

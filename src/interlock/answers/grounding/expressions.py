@@ -24,8 +24,13 @@ def derivations(text: str, said: Sequence[Claim], supported: Sequence[bool]) -> 
         last = _run(text, said, place)
         if last > place and all(supported[n] for n in range(place, last + 1)):
             written = text[said[place].start : said[last].end]
-            for result in (last + 1 if _equals(text, said, last) else -1, place - 1 if _led(text, said, place) else -1):
-                if result >= 0 and _agrees(text, said[place : last + 1], said[result], opens=_led(text, said, place)):
+            for result in (
+                last + 1 if _equals(text, said, last) else -1,
+                place - 1 if _has_lead(text, said, place) else -1,
+            ):
+                if result >= 0 and _agrees(
+                    text, said[place : last + 1], said[result], opens=_has_lead(text, said, place)
+                ):
                     yield result, written
         place = max(place + 1, last)
 
@@ -52,7 +57,7 @@ def _equals(text: str, said: Sequence[Claim], last: int) -> bool:
     return match is not None and match["eq"] is not None
 
 
-def _led(text: str, said: Sequence[Claim], first: int) -> bool:
+def _has_lead(text: str, said: Sequence[Claim], first: int) -> bool:
     return first > 0 and _OPENS.match(_gap(text, said, first - 1)) is not None
 
 

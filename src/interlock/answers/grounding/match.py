@@ -92,7 +92,7 @@ class _Index:
         return [self._known[place] for place in sorted(places)] + self._rest
 
 
-def traced(answer: str, sources: Sequence[Source], vocabulary: Vocabulary | None = None) -> Grounded:
+def ground_safely(answer: str, sources: Sequence[Source], vocabulary: Vocabulary | None = None) -> Grounded:
     """The same for a text that may hold anything: what cannot be read is supported by nothing."""
     try:
         return ground(answer, sources, vocabulary)

@@ -36,12 +36,12 @@ class UnitTable:
 
     def of(self, text: str) -> Units:
         """The units that a word which follows or leads a figure can stand for."""
-        spelled = _spelled(text)
+        spelled = _normalise(text)
         return self._exact.get(spelled) or self._words.get(spelled.lower(), NO_UNIT)
 
-    def named(self, text: str) -> Units:
+    def of_field(self, text: str) -> Units:
         """The units that a field's value or name can stand for, whatever its case."""
-        spelled = _spelled(text)
+        spelled = _normalise(text)
         if spelled.lower() in self._at_end and spelled.isupper():
             return self._at_end[spelled.lower()]
         whole = self._exact.get(spelled) or self._folded.get(spelled.lower())
@@ -77,7 +77,7 @@ class UnitTable:
         return any(word in self._shares for word in _name_words(name))
 
 
-def _spelled(text: str) -> str:
+def _normalise(text: str) -> str:
     return " ".join(text.replace("-", " ").split())
 
 
@@ -95,7 +95,7 @@ def _words(table: Mapping[str, Any]) -> dict[str, Units]:
         for prefix, (_short, long) in table["prefixes"].items():
             for word in longer:
                 words.setdefault(long + word.replace("-", " "), set()).add(prefix + base)
-    return _frozen(words)
+    return _freeze(words)
 
 
 def _symbols(table: Mapping[str, Any]) -> dict[str, Units]:
@@ -107,7 +107,7 @@ def _symbols(table: Mapping[str, Any]) -> dict[str, Units]:
             for one in spelled | ({short + "l"} if symbol == "L" else set()):
                 if one not in bare:
                     symbols.setdefault(one, set()).add(prefix + base)
-    return _frozen(symbols)
+    return _freeze(symbols)
 
 
 def _in_names(symbols: Mapping[str, Units], words: Mapping[str, Units]) -> dict[str, Units]:
@@ -118,5 +118,5 @@ def _in_names(symbols: Mapping[str, Units], words: Mapping[str, Units]) -> dict[
     return named
 
 
-def _frozen(table: dict[str, set[str]]) -> dict[str, Units]:
+def _freeze(table: dict[str, set[str]]) -> dict[str, Units]:
     return {key: frozenset(value) for key, value in table.items()}

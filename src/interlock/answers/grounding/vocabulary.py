@@ -60,7 +60,7 @@ class Vocabulary:
                 text = text[: claim.start] + "\x00" * (claim.end - claim.start) + text[claim.end :]
         return tuple(sorted(found, key=lambda claim: claim.start))
 
-    def extended(self, file: Path) -> Vocabulary:
+    def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""
         try:
             more = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -69,7 +69,7 @@ class Vocabulary:
         strange = sorted(set(more) - set(_TABLES))
         if strange:
             raise ConfigError(f"{file}: there is no table {strange[0]!r}; a vocabulary has {', '.join(_TABLES)}")
-        return Vocabulary(_merged(self._tables, more))
+        return Vocabulary(_merge(self._tables, more))
 
 
 @cache
@@ -79,9 +79,9 @@ def default_vocabulary() -> Vocabulary:
     return Vocabulary({name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _TABLES})
 
 
-def _merged(one: Any, more: Any) -> Any:
+def _merge(one: Any, more: Any) -> Any:
     if isinstance(one, dict) and isinstance(more, dict):
         return {
-            key: _merged(one[key], more[key]) if key in one and key in more else (one | more)[key] for key in one | more
+            key: _merge(one[key], more[key]) if key in one and key in more else (one | more)[key] for key in one | more
         }
     return [*one, *more] if isinstance(one, list) and isinstance(more, list) else more

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from interlock.answers.intents.embedding import Embedder, MissingWeights
 from interlock.answers.intents.head import IntentHead, train
-from interlock.answers.intents.keywords import CHAT_EXAMPLES, hits, only_conversation, spoken
+from interlock.answers.intents.keywords import CHAT_EXAMPLES, hits, only_conversation, split_words
 from interlock.answers.intents.spelling import Spelling
 from interlock.answers.requirements import NOTHING, AllOf, Need, Requirement, all_of, any_of, leaves
 from interlock.errors import ConfigError
@@ -83,8 +83,8 @@ class Classifier:
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
-        text = self._spelling.corrected(text)
-        words = spoken(text)
+        text = self._spelling.correct(text)
+        words = split_words(text)
         if not self.intents:
             return Classified(NOTHING if self._default is None else self._default)
         if only_conversation(words):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from interlock.answers.intents.keywords import spoken
+from interlock.answers.intents.keywords import split_words
 
 _CLAUSES = re.compile(r"[.;:!?,]\s+")
 _MARKS = (
@@ -25,8 +25,8 @@ _SEEN_TWICE = 2
 def features(text: str) -> set[str]:
     """Words, pairs of words, the first word, the words of the last clause, and marks of form."""
     lower = text.lower()
-    words = spoken(text)
-    last = spoken(_CLAUSES.split(lower.strip())[-1])
+    words = split_words(text)
+    last = split_words(_CLAUSES.split(lower.strip())[-1])
     found = {*words, *(f"{a}_{b}" for a, b in pairwise(words)), *(f">{word}" for word in last)}
     found |= {f"^{words[0]}"} if words else set()
     return found | {name for name, mark in _MARKS if mark.search(lower)}

@@ -25,7 +25,7 @@ _SHORT = {
 }
 
 
-def spoken(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text in lower case, short forms spelled out."""
     return " ".join(_SHORT.get(w, w) for w in _WORD.findall(text.lower().replace("’", "'"))).split()
 
@@ -33,7 +33,7 @@ def spoken(text: str) -> list[str]:
 def hits(keywords: Iterable[str], words: list[str]) -> tuple[str, ...]:
     """The keywords that stand in the words: whole words, phrases as a whole."""
     text = f" {' '.join(words)} "
-    return tuple(keyword for keyword in keywords if f" {' '.join(spoken(keyword))} " in text)
+    return tuple(keyword for keyword in keywords if f" {' '.join(split_words(keyword))} " in text)
 
 
 def only_conversation(words: list[str]) -> bool:

@@ -23,7 +23,7 @@ class Spelling:
         self._own = sorted({word for text in keywords for word in _words(text)} | {w for w, n in seen.items() if n > 1})
         self._words = vocabulary()
 
-    def corrected(self, text: str) -> str:
+    def correct(self, text: str) -> str:
         """The text with words that are none, but nearly one of the agent's, spelled as that."""
         return _WORD.sub(lambda found: self._one(found[0]), text)
 

@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.budget import reservations, settlements, tokens
 from interlock.changes import local_key
-from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.perform.threads import Threads
 from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
 from interlock.reasons import Reason, RefusalKind
@@ -63,7 +63,7 @@ class Work:
             self.probes = breaker.state == "half-open"
             return None
         message = f"{self.tool.name!r} has been failing and is not tried for another {wait_s:.1f} s"
-        return refused(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
+        return refuse(Status.FAILED, Reason.CIRCUIT_OPEN, message, wait_s=wait_s)
 
     async def take_slot(self) -> Reading | None:
         """Wait in line, no longer than the call may last; the refusal if that was not enough."""
@@ -75,8 +75,8 @@ class Work:
             self._release_slot = await self._ctx.deadlines.within(left_s, slots.take())
         except Expired:
             message = f"no place to run {self.tool.name!r} came free in time"
-            return refused(Status.FAILED, Reason.OVERLOADED, message)
-        return await self.halted()
+            return refuse(Status.FAILED, Reason.OVERLOADED, message)
+        return await self.check_halt()
 
     @property
     def runs_on(self) -> bool:
@@ -93,7 +93,7 @@ class Work:
     def leave(self) -> None:
         """Give back a probe that was not made, and the place in line once no thread of this call runs any more."""
         if self.probes and not self.attempts:
-            self._binding.limits.breaker.abandoned()
+            self._binding.limits.breaker.abandon()
         if self._release_slot is None:
             return
         if self._threads is None:
@@ -122,8 +122,8 @@ class Work:
         """The begin commit did not land: nothing is set aside, and nothing was done."""
         self._held = ()
         if isinstance(why, StoreError):
-            return refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(why))
-        return refused(Status.DENIED, _REFUSED.get(why.kind, Reason.DENIED), why.message, wait_s=why.retry_after_s)
+            return refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(why))
+        return refuse(Status.DENIED, _REFUSED.get(why.kind, Reason.DENIED), why.message, wait_s=why.retry_after_s)
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
@@ -135,7 +135,7 @@ class Work:
             timeout_s = max(0.0, self.end_s - started) if late else tool.timeout_s
             try:
                 plain = tool.is_async and not tool.wants_context
-                work = tool.body(self._prepared.admitted.parsed, None) if plain else self._started(tool)
+                work = tool.body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
                 raw, waiting = _first_step(work)
                 if waiting is not _NOTHING:
                     ctx.at("perform.wait")
@@ -151,7 +151,7 @@ class Work:
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
-            halted = await self.halted()
+            halted = await self.check_halt()
             if halted is not None:
                 return halted
 
@@ -171,19 +171,19 @@ class Work:
             error = found.reason
         self.attempts += (Attempt(waited_us, int((ended - started) * 1e6), error),)
         if isinstance(found, Transient) and not isinstance(found, RateLimited):
-            breaker.failed(ended)
+            breaker.record_failure(ended)
         elif breaker.troubled:
-            breaker.succeeded()
+            breaker.record_success()
 
-    async def halted(self) -> Reading | None:
+    async def check_halt(self) -> Reading | None:
         """A halt is looked for after every wait and before every further attempt."""
         halts = self._ctx.halts
         if self._ctx.clock.monotonic() >= halts.until:
             await halts.refresh()
         halt = halts.stops(self._prepared.admitted.facts.call)
-        return None if halt is None else refused(Status.FAILED, Reason.HALTED, halt_message(halt))
+        return None if halt is None else refuse(Status.FAILED, Reason.HALTED, halt_message(halt))
 
-    def _started(self, tool: Tool) -> Any:
+    def _start(self, tool: Tool) -> Any:
         """One try as a coroutine that has not taken its first step."""
         context = self.context() if tool.wants_context else None
         if tool.is_async:
@@ -199,7 +199,7 @@ class Work:
             took_us = int((self._ctx.clock.monotonic() - started) * 1e6)
             self.attempts += (Attempt(waited_us, took_us, Reason.CANCELLED),)
             if self.probes:  # whether the tool works is as unknown as before: the next call tries it
-                self._binding.limits.breaker.abandoned()
+                self._binding.limits.breaker.abandon()
             raise error
         if isinstance(error, asyncio.CancelledError):
             error = RuntimeError(f"{self.tool.name!r} cancelled itself")
@@ -258,13 +258,13 @@ def _failure(error: ToolError, tool: Tool) -> Reading:
     given = error.hints if isinstance(error.hints, list | tuple) else ()
     hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
     if isinstance(error, NotFound):
-        return refused(Status.NO_DATA, error.reason, message, hints=hints)
+        return refuse(Status.NO_DATA, error.reason, message, hints=hints)
     wait_s = error.retry_after_s if isinstance(error, Transient) else None
-    return refused(Status.FAILED, error.reason, message, hints=hints, wait_s=wait_s)
+    return refuse(Status.FAILED, error.reason, message, hints=hints, wait_s=wait_s)
 
 
 def interrupted_reading(interrupt: BaseException) -> Reading:
     """The reading of a call that its caller gave up."""
     if isinstance(interrupt, KeyboardInterrupt):
-        return refused(Status.FAILED, Reason.INTERRUPTED, "interrupted from the keyboard")
-    return refused(Status.FAILED, Reason.CANCELLED, "the caller cancelled the call")
+        return refuse(Status.FAILED, Reason.INTERRUPTED, "interrupted from the keyboard")
+    return refuse(Status.FAILED, Reason.CANCELLED, "the caller cancelled the call")

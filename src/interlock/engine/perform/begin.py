@@ -7,7 +7,7 @@ import asyncio
 import msgspec
 
 from interlock.changes import local_key
-from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
@@ -46,7 +46,7 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
     except StoreError as error:
         begun = work.end(work.not_begun(error))
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
-        begun = _interrupted(prepared, work, holder, interrupt)
+        begun = _end_interrupted(prepared, work, holder, interrupt)
     finally:
         if not isinstance(begun, Begun):
             work.leave()
@@ -56,17 +56,17 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
 async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
     """Try the begin commit until it lands, is refused for good, or time is up."""
     while True:
-        receipt = await _claimed(ctx, prepared, work, holder)
+        receipt = await _commit_claim(ctx, prepared, work, holder)
         if isinstance(receipt, Committed):
             keys = prepared.plan.keys
             work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
             return Begun(prepared, work, holder, receipt.ids[0])
-        step = await _refused(ctx, prepared, work, receipt)
+        step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
 
 
-def _interrupted(prepared: Prepared, work: Work, holder: str, interrupt: BaseException) -> Ended:
+def _end_interrupted(prepared: Prepared, work: Work, holder: str, interrupt: BaseException) -> Ended:
     """The caller gave up; if the claim landed all the same, it is closed again, as nothing was done."""
     ended = work.end(interrupted_reading(interrupt), interrupt)
     receipt = noted_receipt(interrupt) if isinstance(interrupt, asyncio.CancelledError) else None
@@ -82,7 +82,9 @@ def _interrupted(prepared: Prepared, work: Work, holder: str, interrupt: BaseExc
     )
 
 
-async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused) -> Ended | Reading | None:
+async def _after_refusal(
+    ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused
+) -> Ended | Reading | None:
     """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
     plan, late = prepared.plan, ctx.clock.monotonic() + _WAIT_S > work.end_s
     work.not_begun(receipt)
@@ -92,7 +94,7 @@ async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: 
             return await answer_of_claim(ctx, prepared.admitted, claim)
         if late or claim is None or claim.state is ClaimState.UNDONE or claim.generation != plan.generation:
             message = "the same change was made and failed or was taken back meanwhile; call again"
-            return refused(Status.FAILED, Reason.MOVED, message)
+            return refuse(Status.FAILED, Reason.MOVED, message)
     elif receipt.kind is RefusalKind.IN_DOUBT and await release_dead(ctx, lock_name(receipt.limit)):
         return None  # it was only held, by somebody who is dead
     elif receipt.kind is not RefusalKind.LEASED or late:
@@ -101,7 +103,7 @@ async def _refused(ctx: EngineContext, prepared: Prepared, work: Work, receipt: 
     return None
 
 
-async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
+async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
     plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
     assert claim is not None
     now_us = ctx.clock.now_us()
@@ -133,12 +135,12 @@ async def _claimed(ctx: EngineContext, prepared: Prepared, work: Work, holder: s
 def _refusal(work: Work, receipt: Refused) -> Reading:
     reading = work.not_begun(receipt)
     if receipt.kind is RefusalKind.LEASED:
-        return refused(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
+        return refuse(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
     if receipt.kind is RefusalKind.IN_DOUBT:
         message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
-        return refused(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
+        return refuse(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
     if receipt.kind is RefusalKind.LOST:
-        return refused(
+        return refuse(
             Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
         )
     return reading

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.changes import Unreadable, plan_difference, read_snapshots
-from interlock.engine.context import EngineContext, Prepared, refused
+from interlock.engine.context import EngineContext, Prepared, refuse
 from interlock.engine.locks import lost_lock
 from interlock.engine.perform.begin import Begun
 from interlock.engine.preconditions import violated_precondition
@@ -33,23 +33,23 @@ async def replan(ctx: EngineContext, begun: Begun) -> Begun | Stopped:
         gone = await lost_lock(ctx, call.locks)
         if gone is not None:
             message = f"{gone.key!r}, under which it was to be made, is not held any more"
-            return Stopped(refused(Status.FAILED, Reason.LEASE_LOST, message))
+            return Stopped(refuse(Status.FAILED, Reason.LEASE_LOST, message))
         again = await _plan_now(ctx, begun)
         broken = await violated_precondition(ctx, admitted, again)
     except (Unreadable, StoreError) as error:
-        return Stopped(refused(Status.FAILED, Reason.UNREADABLE, str(error)))
+        return Stopped(refuse(Status.FAILED, Reason.UNREADABLE, str(error)))
     if broken is not None:
-        return Stopped(refused(Status.DENIED, broken.reason, broken.verdict.reason), broken.verdict)
+        return Stopped(refuse(Status.DENIED, broken.reason, broken.verdict.reason), broken.verdict)
     if again is plan:
         return begun
     if call.plan is not None or begun.prepared.ticket is not None:
         message = f"{plan_difference(plan.digest, again.digest)}; look again"
-        return Stopped(refused(Status.DENIED, Reason.PLAN_MOVED, message))
+        return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message))
     step = decide_plan(ctx, msgspec.structs.replace(admitted, verdict=None), again)
     if isinstance(step, Prepared):
         return await _restate(ctx, begun, step)
     message = f"the resource moved, and the policy does not allow what would be done now: {step.reading.said}"
-    return Stopped(refused(Status.DENIED, Reason.PLAN_MOVED, message))
+    return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message))
 
 
 async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
@@ -72,7 +72,7 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     try:
         receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))
     except StoreError as error:
-        return Stopped(refused(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+        return Stopped(refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     if isinstance(receipt, Refused):
-        return Stopped(refused(Status.FAILED, Reason.LEASE_LOST, receipt.message))
+        return Stopped(refuse(Status.FAILED, Reason.LEASE_LOST, receipt.message))
     return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0])

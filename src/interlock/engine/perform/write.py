@@ -15,7 +15,7 @@ from interlock.changes import (
     mark_undone,
     read_snapshots,
 )
-from interlock.engine.context import Ended, EngineContext, Prepared, refused
+from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
@@ -54,7 +54,7 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
         ctx.at("write.lock")
         held = await take_locks(ctx, missing, call=call.call_id, wait_s=work.end_s - ctx.clock.monotonic())
     except Locked as error:
-        return work.end(refused(Status.FAILED, Reason.BUSY, str(error)))
+        return work.end(refuse(Status.FAILED, Reason.BUSY, str(error)))
     except StoreError as error:
         return work.end(work.not_begun(error))
     except asyncio.CancelledError as interrupt:
@@ -90,7 +90,7 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     try:
         effect = await _effect(ctx, begun)
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
-        effect = _interrupted(begun, error, beat)
+        effect = _interrupted_effect(begun, error, beat)
     finally:
         if not work.when_idle(beat.stop):
             beat.stop()
@@ -106,16 +106,16 @@ async def _effect(ctx: EngineContext, begun: Begun) -> _Effect:
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False)
     reading = await step.work.attempt()
-    landed, after = await _landed(ctx, step, has_landed(reading, step.work.attempts))
+    landed, after = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
     return _Effect(step, reading, landed, after)
 
 
-def _interrupted(begun: Begun, error: BaseException, beat: Heartbeat) -> _Effect:
+def _interrupted_effect(begun: Begun, error: BaseException, beat: Heartbeat) -> _Effect:
     """Nobody cancels this task but a lost lease, the tool itself, or the end of the loop."""
     reading, landed = interrupted_reading(error), None if begun.work.attempts else False
     if beat.lost:
         message = "the claim was settled by somebody else during the effect"
-        reading = refused(Status.FAILED, Reason.LEASE_LOST, message)
+        reading = refuse(Status.FAILED, Reason.LEASE_LOST, message)
     return _Effect(begun, reading, landed, interrupt=error if isinstance(error, KeyboardInterrupt) else None)
 
 
@@ -134,11 +134,11 @@ def _settle(effect: _Effect) -> Ended:
         ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
     )
     if not runs_on:
-        ended = _closed(ended, begun, effect.landed)
+        ended = _close_claim(ended, begun, effect.landed)
     return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
 
 
-async def _landed(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Snapshot, ...]]:
+async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Snapshot, ...]]:
     """Whether the effect landed, as far as the attempts and the world say, and the images after it."""
     tool, plan = begun.work.tool, begun.prepared.plan
     after: tuple[Snapshot, ...] = ()
@@ -177,11 +177,11 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         return Reading(status=Status.OK, said=f"it landed, as the world shows; its answer was lost ({problem})")
     if landed is None:
         message = f"it may have landed, and nobody knows: {problem}"
-        return refused(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
+        return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
     return reading
 
 
-def _closed(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
+def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
     """The same, with the claim closed by what is known, and the claim of what was taken back."""
     plan, state = begun.prepared.plan, _STATES[landed]
     untouched = tuple(

@@ -10,7 +10,7 @@ from interlock.tools import plain
 from interlock.values import Json
 
 
-def chosen(values: Sequence[Json], text: str) -> tuple[Json, ...]:
+def find_choices(values: Sequence[Json], text: str) -> tuple[Json, ...]:
     """The values that a text says."""
     words = f" {plain(text)} "
     said = (value for value in values if isinstance(value, str) and f" {plain(value)} " in words)

@@ -23,18 +23,18 @@ Known = Mapping[str, Sequence[str]]
 """Values, and everything that each is called."""
 
 
-def mentioned(text: str, known: Known) -> tuple[str, ...]:
+def find_names(text: str, known: Known) -> tuple[str, ...]:
     """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
     words = f" {plain(text)} "
     spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
-    whole = _said_whole(words, spelled)
+    whole = _find_whole(words, spelled)
     if whole:
         return whole
     common = common_words() | _generic(known)
-    capitalised, unknown = _capitalised(text, known, common)
+    capitalised, unknown = _find_capitalised(text, known, common)
     if capitalised:
         return capitalised
-    telling, unsure = _told_by_words(text, known, spelled, common)
+    telling, unsure = _find_by_words(text, known, spelled, common)
     if telling:
         return telling
     if unknown:
@@ -42,7 +42,7 @@ def mentioned(text: str, known: Known) -> tuple[str, ...]:
     return (unsure,) if unsure else ()
 
 
-def _said_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def _find_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """Values whose name stands in the text as it is, and in no longer name that does."""
     named = {
         value: max((n for n in names if f" {n} " in words and not is_negated(words, n)), key=len, default="")
@@ -57,7 +57,7 @@ def _said_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, 
     return (same,) if same else whole  # one name for two things: somebody has to say which
 
 
-def _capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
+def _find_capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
     """The value that a capitalised run of words means; beside it, the first run that means none."""
     unknown = ""
     for run in _NAMES.findall(text):
@@ -72,7 +72,7 @@ def _capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[tuple
     return (fits if len(fits) == 1 else ()), unknown
 
 
-def _told_by_words(
+def _find_by_words(
     text: str, known: Known, spelled: Mapping[str, Sequence[str]], common: frozenset[str]
 ) -> tuple[tuple[str, ...], str]:
     """The value that some words in a row mean, longest first; beside it, words that fit several."""
