@@ -33,7 +33,7 @@ from interlock.adapters.adk import (  # noqa: E402
     InterlockRunner,
     bypasses,
     delegations,
-    governed,
+    govern,
 )
 from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
@@ -232,7 +232,7 @@ async def test_tools_of_adk_and_delegation_take_the_path() -> None:
         name="boss", tools=("surveyor", "transfer_to_agent"), semantic=False,
         intents=(Intent(name="area", requires="surveyor", keywords=("hectares",)),),
     )  # fmt: skip
-    contracts = [governed(area, effect="read"), *delegations(boss)]
+    contracts = [govern(area, effect="read"), *delegations(boss)]
     runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
     app = App(
         name="area", root_agent=boss,

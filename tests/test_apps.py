@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import ast
-import tomllib
+import re
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 APPS = Path(__file__).parent.parent / "apps"
-SURFACE: dict[str, set[str]] = tomllib.loads((Path(__file__).parent.parent / "docs" / "surface.toml").read_text())
+SURFACE_PAGE = Path(__file__).parent.parent / "docs" / "surface.md"
+_MODULE, _NAME = re.compile(r"^## `(interlock[\w.]*)`"), re.compile(r"^\| `(\w+)` \|")
+
+
+def surface() -> dict[str, set[str]]:
+    """What docs/surface.md states, by module."""
+    stated: dict[str, set[str]] = {}
+    for line in SURFACE_PAGE.read_text(encoding="utf-8").splitlines():
+        module, name = _MODULE.match(line), _NAME.match(line)
+        if module is not None:
+            stated[module[1]] = set()
+        elif name is not None and stated:
+            stated[list(stated)[-1]].add(name[1])
+    return stated
+
+
 ENVIRONMENT = {"interlock_ranger": {"app.py"}, "interlock_catalog": {"settings.py"}}
 
 
@@ -38,18 +54,32 @@ def imports(file: Path) -> Iterator[str]:
             yield node.module or ""
 
 
-def test_only_the_public_surface_of_the_library_is_used(source: Path) -> None:
-    used = {name for file in files(source) for name in imports(file) if name.split(".")[0] == "interlock"}
-    assert used <= PUBLIC, used - PUBLIC
-    private = [
-        f"{file.name}: {alias.name}"
-        for file in files(source)
-        for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.name.startswith("_")
+def imported_names(file: Path) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "interlock":
+            yield from ((node.module or "", alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((alias.name, "(whole)") for alias in node.names if alias.name.split(".")[0] == "interlock")
+
+
+def test_only_the_stated_surface_of_the_library_is_used(source: Path) -> None:
+    stated = surface()
+    agents = source.parent.parent / "agents"
+    used = {item for file in (*files(source), *sorted(agents.rglob("*.py"))) for item in imported_names(file)}
+    assert {(module, name) for module, name in used if name not in stated.get(module, ())} == set()
+
+
+def test_what_the_surface_states_is_there() -> None:
+    stated = surface()
+    assert len(stated) > 5
+    missing = [
+        f"{module}.{name}"
+        for module, names in stated.items()
+        for name in names
+        if not hasattr(import_module(module), name)
     ]
-    assert private == []
+    assert missing == []
+    assert [name for names in stated.values() for name in names if name.startswith("_")] == []
 
 
 def test_there_are_no_cycles(source: Path) -> None:

@@ -125,13 +125,13 @@ class SqlStore:
         """Claims, in the order of their intents."""
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
-        found = map(rows.claimed, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
+        found = map(rows.claim_of_row, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
         return tuple(claim for claim in found if matches_filter(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
         found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
-        return tuple(map(rows.claimed, found))
+        return tuple(map(rows.claim_of_row, found))
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
