@@ -14,6 +14,7 @@ _INSIDE_SUFFIXES = (".localhost", ".local", ".internal", ".intranet", ".lan", ".
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _NEVER = tuple(ipaddress.ip_network(text) for text in ("64:ff9b:1::/48", "3fff::/20", "fec0::/10", "5f00::/16"))
 _DOTS = str.maketrans("。．｡", "...")
+# Two resolvers may go to two hosts for such a name; no honest check can follow both.
 _TWO_READINGS = frozenset("ßς\u200c\u200d")
 """Characters that IDNA 2003 and IDNA 2008 turn into different names."""
 _COMPATIBLE = ipaddress.ip_network("::/96")

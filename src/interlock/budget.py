@@ -6,6 +6,7 @@ from interlock.tools import Tool
 from interlock.transitions import Reserve, Settle, TakeToken
 from interlock.values import EVERYONE, Budget, Call, Effect, Rate
 
+# Reservations of changes do not expire by themselves: what may have landed counts as spent.
 _NEVER_US = 2**62
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from interlock.values import FieldProblem, Json
 
+# Deeper than any contract needs, shallower than the parsers' own recursion limits.
 MAX_DEPTH = 32
 MAX_BYTES = 1_048_576
 WHATEVER = 2**62

@@ -91,6 +91,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
         notes += _notes(record, content)
     for child in history.children if depth else ():
         inner = await read_history(store, child, evidence=evidence, depth=depth - 1)
+        # Children first, so that a figure is traced to where it was computed.
         sources = [*inner.sources, *sources]  # a figure is traced to where it was computed before who passed it on
         named += inner.data_sources
         notes += inner.notes

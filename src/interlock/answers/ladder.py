@@ -117,6 +117,7 @@ def next_step(state: TurnState) -> Step:
     """The one decision of a turn."""
     if state.blocked:
         return Escalate(TurnOutcome.BLOCKED, state.blocked)
+    # Before anything else: a call that waits for a person is neither missing nor done.
     if state.ticket is not None:
         return Wait(state.ticket)
     if state.missing is not None:
@@ -132,6 +133,7 @@ def _towards(state: TurnState, missing: Requirement) -> Step:
     """Required tools have not succeeded yet."""
     if state.question:
         return Ask(state.question)
+    # A tool that ran and failed is no fault of the model: asking it again would only repeat the failure.
     if state.failed:
         return Stop(TurnOutcome.TOOL_FAILED, state.failed)
     if state.late:

@@ -19,6 +19,7 @@ def is_irrelevant(draft: str, question: str, grounded: Grounded, history: Histor
     there = {word for source in history.sources for word in _words(source.value)}
     if not there:
         return False  # the results hold nothing but truths and figures that need no saying
+    # Words of the question prove nothing: a model that called no tool has them too.
     return len((_text_words(draft) & there) - _text_words(question)) < min(_ENOUGH, len(there))
 
 

@@ -286,6 +286,7 @@ class Turn:
     async def _finish(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
         started = self._ctx.clock.monotonic()
         self.replies += draft is not None or bool(blocked)
+        # Half of an emoji that a model was cut off in cannot be written into the ledger.
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await read_history(self._ctx.store, self.id)
         step = await self._decide(history, text, blocked, final)

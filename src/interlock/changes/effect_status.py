@@ -31,5 +31,6 @@ def landed_by_snapshots(plan: Plan, now: tuple[Snapshot, ...]) -> bool | None:
     states = [snapshot.state for snapshot in now]
     if plan.after is not None and plan.after != plan.before and states == plan.after:
         return True
+    # An unmoved resource proves nothing where the plan would not have moved it either.
     unmoved = tuple(snapshot.version for snapshot in now) == plan.versions
     return False if unmoved and plan.after != plan.before else None

@@ -68,6 +68,7 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
         return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
+    # Without a turn the call id is all that says what belongs together.
     within = ["call", call.call_id] if call.turn is None else ["turn", call.turn]
     scope = {
         "turn": within,

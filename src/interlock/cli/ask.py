@@ -41,7 +41,6 @@ _GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "ask",
         description="Ask an agent of an application. Its answer is printed only when the tools it needed succeeded and"

@@ -36,7 +36,6 @@ from interlock.values import Status
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     parser = commands.add_parser("audit")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="records, newest first, or one with --id")
@@ -48,7 +47,7 @@ def register(commands: Any, common: Any) -> None:
     export.add_argument("--out", metavar="FILE", help="where to (default: standard output)")
     _filters(export)
     check = actions.add_parser("verify", help="is the ledger what was written?")
-    check.add_argument("--anchors", metavar="FILE", help="anchors to hold it against (default: the setting 'anchors')")
+    check.add_argument("--anchors", metavar="FILE", help="anchors to compare it with (default: the setting 'anchors')")
     check.add_argument("--key", metavar="PEM", help="the key that must have signed (private or public)")
     sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
     sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
@@ -72,11 +71,11 @@ def register(commands: Any, common: Any) -> None:
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--actor")
-    parser.add_argument("--tool")
-    parser.add_argument("--outcome", choices=[status.value for status in Status])
-    parser.add_argument("--turn")
-    parser.add_argument("--call")
+    parser.add_argument("--actor", metavar="NAME", help="only what this actor did")
+    parser.add_argument("--tool", metavar="NAME", help="only calls of this tool")
+    parser.add_argument("--outcome", choices=[status.value for status in Status], help="only what ended so")
+    parser.add_argument("--turn", metavar="TURN", help="only records of this turn")
+    parser.add_argument("--call", metavar="ID", help="only records of this call")
     parser.add_argument("--since", metavar="TIME", help="2026-01-31, 2026-01-31T12:00:00Z, or 2h ago as '2h'")
     parser.add_argument("--before", metavar="TIME", help="likewise")
 

@@ -19,7 +19,6 @@ _ONE_LINE = 100
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "call",
         description="Make one call through the whole path and print its outcome.",

@@ -19,7 +19,6 @@ from interlock.values import Outcome, Status
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     undo = commands.add_parser(
         "undo",
         description="Show how changes would be taken back, last change first, and with --yes do it. Each is a call on"

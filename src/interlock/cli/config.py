@@ -14,7 +14,6 @@ from interlock.config import HELP
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     parser = commands.add_parser("config")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="every setting, its value, and where it came from")

@@ -19,7 +19,6 @@ from interlock.state import Halted, halt_message
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     stop = commands.add_parser(
         "halt",
         description="Stop calls in every process within a second: they are denied at the gate. Name what is to stop,"

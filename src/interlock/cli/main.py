@@ -153,10 +153,11 @@ def find_application_commands() -> dict[str, EntryPoint]:
 
 def _find_command(name: str) -> Callable[[Any, Any], None]:
     """The function that adds a command to the parser."""
-    for command in OWN_COMMANDS:
-        if command.name == name:
-            register: Callable[[Any, Any], None] = import_module(f"interlock.cli.{command.module}").register
-            return register
+    register: Callable[[Any, Any], None]
+    module = next((command.module for command in OWN_COMMANDS if command.name == name), None)
+    if module is not None:
+        register = import_module(f"interlock.cli.{module}").register
+        return register
     brought = find_application_commands()
     if name not in brought:
         from interlock.canonical import nearest
@@ -165,9 +166,10 @@ def _find_command(name: str) -> Callable[[Any, Any], None]:
         way_out = f"did you mean {close[0]!r}?" if close else "see interlock --help"
         raise ConfigError(f"there is no command {name!r}; {way_out}")
     try:
-        return brought[name].load()  # type: ignore[no-any-return]
+        register = brought[name].load()
     except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
         raise ConfigError(f"the command {name!r} of {brought[name].module} cannot be loaded: {error}") from None
+    return register
 
 
 def _complain(error: object, code: int) -> int:

@@ -18,7 +18,6 @@ from interlock.ports import Query, SystemClock
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     text = "counts by outcome, latency, retries and denials, per agent and tool, computed from the ledger"
     parser = commands.add_parser("metrics", description=text)
     parser.add_argument(

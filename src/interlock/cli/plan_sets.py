@@ -21,7 +21,6 @@ from interlock.values import Outcome, Status
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "plan-set",
         description='Plan the changes of a file, a JSON list of {"tool": ..., "arguments": {...}}; with --apply make'

@@ -27,7 +27,6 @@ from interlock.policy import (
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     parser = commands.add_parser("policy")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="refuse unknown tools, fields and keys, and rules that can never decide")

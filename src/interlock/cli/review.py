@@ -30,7 +30,6 @@ from interlock.values import Status
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     parser = commands.add_parser("review")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     tickets = actions.add_parser("list", help="tickets that wait, oldest first")
@@ -86,7 +85,7 @@ async def _show(given: argparse.Namespace) -> int:
     async with open_ledger(settings_of(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
         record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
-    # What the record holds, not what lies beside it: redacted fields are redacted for reviewers too.
+    # What the record holds, not its payload: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind is TicketKind.ANSWER:
         return await _show_answer(given, ticket)

@@ -14,7 +14,6 @@ from interlock.cli.workspace import open_runtime
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command."""
     parser = commands.add_parser(
         "shadow",
         description="For every call made with mode=shadow: did the world go the way it was planned? Each key is"

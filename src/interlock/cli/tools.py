@@ -20,7 +20,6 @@ _MOST_VALUES = 8
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     parser = commands.add_parser("tools")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="every tool, or those that need a capability or that an actor may use")

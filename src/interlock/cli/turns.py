@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the commands."""
     parser = commands.add_parser("turns")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     several = actions.add_parser("list", help="finished turns, newest first")

@@ -28,6 +28,7 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     parsed = _parse(call, started, binding)
     if isinstance(parsed, Ended):
         return parsed
+    # After the contract: who is halted should still learn that the arguments were wrong.
     halt = ctx.halts.stops(call) if ctx.halts.active else None
     if halt is not None:
         return _end_halted(call, started, binding, parsed, halt)

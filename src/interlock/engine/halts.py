@@ -7,6 +7,7 @@ from interlock.ports import Clock, Faults, Store
 from interlock.state import Halted, halt_scopes
 from interlock.values import Call
 
+# A halt is promised within a second in every process; half of it is left for the read itself.
 _FRESH_S = 0.5
 
 

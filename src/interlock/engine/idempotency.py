@@ -113,6 +113,7 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     applies = facts.call.mode is Mode.APPLY
     end = accepted.started.clock + tool.deadline_s
     try:
+        # A dry run does not wait for whoever is making the same change: it only looks.
         claim = await settled_claim(ctx, name.name, end if applies else 0.0)
         delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
         if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):

@@ -48,6 +48,7 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
     """Take holds in sorted order, all or none; whoever is cancelled meanwhile holds nothing."""
     end, held = ctx.clock.monotonic() + wait_s, HeldLocks((), ())
     try:
+        # In sorted order: two callers who want the same two keys cannot each hold one and wait for the other.
         for key in sorted(set(keys)):
             hold = await _take(ctx, key, call, end)
             beating = asyncio.get_running_loop().create_task(_beat(ctx, hold))
@@ -129,6 +130,7 @@ async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
 async def _beat(ctx: EngineContext, hold: Lock) -> None:
     """Renew it until it is given up or lost: what is made under a lost one is refused, so there is no more to do."""
     while True:
+        # A third of the term: two renewals may fail before anybody takes the lock for dead.
         await ctx.clock.sleep(ctx.lease_us / 3e6)
         now_us = ctx.clock.now_us()
         ctx.at("lock.renew")

@@ -151,6 +151,7 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
 def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) -> Ended:
     """The call waits for a person; the ticket is bound to the plan, and so to arguments, policy and resource."""
     call = admitted.facts.call
+    # Bound to the digest, so to arguments, policy and versions: another plan needs another approval.
     ticket = open_ticket(ctx.review, call, plan, verdict.reason, ctx.ids.new(), ctx.clock.now_us())
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)

@@ -33,6 +33,7 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         receipt = await ctx.store.commit(Batch(entry.at_us, transitions))
     except asyncio.CancelledError as interrupt:
         landed = noted_receipt(interrupt)
+        # The batch was accepted, so it lands whoever is cancelled: its receipt is on the exception.
         if isinstance(landed, Committed):
             _tell(ctx, entry, landed.ids[0])
         elif isinstance(landed, Refused):

@@ -50,7 +50,6 @@ class RecordingModel:
         return reply
 
     async def close(self) -> None:
-        """Let go of the model."""
         await self._inner.close()
 
 

@@ -46,12 +46,10 @@ class LocalModel:
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="interlock-model")
 
     async def reply(self, request: Request) -> Reply:
-        """One reply: a text, under a grammar if there is one; calls in it are found where it was shown tools."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, self._reply, request)
 
     async def close(self) -> None:
-        """Let go of the model."""
         self._worker.shutdown(wait=False, cancel_futures=True)
         self._server = None
 
@@ -102,6 +100,7 @@ def _load(path: Path, threads: int) -> Any:
         raise ConfigError(_WAY_OUT) from None
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
+    # One conversation at a time: a second slot would halve the context of a model that has little.
     params.n_ctx, params.n_parallel = _CONTEXT, 1
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     params.warmup, params.verbosity = False, -1

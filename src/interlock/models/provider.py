@@ -12,6 +12,7 @@ from interlock.models.messages import Message, ModelFailed, Reply, Request, Tool
 from interlock.models.tool_call_parser import MOST, parse_native, parse_text
 from interlock.ports import Clock, SystemClock
 
+# A provider that is busy is often free a second later; after three tries the turn has better uses for its time.
 _TRIES = 3
 _WAIT_S = 0.5
 _WAY_OUT = "models of providers need the extra 'models': pip install 'interlock[models]'"
@@ -55,7 +56,6 @@ class ProviderModel:
         raise ModelFailed(f"{self.name} gave no reply: {problems[-1]}")
 
     async def close(self) -> None:
-        """Close the connections of the providers' clients."""
         for model in self._models:
             client = getattr(model, "client", None)
             if client is not None and hasattr(client, "close"):

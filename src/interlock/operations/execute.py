@@ -16,6 +16,7 @@ from interlock.state import TicketKind
 from interlock.values import Call, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
+# Bounded, so that an undo of thousands does not hold thousands of calls open.
 _AT_ONCE = 16
 _WAIT_S = 30.0
 

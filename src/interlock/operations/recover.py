@@ -71,6 +71,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     what = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     try:
         await settle(writer, claim, record, landed=landed, what=what)
+    # The store decides: between the look and the commit the holder may have come back.
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
     return Recovered(claim.name, claim.tool, claim.call, claim.keys, state, how)

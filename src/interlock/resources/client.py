@@ -48,6 +48,7 @@ class More(TypedDict, total=False):
     """For all attempts and waits together."""
 
 
+# What may be tried again follows from the effect, not from the status alone.
 class HttpClient:
     """Requests with a time limit each (None: that of the client), tried again by the class of their error.
 

@@ -132,6 +132,7 @@ class ClaimTable:
                 lease = self.leases.get(name)
                 if lease is not None and lease.holder:
                     kind = RefusalKind.LEASED if lease.expires_us > now_us else RefusalKind.IN_DOUBT
+                    # Expiry never grants a key that has an open intent: nobody knows yet whether that effect landed.
                     return Refused(kind, key, f"{key!r} is held by another change ({lease.holder})")
         return None
 

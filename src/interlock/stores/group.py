@@ -103,6 +103,7 @@ class GroupWriter:
 
     def _work(self) -> None:
         while True:
+            # Whatever queued up while the last group was being written goes into one commit.
             group, last = self._gather()
             if group:
                 _answer(group, self._land([waiting.batch for waiting in group]))

@@ -30,11 +30,9 @@ class MemoryStore:
 
     @property
     def identity(self) -> LedgerIdentity:
-        """Which ledger this is."""
         return self._identity
 
     async def commit(self, batch: Batch) -> Receipt:
-        """Land a batch whole, or say why not."""
         added = self._state.land(batch)
         if isinstance(added, Refused):
             return added
@@ -65,53 +63,42 @@ class MemoryStore:
         return number
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
-        """Stream records in order of their ids (newest first where `newest` is asked)."""
         source = self._rows if query.turn is None else self._by_turn.get(query.turn, [])
         chosen = [record for record in [Stored(*row) for row in source] if _matches(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
 
     async def payload(self, record: int) -> bytes | None:
-        """The full arguments and result of a record that holds less."""
         return self._payloads.get(record)
 
     async def heads(self) -> tuple[LaneHead, ...]:
-        """Where the lane ends."""
         chain = self._chain
         return (LaneHead(lane=chain.lane, id=chain.id, count=chain.count, hash=chain.hash),)
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """Every signed checkpoint, oldest first."""
         return tuple(self._state.sealed)
 
     async def spent(self, scope: str, now_us: int) -> Spent:
-        """The state of one budget scope."""
         return self._state.spent(scope, now_us)
 
     async def held(self, call: str) -> tuple[Settle, ...]:
-        """What a call has set aside, as settlements that spend it."""
         held = [account.held[call] for account in self._state.accounts.values() if call in account.held]
         return tuple(Settle(item.call, item.scope, item.calls, item.cost_micros) for item in held)
 
     async def scopes(self) -> tuple[str, ...]:
-        """Every budget scope that was ever used."""
         return tuple(sorted(self._state.accounts))
 
     async def buckets(self) -> dict[str, float]:
-        """How full every bucket was when it was last touched."""
         return {name: tokens for name, (tokens, _at_us) in sorted(self._state.buckets.items())}
 
     async def claim(self, name: str) -> Claimed | None:
-        """One claim."""
         return self._state.claims.claims.get(name)
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
-        """Claims, in the order of their intents."""
         found = [claim for claim in self._state.claims.claims.values() if matches_filter(claim, which)]
         return tuple(sorted(found, key=lambda claim: claim.intent or 0))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
-        """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
         return tuple(
             row
             for row in self._state.claims.claims.values()
@@ -119,23 +106,19 @@ class MemoryStore:
         )
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
-        """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
         wanted_keys = {*keys, *map(wildcard, keys)}
         whole = tuple(key[:-1] for key in keys if key == wildcard(key))
         held = self._state.claims.leases.values()
         return tuple(x for x in held if x.key in wanted_keys or (whole and x.key.startswith(whole)))
 
     async def ticket(self, ticket: str) -> Ticket | None:
-        """One ticket."""
         return self._state.tickets.tickets.get(ticket)
 
     async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
-        """Tickets, oldest first."""
         found = self._state.tickets.tickets.values()
         return tuple(ticket for ticket in found if state is None or ticket.state is state)
 
     async def halts(self) -> tuple[Halted, ...]:
-        """Everything that is halted."""
         return tuple(halt for _scope, halt in sorted(self._state.halts.halts.items()))
 
     async def close(self) -> None:

@@ -54,15 +54,12 @@ class SqlStore:
 
     @property
     def identity(self) -> LedgerIdentity:
-        """Which ledger this is."""
         return self._identity
 
     def commit(self, batch: Batch) -> Coroutine[Any, Any, Receipt]:
-        """Land a batch whole and durably, or say why not."""
         return self._writer.commit(batch)
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
-        """Stream records a page at a time, so that no long transaction is held."""
         last, left = query.after, query.newest
         until = _LAST if query.until is None else query.until
         few = until - last <= 1 or (query.turn is not None and query.call is not None)
@@ -81,7 +78,6 @@ class SqlStore:
                 left, until = left - len(rows), rows[-1][0] - 1
 
     async def payload(self, record: int) -> bytes | None:
-        """The full arguments and result of a record that holds less."""
         row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)), few=True)
         if row is None:
             return None
@@ -89,71 +85,57 @@ class SqlStore:
         return bytes(row[0]) if whole else str(row[0]).encode()
 
     async def heads(self) -> tuple[LaneHead, ...]:
-        """Where every lane ends."""
         rows = await self._on_reader(lambda c: c.rows(sql.LANES))
         return tuple(LaneHead(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
-        """Every signed checkpoint, oldest first."""
         rows = await self._on_reader(lambda c: c.rows(sql.CHECKPOINTS))
         return tuple(Checkpoint(n=n, body=body, signature=sig, public_key=key) for n, body, sig, key in rows)
 
     async def spent(self, scope: str, now_us: int) -> Spent:
-        """The state of one budget scope."""
         return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
 
     async def held(self, call: str) -> tuple[Settle, ...]:
-        """What a call has set aside, as settlements that spend it."""
         return tuple(Settle(*row) for row in await self._on_reader(lambda c: c.rows(sql.HELD_BY, (call,))))
 
     async def scopes(self) -> tuple[str, ...]:
-        """Every budget scope that was ever used."""
         rows = await self._on_reader(lambda c: c.rows(sql.SCOPES))
         return tuple(row[0] for row in rows)
 
     async def buckets(self) -> dict[str, float]:
-        """How full every bucket was when it was last touched."""
         rows = await self._on_reader(lambda c: c.rows(sql.BUCKETS))
         return {name: float(tokens) for name, tokens in rows}
 
     async def claim(self, name: str) -> Claimed | None:
-        """One claim."""
         row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
         return None if row is None else rows.claim_of_row(row)
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
-        """Claims, in the order of their intents."""
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
         found = map(rows.claim_of_row, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
         return tuple(claim for claim in found if matches_filter(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
-        """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
         found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
         return tuple(map(rows.claim_of_row, found))
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
-        """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
         return await self._on_reader(lambda c: rows.leases(c, keys), few=True)
 
     async def ticket(self, ticket: str) -> Ticket | None:
-        """One ticket."""
         row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)), few=True)
         return None if row is None else rows.ticket(row)
 
     async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
-        """Tickets, oldest first."""
         wanted = None if state is None else state.value
         found = await self._on_reader(lambda c: c.rows(sql.TICKETS, (wanted, wanted)))
         return tuple(map(rows.ticket, found))
 
     async def halts(self) -> tuple[Halted, ...]:
-        """Everything that is halted."""
         return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
 
     async def close(self) -> None:
-        """Land what was accepted, then let go."""
         self._at("store.close")
         await asyncio.to_thread(self._close)
 

@@ -44,11 +44,13 @@ class SqliteDialect:
         """Open the file, and refuse one that is not what we wrote."""
         uri = f"file:{quote(str(self.path))}{self._options}"
         try:
+            # isolation_level=None: BEGIN IMMEDIATE is ours, so that two writers queue instead of failing at COMMIT.
             raw = sqlite3.connect(uri, uri=True, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise self.explain(error) from None
         try:
             self._switch_to_wal(raw)
+            # NORMAL may lose the last commits when the power goes; then an effect could be made twice.
             raw.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
             raw.close()

@@ -104,6 +104,7 @@ class Chain(msgspec.Struct):
         body = _encode(record.content)
         lane, at_us, kind, call = self.lane, record.at_us, record.kind, record.call
         turn, actor, tool, status = record.turn, record.actor, record.tool, record.status
+        # The columns are hashed with the body: editing what is searched by is found like editing what is read.
         text = link(self.hash, (number, lane, at_us, kind, call, turn, actor, tool, status), body)
         self.hash, self.id = text, number
         self.count += 1

@@ -55,6 +55,7 @@ class ModelInput:
         self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
         self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
         self._ours = ours
+        # JSON, not Python objects: what a model sends is JSON, for which strict means something else (a date is text).
         validate = model.__pydantic_validator__.validate_json
         self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
         if self._all is not None:  # our own flat model, strict and closed by its configuration: its fields will do

@@ -160,6 +160,7 @@ def _misspelled(said: str, name: str) -> int | None:
         return 0
     total = 0
     for word in said.split():
+        # Short words differ by one letter and mean another thing; long ones do not.
         most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2
         best = min((OSA.distance(word, other, score_cutoff=most) for other in name.split()), default=most + 1)
         if best > most:

@@ -16,6 +16,7 @@ from interlock.errors import ContractError
 from interlock.reasons import Reason
 from interlock.values import FieldProblem, Json, Problem, Result, Status
 
+# Tools that were written for a chat return their errors as text; only how such texts begin is looked at.
 _ERROR_TEXT = re.compile(
     r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
 )

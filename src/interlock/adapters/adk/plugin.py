@@ -91,6 +91,7 @@ class InterlockPlugin(BasePlugin):
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Refuse an agent tree with a way around, and a plugin that comes before us."""
         refuse_bypasses(invocation_context.agent, self._allow, self._agents)
+        # ADK stops at the first plugin that answers a callback.
         first = next(iter(invocation_context.plugin_manager.plugins), None)
         if first is not self:
             raise ConfigError("InterlockPlugin must be the first plugin: one before it could answer in its place")

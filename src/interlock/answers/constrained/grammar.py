@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from interlock.models.schema_types import types_of
 from interlock.values import Json
 
+# Names are rarely longer than six words, and every span is an alternative of the grammar.
 _LONGEST_SPAN = 6
 _MOST_SPANS = 200
 _WORD = re.compile(r"[^\s\"\\]+")

@@ -47,7 +47,6 @@ class ConstrainedModel:
         return await self._answer(request, [m for m in results if m.result["status"] == "ok"])
 
     async def close(self) -> None:
-        """Let go of the inner model."""
         await self._inner.close()
 
     async def _call(self, request: Request, card: ToolCard) -> Reply:

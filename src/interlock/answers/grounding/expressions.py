@@ -73,6 +73,7 @@ def _agrees(text: str, run: Sequence[Claim], result: Claim, *, opens: bool) -> b
         return False
     if "percent" in result.units and "percent" not in units and abs(value) <= 1 < abs(result.number):
         value *= 100
+    # Half of the last digit that is said, and never more than a twentieth: "about 40" is not 60.
     off = abs(value - result.number)
     return off <= result.step / 2 and off <= abs(result.number) / 20
 

@@ -227,6 +227,7 @@ def _rounds_to(value: Decimal, claim: Claim) -> bool:
     assert said is not None
     step = claim.step
     if claim.about and said != 0 and step >= 1:  # "about 127,000": the noughts are not meant
+        # Trailing noughts after "about" are rounding, not precision.
         step = max(step, Decimal(1).scaleb(_noughts(said)))
     if step >= 1 and value == value.to_integral_value() and step == 1:
         return False  # a whole number is said whole, or with "about"

@@ -16,6 +16,7 @@ from interlock.values import Value
 
 _log = logging.getLogger("interlock")
 CHAT = "conversation"
+# Probabilities of the head; what they give is measured by `make bench-turns`.
 _HOLDS = 0.4
 _SURE_CHAT = 0.5
 _SURE = 0.3

@@ -32,9 +32,11 @@ class Embedder:
             import onnxruntime
         except ImportError:
             raise MissingWeights(_WAY_OUT) from None
+        # A package of that name with other weights would classify in another way without a word.
         if hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
             raise ConfigError(f"{path.name} of {_PACKAGE} is not the file that was checked; install it again")
         options = onnxruntime.SessionOptions()
+        # One thread: a question is short, and several workers share the machine.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
         self._np = numpy

@@ -22,6 +22,7 @@ class Heartbeat:
         self._holder = holder
         self._task = task
         self._beating: asyncio.Task[None] | None = None
+        # A third of the term: two renewals may be lost before the holder is taken for dead.
         self._every_s = ctx.lease_us / 3e6
         self._next = task.get_loop().call_later(self._every_s, self._beat)
 

@@ -73,6 +73,7 @@ async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
     begun = await begin(ctx, prepared)
     if isinstance(begun, Ended):
         return begun
+    # In a task of its own: a cancelled caller must not tear the effect from its outcome.
     task, interrupt = asyncio.ensure_future(_under_claim(ctx, begun)), None
     while not task.done():
         try:
@@ -150,6 +151,7 @@ async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tup
         found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context())
         if found is False and begun.work.runs_on:
             found = None
+    # The probe speaks first, as it knows the other side; the snapshots only know the resource.
     if found is None and landed_by_snapshots(plan, after):
         found = True  # that it is not there yet does not prove that it will not come
     return found, after
