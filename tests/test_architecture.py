@@ -206,7 +206,7 @@ def test_ports_are_small() -> None:
 PUBLIC = [
     "Compensation", "ConfigError", "Context", "ContractError", "Effect", "InDoubt", "InterlockError", "Limits", "Mode", "Outcome", "Permanent",
     "PolicyError", "Result", "RetryRule", "Runtime", "Status", "StoreError", "Tool", "ToolError", "Transient", "Trust",
-    "ChangeFilter", "Versioned", "tool",
+    "Versioned", "tool",
 ]  # fmt: skip
 
 

@@ -167,12 +167,12 @@ def test_what_cannot_be_a_contract_is_refused_at_registration(function: Any, sen
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"effect": "delete"}, "effects are read, write, send"),
+        ({"effect": "delete"}, "effect is read, write, send, not 'delete'"),
         ({"effect": "read", "trust": "maybe"}, "trust is trusted, untrusted"),
         ({"effect": "read", "name": "two words"}, "is not a tool name"),
         ({"effect": "read", "colour": "red"}, "a tool's options are"),
-        ({"effect": "read", "timeout_s": 0}, "timeout_s must be above 0"),
-        ({"effect": "read", "retry": RetryRule(max_attempts=0)}, "at least 1"),
+        ({"effect": "read", "timeout_s": 0}, "timeout_s must be a number of seconds above 0"),
+        ({"effect": "read", "retry": RetryRule(max_attempts=0)}, "retry.max_attempts cannot be 0"),
         ({"effect": "read", "capabilities": "trails"}, "is a set of names"),
         ({"effect": "write"}, "a write tool names the resource it changes"),
     ],

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interlock import PolicyError, tool
+from interlock import ConfigError, PolicyError, Runtime, tool
 from interlock.addresses import as_address, is_public_host, plain_host, split_url
-from interlock.policy import compile_policy, parse_policy
+from interlock.policy import Pack, PackRule, Use, compile_policy, load_policy, parse_policy
 from interlock.tools.egress import Egress
 from tests.test_policy import facts, judge_call
 
@@ -268,3 +270,152 @@ def test_a_pack_that_is_used_wrongly_is_refused(use: str, sentence: str) -> None
     with pytest.raises(PolicyError) as error:
         decided(use)
     assert sentence in str(error.value)
+
+
+def _build_shift(use: Use) -> list[PackRule]:
+    most = use.number("max")
+    if most is None:
+        use.refuse("shift needs max")
+        return []
+    return [
+        PackRule(id="long", when=f"{use.field} > {most:g}", reason=f"longer than {most:g} hours"),
+        PackRule(id="short", when=f"{use.field} < 1", set={use.argument: 1}, reason="at least an hour"),
+    ]
+
+
+SHIFT = Pack(name="shift", keys=("max",), build=_build_shift)
+NIGHT = Pack(
+    name="night",
+    looks_at_field=False,
+    build=lambda _use: [PackRule(when="actor == 'night'", reason="not at night")],
+)
+USE = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n[[use]]\ntools = ["fetch"]\n'
+
+
+@pytest.mark.parametrize(("top_k", "rule", "becomes"), [(4, "open", 4), (9, "shift:top_k:long", 9), (0, "open", 1)])
+def test_a_pack_of_ones_own_denies_and_clamps_as_the_built_in_ones_do(top_k: int, rule: str, becomes: int) -> None:
+    policy = parse_policy(USE + 'pack = "shift"\nfield = "top_k"\nmax = 8\n', packs=[SHIFT])
+    rules = compile_policy(policy, [fetch]).rules("fetch")
+    found, changed = judge_call(rules, facts({"top_k": top_k}, fetch), fetch)
+    assert (found.rule, changed["top_k"]) == (rule, becomes)
+
+
+async def test_the_runtime_takes_packs_and_a_pack_need_not_look_at_an_argument() -> None:
+    policy = {"version": 1, "rule": [{"id": "open", "tools": ["*"], "decision": "allow"}]}
+    policy["use"] = [{"pack": "night", "tools": ["fetch"]}]
+    runtime = Runtime.open("memory://", policy=policy, tools=fetch, packs=NIGHT)
+    denied = await runtime.call("fetch", {}, actor="night")
+    assert (denied.verdict.rule, denied.verdict.reason) == ("night", "not at night")  # type: ignore[union-attr]
+    assert (await runtime.call("fetch", {}, actor="day")).ok
+    await runtime.close()
+
+
+def _broken(name: str, *rules: object) -> Pack:
+    return Pack(name=name, build=lambda _use: rules)  # type: ignore[arg-type,return-value]
+
+
+def _failing(_use: Use) -> list[PackRule]:
+    raise LookupError("no such thing")
+
+
+@pytest.mark.parametrize(
+    ("pack", "use", "sentence"),
+    [
+        (SHIFT, 'pack = "shift"\nfield = "top_k"', "[[use]]: shift needs max"),
+        (SHIFT, 'pack = "shift"\nfield = "top_k"\nmaxx = 8', "unknown key 'maxx'; did you mean 'max'?"),
+        (SHIFT, 'pack = "shift"\nmax = 8', "field is missing or not text"),
+        (SHIFT, 'pack = "shif"\nfield = "top_k"\nmax = 8', "there is no pack 'shif'; did you mean 'shift'? packs are bounds,"),
+        (SHIFT, 'pack = "shift"\nfield = "query"\nmax = 8', "rule 'shift:query:long' for 'fetch'"),
+        (NIGHT, 'pack = "night"\nfield = "query"', "unknown key 'field'"),
+        (_broken("odd", 3), 'pack = "odd"\nfield = "query"', "the pack 'odd' makes int where a PackRule is expected"),
+        (_broken("odd", PackRule(when="", reason="")), 'pack = "odd"\nfield = "query"', "a rule without a condition"),
+        (_broken("odd", PackRule(when="args.x", reason="")), 'pack = "odd"\nfield = "query"', "has no parameter 'x'"),
+        (Pack(name="odd", build=_failing), 'pack = "odd"\nfield = "query"', "the pack 'odd' failed: LookupError: no such thing"),
+    ],
+)  # fmt: skip
+def test_a_pack_of_ones_own_is_checked_like_the_built_in_ones(pack: Pack, use: str, sentence: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        compile_policy(parse_policy(USE + use, packs=[pack]), [fetch])
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("packs", "sentence"),
+    [
+        ([Pack(name="roots", build=_failing)], "there are two packs called 'roots'"),
+        ([SHIFT, SHIFT], "there are two packs called 'shift'"),
+        (["shift"], "packs= takes interlock.policy.Pack values, not str"),
+    ],
+)
+def test_packs_that_cannot_be_taken_are_refused(packs: Any, sentence: str) -> None:
+    with pytest.raises(ConfigError, match=sentence):
+        parse_policy("version = 1", packs=packs)
+
+
+def test_packs_for_a_policy_that_was_read_already_are_refused() -> None:
+    with pytest.raises(ConfigError, match="packs= has no effect"):
+        load_policy(parse_policy("version = 1"), packs=[SHIFT])
+
+
+def _install(folder: Path, name: str, module: str, entry_points: str) -> None:
+    """A distribution as a package manager would leave it."""
+    information = folder / f"{name}-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(f"[interlock.packs]\n{entry_points}\n")
+    (folder / f"{name}.py").write_text(module)
+
+
+MODULE = """
+from interlock.policy import Pack, PackRule
+
+def build(use):
+    yield PackRule(id="odd", when=f"{use.field} % 2 == 1", reason="only even ones")
+
+EVEN = Pack(name="even", build=build)
+"""
+
+
+@pytest.mark.parametrize(
+    ("field", "status", "said"),
+    [("times", 0, "all can decide"), ("tims", 1, "has no parameter 'tims'; did you mean")],
+)
+def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
+    tmp_path: Path, field: str, status: int, said: str
+) -> None:
+    _install(tmp_path, "evens", MODULE, "even = evens:EVEN")
+    use = f'[[use]]\npack = "even"\ntools = ["echo"]\nfield = "{field}"\n'
+    (tmp_path / "policy.toml").write_text(USE.partition("[[use]]")[0] + use)
+    (tmp_path / "interlock.toml").write_text('tools = ["tests.conftest:echo"]\n')
+    paths = os.pathsep.join([str(tmp_path), *sys.path])
+    ran = subprocess.run(
+        [sys.executable, "-m", "interlock", "policy", "check"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200"}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (said in ran.stdout + ran.stderr, ran.returncode != 0) == (True, bool(status)), ran
+
+
+@pytest.mark.parametrize(
+    ("entry_points", "sentence"),
+    [
+        ("even = gone:EVEN", "the installed pack 'even' (gone:EVEN) cannot be loaded: ModuleNotFoundError"),
+        ("even = evens:build", "the installed pack 'even' (evens:build) is no interlock.policy.Pack of that name"),
+        ("odd = evens:EVEN", "there is no pack 'even'; packs are bounds, namespaces, odd,"),
+    ],
+)
+def test_an_installed_pack_that_cannot_be_used_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str, sentence: str
+) -> None:
+    _install(tmp_path, "evens", MODULE, entry_points)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(PolicyError) as error:
+        parse_policy(USE + 'pack = "even"\nfield = "top_k"\n')
+    assert sentence in str(error.value)
+
+
+def test_two_installed_packs_of_one_name_are_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("evens", "others"):
+        _install(tmp_path, name, MODULE, f"even = {name}:EVEN")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(PolicyError, match="two installed distributions have a pack 'even'"):
+        parse_policy(USE + 'pack = "even"\nfield = "top_k"\n')

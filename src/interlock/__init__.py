@@ -1,5 +1,6 @@
 """Interlock: every tool call of an agent takes one governed path, and leaves a record that can be proved."""
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,6 @@ from interlock.errors import (
     ToolError,
     Transient,
 )
-from interlock.state import ChangeFilter
 from interlock.values import Context, Effect, Mode, Outcome, Result, Status, Trust, Versioned
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from interlock.tools import Compensation, Limits, RetryRule, Tool, tool
 
 __all__ = [
-    "ChangeFilter",
     "Compensation",
     "ConfigError",
     "Context",
@@ -58,6 +57,10 @@ _ON_FIRST_USE = {
     "Tool": "interlock.tools",
     "tool": "interlock.tools",
 }
+
+
+# A library does not print: without this, a refused call would appear on stderr in a program that sets up no logging.
+logging.getLogger("interlock").addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

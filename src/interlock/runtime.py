@@ -7,7 +7,6 @@ from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
@@ -18,13 +17,13 @@ from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations import Operations
 from interlock.operations.undo import with_undo
-from interlock.policy import ListSource, Policy, Ruleset, compile_policy, load_policy
+from interlock.policy import ListSource, Pack, PolicySource, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.resilience import Deadlines
 from interlock.review import Terms
 from interlock.stores import open_store
 from interlock.tools import Tool
-from interlock.tools.registry import Registry
+from interlock.tools.registry import Registry, list_tools
 from interlock.values import Budget, Call, Effect, Json, Lock, Mode, Outcome
 
 _LONGEST_NAME = 200
@@ -61,6 +60,7 @@ class Parts(TypedDict, total=False):
     faults: Faults
     observers: tuple[Observer, ...]
     lists: Mapping[str, ListSource]
+    packs: Iterable[Pack]
 
 
 class Runtime:
@@ -81,15 +81,15 @@ class Runtime:
         cls,
         store: str | Store = "sqlite:///interlock.db",
         *,
-        policy: str | Path | Policy,
-        tools: Iterable[Tool],
+        policy: PolicySource,
+        tools: Tool | Iterable[Tool],
         settings: Settings | None = None,
         **parts: Unpack[Parts],
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         settings = settings or Settings()
-        registry = Registry(with_undo(tools)).freeze()
-        written = policy if isinstance(policy, Policy) else load_policy(policy)
+        registry = Registry(with_undo(list_tools(tools))).freeze()
+        written = load_policy(policy, packs=parts.get("packs", ()))
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
         opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store

@@ -9,19 +9,8 @@ from typing import Any
 import msgspec
 
 from interlock.tools import Tool
-from interlock.tools.effects import KeyOf, key_of
+from interlock.tools.effects import KeyOf, KeyTemplate
 from interlock.tools.known_values import KnownValues, names_of_values
-from interlock.values import Json
-
-_TEMPLATE = getattr(key_of("{}"), "__code__", None)
-"""What every key that was written as a template runs: this tells it from a function of the tool's author."""
-
-
-class _Placeholders(dict[str, Json]):
-    """Arguments that stand for themselves, so that a template of them is its own text."""
-
-    def __missing__(self, name: str) -> str:
-        return f"{{{name}}}"
 
 
 def describe_contract(tool: Tool) -> dict[str, Any]:
@@ -56,9 +45,7 @@ def describe_contract(tool: Tool) -> dict[str, Any]:
 
 
 def _describe_key(key: KeyOf | None) -> str | None:
-    if key is None or _TEMPLATE is None or getattr(key, "__code__", None) is not _TEMPLATE:
-        return _describe_function(key)
-    return str(key(_Placeholders()))
+    return key.text if isinstance(key, KeyTemplate) else _describe_function(key)
 
 
 def _describe_function(function: Callable[..., Any] | None) -> str | None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
-
-import msgspec
 
 from interlock.errors import ConfigError, PolicyError
 from interlock.policy.model import ListSpec, Place, Policy
@@ -74,10 +73,25 @@ def parse_policy(text: str, file: str = "policy", *, packs: Iterable[Pack] = ())
 def build_policy(raw: Mapping[str, Any], file: str = "policy", *, packs: Iterable[Pack] = ()) -> Policy:
     """The policy in a dict with the keys that a file has; checked as a file is, without line numbers."""
     try:
-        plain = msgspec.to_builtins(dict(raw), str_keys=True)  # tuples, sets and enums as TOML would have them
-    except (TypeError, ValueError, RecursionError) as error:
+        plain = _as_in_toml(raw)
+    except (TypeError, RecursionError) as error:
         raise PolicyError([f"{file}: a policy is made of text, numbers, lists and tables: {error}"]) from None
     return _Reader(plain, file, None, packs).read()
+
+
+def _as_in_toml(value: Any) -> Any:
+    """A value as a file would give it: other collections are lists, sets in one order, enumerations their values."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_in_toml(item) for key, item in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(map(_as_in_toml, value), key=str)
+    if isinstance(value, list | tuple):
+        return [_as_in_toml(item) for item in value]
+    if isinstance(value, Enum):
+        return _as_in_toml(value.value)
+    if not isinstance(value, str | int | float):
+        raise TypeError(f"{value!r} is none of these")
+    return value
 
 
 def _find_lines(text: str) -> dict[tuple[str, object], int]:

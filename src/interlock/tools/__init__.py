@@ -1,10 +1,11 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
 from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical, guard, nearest
-from interlock.tools.contract import Limits, RetryRule, Tool, tool
+from interlock.tools.contract import Tool, tool
 from interlock.tools.effects import Compensation, KeyOf
 from interlock.tools.inputs import Parsed
 from interlock.tools.known_values import Unclear, fitting, names_of_values, nearest_values, plain, resolve
+from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor
 from interlock.tools.results import Reading, clean, read_result
 

@@ -2,55 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
-from collections.abc import Awaitable, Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, create_model
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+from pydantic import BaseModel
 
 from interlock.errors import ContractError
 from interlock.ports import Resource
-from interlock.tools.effects import (
-    Compensation,
-    Invariants,
-    KeyOf,
-    Probe,
-    Simulate,
-    key_of,
-    refuse_bad_effect,
-    simulate_of,
-)
-from interlock.tools.inputs import Input, ModelInput, Parsed, SchemaInput
-from interlock.tools.known_values import KnownValues, check_known_values
+from interlock.tools.effects import Compensation, Invariants, KeyOf, KeyTemplate, Probe, Simulate, refuse_bad_effect
+from interlock.tools.inputs import Input, ModelInput, SchemaInput
+from interlock.tools.known_values import KnownValues
+from interlock.tools.options import Limits, RetryRule, check_options
 from interlock.tools.results import Output
-from interlock.values import Context, Effect, Json, Trust
+from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
+from interlock.values import Effect, Json, Trust
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-
-Body = Callable[[Parsed, Context | None], Any]
-
-
-class RetryRule(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a failed attempt is repeated, and how long to wait: exponential, full jitter."""
-
-    max_attempts: int = 3
-    base_s: float = 0.2
-    factor: float = 2.0
-    cap_s: float = 10.0
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one tool: size of its result, calls at once, price, and when to stop trying it at all."""
-
-    max_bytes: int = 262_144
-    concurrency: int | None = None
-    cost_usd: float = 0.0
-    breaker_failures: int = 5
-    breaker_reset_s: float = 30.0
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +64,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool = False
     """The other side honours the idempotency key, so that even a lost answer may be tried again."""
 
+    def __call__(self, *_arguments: Any, **_named: Any) -> NoReturn:
+        """A tool is not called like a function: that call would be ungoverned. The sentence says how instead."""
+        raise TypeError(
+            f"{self.name} is a tool, so its calls are governed: await Runtime.call({self.name!r}, {{...}}, actor=...);"
+            f" in a unit test, call it without that by interlock.testing.call_ungoverned({self.name}, ...)"
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     def manifest(self) -> dict[str, Json]:
         """What a model is shown: name, description, parameters."""
         return {"name": self.name, "description": self.description, "parameters": self.input.schema}
@@ -110,15 +90,12 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         **options: Any,
     ) -> Tool:
         """A tool whose contract arrived as JSON Schema (MCP, OpenAPI); `function` takes the arguments as one dict."""
-        _refuse_generators(function, name)
-        return _build(
-            name,
-            description or inspect.getdoc(function) or "",
-            SchemaInput(schema),
-            Output(options.pop("output", Any), name),
-            _Bound(lambda parsed, _context: function(parsed.bound), _is_async(function)),
-            {"effect": effect, **options},
-        )
+        _refuse_bad_name(name)
+        gives = options.pop("output", Any)
+        one = function_of(function)
+        text = description or describe(one)
+        body = _Body(lambda parsed, _context: one(parsed.bound), is_async(one))
+        return _build(_Declaration(name, text, SchemaInput(schema), Output(gives, name), body), effect, options)
 
     @classmethod
     def from_models(
@@ -132,18 +109,16 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         **options: Any,
     ) -> Tool:
         """A tool whose contract is a pair of models; `function` takes one instance of `takes` and returns `gives`."""
-        _refuse_generators(function, name)
-        return _build(
-            name,
-            inspect.getdoc(function) or inspect.getdoc(takes) or "",
-            ModelInput(takes),
-            Output(gives, name),
-            _Bound(lambda parsed, _context: function(parsed.bound), _is_async(function)),
-            {"effect": effect, **options},
-        )
+        _refuse_bad_name(name)
+        if not isinstance(takes, type) or not issubclass(takes, BaseModel):
+            raise ContractError(f"{name}: takes= is a Pydantic model, not {takes!r}")
+        one = function_of(function)
+        text = describe(one) or describe(takes)
+        body = _Body(lambda parsed, _context: one(parsed.bound), is_async(one))
+        return _build(_Declaration(name, text, ModelInput(takes), Output(gives, name), body), effect, options)
 
 
-class _Bound(msgspec.Struct, frozen=True):
+class _Body(msgspec.Struct, frozen=True):
     """A function behind the one way it is called."""
 
     run: Body
@@ -151,144 +126,101 @@ class _Bound(msgspec.Struct, frozen=True):
     wants_context: bool = False
 
 
-def tool(*, effect: str | Effect, name: str | None = None, **options: Any) -> Callable[[Callable[..., Any]], Tool]:
-    """Turn an annotated function, sync or async, into a `Tool`.
+class _Declaration(msgspec.Struct, frozen=True):
+    """What a tool is, before what is said about it."""
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress, candidates; for what changes the
-    world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per, repeatable and
+    name: str
+    description: str
+    takes: Input
+    gives: Output
+    body: _Body
+
+
+def tool(
+    misplaced: None = None, /, *, effect: str | Effect | None = None, name: str | None = None, **options: Any
+) -> Callable[[Callable[..., Any]], Tool]:
+    """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
+
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress, known_values; for what changes
+    the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per, repeatable and
     idempotent (see `Tool`).
     """
+    if misplaced is not None:
+        raise _explain_misplaced(misplaced)
 
-    def decorate(function: Callable[..., Any]) -> Tool:
-        called = name or function.__name__
-        _refuse_generators(function, called)
-        hints, defaults, context_name = _signature(function, called, sys._getframe(1).f_locals)
-        model, aliases = _model(called, hints, defaults)
-        return _build(
-            called,
-            inspect.getdoc(function) or "",
-            ModelInput(model, ours=True),
-            Output(hints["return"], called),
-            _Bound(_bind(function, aliases, context_name), _is_async(function), context_name is not None),
-            {"effect": effect, **options},
-        )
+    def decorate(given: Callable[..., Any]) -> Tool:
+        if isinstance(given, Tool):
+            raise ContractError(f"{given.name} is a tool already; decorate it once")
+        function = function_of(given)
+        called = name_of(function) if name is None else name
+        _refuse_bad_name(called)
+        signature = read_signature(function, called, sys._getframe(1).f_locals)
+        body = _Body(signature.body, is_async(function), signature.wants_context)
+        takes, gives = ModelInput(signature.takes, ours=True), Output(signature.gives, called)
+        return _build(_Declaration(called, describe(function), takes, gives, body), effect, options)
 
     return decorate
 
 
-def _build(name: str, text: str, takes: Input, gives: Output, body: _Bound, options: dict[str, Any]) -> Tool:
-    if not _NAME.fullmatch(name):
+def _explain_misplaced(given: object) -> ContractError:
+    if isinstance(given, str):
+        return ContractError(f"write @tool(effect={given!r}): its options are named")
+    called = getattr(given, "__name__", "it")
+    return ContractError(
+        f'@tool needs to know what {called} does to the world: write @tool(effect="read") above it ("write" if it'
+        ' changes what can be read back, "send" if it cannot be taken back)'
+    )
+
+
+def _refuse_bad_name(name: object) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
-    try:
-        options["effect"] = Effect(options["effect"])
-        options["trust"] = Trust(options.get("trust", Trust.TRUSTED))
-    except ValueError as error:
-        raise ContractError(f"{name}: {error}; effects are {', '.join(Effect)}, trust is {', '.join(Trust)}") from None
-    for option in ("capabilities", "redact"):
-        given = options.get(option, ())
-        if isinstance(given, str):
-            raise ContractError(f"{name}: {option} is a set of names; write {{{given!r}}}")
-        options[option] = frozenset(given)
-    try:
-        given = {"timeout_s": 30.0, "retry": RetryRule(), **options, "key": key_of(options.get("key"))}
-        given["locks"] = key_of(options.get("locks"))
-        given["simulate"] = simulate_of(options.get("simulate"))
-        given["known_values"] = check_known_values(name, options.get("known_values"))
-        given["deadline_s"] = options.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
-        made = Tool(
-            name=name,
-            description=text,
-            input=takes,
-            output=gives,
-            body=body.run,
-            is_async=body.is_async,
-            wants_context=body.wants_context,
-            nothing_is_ok=gives.nothing_is_ok and options["effect"] is not Effect.READ,
-            deadline_us=round(given["deadline_s"] * 1_000_000),
-            cost_micros=round(given.get("limits", Limits()).cost_usd * 1_000_000),
-            **given,
-        )
-    except TypeError as error:
-        known = ", ".join(sorted(set(Tool.__struct_fields__) - {"name", "description", "input", "output", "body"}))
-        raise ContractError(f"{name}: {error}; a tool's options are {known}") from None
-    if made.timeout_s <= 0 or made.retry.max_attempts < 1:
-        raise ContractError(f"{name}: timeout_s must be above 0 and retry.max_attempts at least 1")
-    unknown = set(made.known_values) - set(takes.schema.get("properties", {}))
+
+
+def _build(made: _Declaration, effect: str | Effect | None, options: dict[str, Any]) -> Tool:
+    name = made.name
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
+    given = {
+        "timeout_s": 30.0,
+        "retry": RetryRule(),
+        "limits": Limits(),
+        **check_options(name, {"effect": effect, **options}),
+    }
+    given["deadline_s"] = given.get("deadline_s") or _longest_s(given["timeout_s"], given["retry"])
+    built = Tool(
+        name=name,
+        description=made.description,
+        input=made.takes,
+        output=made.gives,
+        body=made.body.run,
+        is_async=made.body.is_async,
+        wants_context=made.body.wants_context,
+        nothing_is_ok=made.gives.nothing_is_ok and given["effect"] is not Effect.READ,
+        deadline_us=round(given["deadline_s"] * 1_000_000),
+        cost_micros=round(given["limits"].cost_usd * 1_000_000),
+        **given,
+    )
+    _refuse_unknown_parameters(built)
+    if built.egress is not None and not callable(getattr(built.egress, "check", None)):
+        raise ContractError(f"{name}: egress is an interlock.tools.egress.Egress, not {type(built.egress).__name__}")
+    refuse_bad_effect(built)
+    return built
+
+
+def _refuse_unknown_parameters(made: Tool) -> None:
+    """Options that speak about arguments can only name those that there are."""
+    known = made.input.schema.get("properties", {})
+    unknown = sorted(set(made.known_values) - set(known))
     if unknown:
-        raise ContractError(f"{name}: candidates for {', '.join(sorted(unknown))}, which are no parameters of it")
-    if made.egress is not None and not callable(getattr(made.egress, "check", None)):
-        raise ContractError(f"{name}: egress is an interlock.tools.egress.Egress, not {type(made.egress).__name__}")
-    refuse_bad_effect(made)
-    return made
+        raise ContractError(f"{made.name}: known_values of {', '.join(unknown)}, which are no parameters of it")
+    if made.input.schema.get("additionalProperties") is False:
+        for key in (made.key, made.locks):
+            if isinstance(key, KeyTemplate):
+                key.refuse_unknown(known)
 
 
 def _longest_s(timeout_s: float, rule: RetryRule) -> float:
     """The bound on one call with all its attempts and waits, unless the tool sets another."""
     waits = sum(min(rule.cap_s, rule.base_s * rule.factor**n) for n in range(rule.max_attempts - 1))
     return timeout_s * rule.max_attempts + waits
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-def _refuse_generators(function: Callable[..., Any], name: str) -> None:
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        raise ContractError(f"{name}: generator tools are refused; return one whole value")
-
-
-def _signature(
-    function: Callable[..., Any], name: str, around: dict[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], str | None]:
-    """Annotations, defaults, and the parameter that takes the context; names are looked up where it is decorated."""
-    try:
-        hints = get_type_hints(function, localns=around, include_extras=True)
-    except NameError as error:
-        raise ContractError(f"{name}: an annotation cannot be resolved: {error}") from None
-    defaults: dict[str, Any] = {}
-    context_name = None
-    for parameter in inspect.signature(function).parameters.values():
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise ContractError(f"{name}: parameter {parameter} has no name a caller can use; spell it out")
-        if parameter.name not in hints:
-            raise ContractError(f"{name}: parameter {parameter.name!r} has no annotation; a contract needs its type")
-        if hints[parameter.name] is Context:
-            context_name = parameter.name
-            continue
-        defaults[parameter.name] = ... if parameter.default is parameter.empty else parameter.default
-    if "return" not in hints:
-        raise ContractError(f"{name}: the return type has no annotation; a contract needs it (Any is allowed)")
-    return hints, defaults, context_name
-
-
-def _model(name: str, hints: dict[str, Any], defaults: dict[str, Any]) -> tuple[type[BaseModel], dict[str, str]]:
-    """A strict model of the parameters; names that Pydantic keeps for itself are carried as aliases."""
-    aliases: dict[str, str] = {}
-    fields: dict[str, Any] = {}
-    for parameter, default in defaults.items():
-        clash = parameter.startswith(("_", "model_")) or hasattr(BaseModel, parameter)
-        attribute = f"arg_{parameter.strip('_')}" if clash else parameter
-        aliases[attribute] = parameter
-        fields[attribute] = (hints[parameter], Field(default, alias=parameter) if clash else default)
-    try:
-        config = ConfigDict(strict=True, extra="forbid", populate_by_name=False)
-        return create_model(name.replace(".", "_"), __config__=config, **fields), aliases
-    except (PydanticSchemaGenerationError, PydanticUserError) as error:
-        raise ContractError(f"{name}: a parameter's type cannot be described: {error}") from None
-
-
-def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: str | None) -> Body:
-    """How validated fields become the function's keyword arguments."""
-    plain = all(attribute == parameter for attribute, parameter in aliases.items())
-
-    def call(parsed: Parsed, context: Context | None) -> Awaitable[Any] | Any:
-        given = parsed.bound
-        if not plain:
-            given = {parameter: given[attribute] for attribute, parameter in aliases.items()}
-        if context_name is not None:
-            given = {**given, context_name: context}
-        return function(**given)
-
-    if plain and context_name is None:
-        return lambda parsed, _context: function(**parsed.bound)
-    return call

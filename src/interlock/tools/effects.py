@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from string import Formatter
+from typing import Any, cast
 
 import msgspec
 
+from interlock.canonical import did_you_mean
 from interlock.errors import ContractError
 from interlock.values import Effect, Json
 
@@ -30,18 +33,75 @@ class Compensation(msgspec.Struct, frozen=True):
     arguments: Callable[[Mapping[str, Json], Json], dict[str, Json]]
 
 
-def key_of(given: str | KeyOf | None) -> KeyOf | None:
+def key_of(where: str, given: Any) -> KeyOf | None:
     """A key as a function; a text is a template over the arguments ('{trail_id}')."""
+    if given is None or callable(given):
+        return cast("KeyOf | None", given)
     if not isinstance(given, str):
-        return given
-    return lambda arguments: given.format_map(arguments)
+        raise ContractError(f"{where} is a template ('{{trail_id}}') or a function of the arguments, not {given!r}")
+    return KeyTemplate(where, given)
 
 
-def simulate_of(given: Callable[..., Json] | None) -> Simulate | None:
+class KeyTemplate:
+    """A key that is written as a text with arguments in braces."""
+
+    def __init__(self, where: str, text: str) -> None:
+        self._where = where
+        self.text = text
+        try:
+            self.fields = {
+                str(field) for _text, field, _format, _conversion in Formatter().parse(text) if field is not None
+            }
+        except ValueError as error:
+            raise ContractError(f"{where}: {text!r} is not a template: {error}") from None
+
+    def __call__(self, arguments: Mapping[str, Json]) -> str:
+        return self.text.format_map(arguments)
+
+    def refuse_unknown(self, parameters: Iterable[str]) -> None:
+        """A template can only name what the tool takes."""
+        known = tuple(parameters)
+        for field in sorted(self.fields):
+            argument = re.split(r"[.\[]", field)[0]
+            if argument not in known:
+                hint = did_you_mean(argument, known)
+                raise ContractError(f"{self._where}: {self.text!r} names {argument!r}, which is no parameter{hint}")
+
+
+def simulate_of(where: str, given: Any) -> Simulate | None:
     """A simulation as a function of state, arguments and key; the key may be left out where there is only one."""
-    if given is None or len(inspect.signature(given).parameters) >= 3:
-        return given
+    if given is None or takes_positional(given, 3):
+        return cast("Simulate | None", given)
+    if not takes_positional(given, 2):
+        raise ContractError(f"{where} is a function of state and arguments (and, where there are several, the key)")
     return lambda state, arguments, _key: given(state, arguments)
+
+
+def check_compensation(where: str, given: Any) -> Compensation | None:
+    """The call that makes up for another one; a sentence for what could not be made when an undo needs it."""
+    if given is None:
+        return None
+    if not isinstance(given, Compensation):
+        raise ContractError(f"{where} is interlock.Compensation(tool, arguments), not {given!r}")
+    if not isinstance(given.tool, str) or not given.tool:
+        raise ContractError(f"{where}: Compensation has the name of a tool, as text, not {type(given.tool).__name__}")
+    if inspect.iscoroutinefunction(given.arguments) or not takes_positional(given.arguments, 2):
+        raise ContractError(
+            f"{where}: the arguments of {given.tool!r} are made by a plain function of two parameters:"
+            " the arguments and the value of the call that it makes up for"
+        )
+    return given
+
+
+def takes_positional(function: Any, count: int) -> bool:
+    """Whether it can be called with so many values by position."""
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:  # of other parameters, or nothing that can be called
+        return False
+    except ValueError:  # a function of C that does not say: it is taken at its word
+        return True
+    return True
 
 
 def refuse_bad_effect(tool: Any) -> None:
@@ -53,8 +113,6 @@ def refuse_bad_effect(tool: Any) -> None:
         if given or tool.repeatable or tool.idempotent:
             raise ContractError(f"{name}: a read changes nothing, so {', '.join(given) or 'repeatable'} has no meaning")
         return
-    if tool.once_per not in ONCE_PER:
-        raise ContractError(f"{name}: once_per is one of {', '.join(ONCE_PER)}, not {tool.once_per!r}")
     if tool.probe is not None and not inspect.iscoroutinefunction(tool.probe):
         raise ContractError(f"{name}: a probe is an async function of the arguments and the context")
     if tool.invariants is not None and (tool.simulate is None or not inspect.iscoroutinefunction(tool.invariants)):

@@ -1,6 +1,6 @@
 """Known values: what somebody calls a thing becomes its id, a question where several fit, or nothing on file.
 
-A tool says which values an argument can have (`candidates={"trail_id": TRAILS}`), and one resolver does the rest, the
+A tool says which values an argument can have (`known_values={"trail_id": TRAILS}`), and one resolver does the rest, the
 same for every model: exact ids and names first, then whole words, then small misspellings. Digits are never guessed.
 """
 
@@ -54,15 +54,15 @@ class Unclear(msgspec.Struct, frozen=True):
         return f"there is no {self.field} {self.said!r} on file{nearest}"
 
 
-def check_known_values(name: str, given: Any) -> dict[str, KnownValues]:
-    """The option of a tool, checked."""
+def check_known_values(where: str, given: Any) -> dict[str, KnownValues]:
+    """The option of a tool; a sentence for what cannot say which values an argument has."""
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise ContractError(f"{name}: candidates is a mapping from arguments to their known values")
+        raise ContractError(f"{where} is a mapping from arguments to the values they can have, not {given!r}")
     for field, known in given.items():
         if isinstance(known, str) or not (callable(known) or isinstance(known, Iterable)):
-            raise ContractError(f"{name}: the candidates of {field!r} are values, values with names, or a function")
+            raise ContractError(f"{where} of {field!r} are values, values with names, or a function that finds them")
     return dict(given)
 
 
@@ -160,7 +160,6 @@ def _misspelled(said: str, name: str) -> int | None:
         return 0
     total = 0
     for word in said.split():
-        # Short words differ by one letter and mean another thing; long ones do not.
         most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2
         best = min((OSA.distance(word, other, score_cutoff=most) for other in name.split()), default=most + 1)
         if best > most:

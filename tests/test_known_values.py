@@ -110,7 +110,7 @@ async def test_it_happens_on_the_path_and_is_recorded() -> None:
     await runtime.close()
 
 
-def test_a_contract_with_candidates_that_make_no_sense_is_refused() -> None:
+def test_a_contract_with_known_values_that_make_no_sense_is_refused() -> None:
     for given, words in (({"nope": TRAILS}, "no parameters"), ("x", "mapping"), ({"trail": "x"}, "values")):
         with pytest.raises(ContractError, match=words):
 

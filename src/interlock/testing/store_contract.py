@@ -1,0 +1,375 @@
+"""The contract of a store, for whoever writes one: a class of tests that pytest runs against it.
+
+    from interlock.testing.store_contract import DurableStoreContract
+
+    class TestMyStore(DurableStoreContract):
+        @pytest.fixture
+        def open_store(self, tmp_path):
+            return lambda: MyStore(tmp_path / "ledger")
+
+`open_store` opens the store, empty at the start of each test; called again it opens the same ledger. A store that
+forgets when it is closed takes `StoreContract` instead. Nothing but pytest is needed; put
+`pytest.register_assert_rewrite("interlock.testing.store_contract")` into conftest.py to see values where a test fails.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Any
+
+from interlock.errors import StoreError
+from interlock.ports import Query, Spent, Store, genesis, link
+from interlock.records import Checkpoint, Record
+from interlock.state import ClaimState, TicketState
+from interlock.stores import MemoryStore
+from interlock.testing.store_moves import (
+    T0,
+    batch,
+    entry,
+    random_moves,
+    read_everything,
+    record_ids,
+    reserve,
+    take,
+    walk,
+)
+from interlock.transitions import (
+    Append,
+    CloseClaim,
+    Committed,
+    DecideTicket,
+    Lift,
+    MarkUndone,
+    OpenClaim,
+    Refused,
+    RenewClaim,
+    ResolveClaim,
+    Seal,
+    Settle,
+)
+
+OpenStore = Callable[[], Store | Awaitable[Store]]
+
+
+async def _open(open_store: OpenStore) -> Store:
+    opened = open_store()
+    return await opened if inspect.isawaitable(opened) else opened
+
+
+def _on_one_store(check: Callable[[Any, Store], Awaitable[None]]) -> Callable[[Any, OpenStore], None]:
+    """A check on one open store as a plain test: it has its own loop, so no plugin for async tests is needed."""
+
+    def test(self: Any, open_store: OpenStore) -> None:
+        async def run() -> None:
+            store = await _open(open_store)
+            try:
+                await check(self, store)
+            finally:
+                await store.close()
+
+        asyncio.run(run())
+
+    return _named_like(test, check)
+
+
+def _on_a_ledger(check: Callable[[Any, OpenStore], Awaitable[None]]) -> Callable[[Any, OpenStore], None]:
+    """A check that opens and closes the ledger itself."""
+
+    def test(self: Any, open_store: OpenStore) -> None:
+        asyncio.run(_finish(check(self, open_store)))
+
+    return _named_like(test, check)
+
+
+async def _finish(work: Awaitable[None]) -> None:
+    await work
+
+
+def _named_like(test: Callable[[Any, OpenStore], None], check: Any) -> Callable[[Any, OpenStore], None]:
+    # Not functools.wraps: pytest would follow it and look for the fixtures of the check.
+    test.__name__, test.__qualname__, test.__doc__ = check.__name__, check.__qualname__, check.__doc__
+    test.__module__ = check.__module__
+    return test
+
+
+async def _refuses(work: Awaitable[Any]) -> bool:
+    """Whether it ends in a `StoreError`."""
+    try:
+        await work
+    except StoreError:
+        return True
+    return False
+
+
+class StoreContract:
+    """What every store does. The wording of a refusal is part of it: people read it, whatever the store."""
+
+    steps = 300
+    """How long the walk is that the store and the in-memory twin make together."""
+    seed = 1
+    """Another number is another walk."""
+
+    @_on_one_store
+    async def test_records_get_growing_ids_and_a_chain_that_starts_at_genesis(self, store: Store) -> None:
+        receipts = [await store.commit(batch(entry(n), entry(100 + n))) for n in range(3)]
+        assert [receipt.ids for receipt in receipts if isinstance(receipt, Committed)] == [(1, 2), (3, 4), (5, 6)]
+        previous: dict[int, str] = {}
+        counts: dict[int, int] = {}
+        names = ("id", "lane", "at_us", "kind", "call", "turn", "actor", "tool", "status")
+        async for record in store.records(Query()):
+            before = previous.get(record.lane, genesis(store.identity.ledger, record.lane))
+            columns = tuple(getattr(record, name) for name in names)
+            assert record.hash == link(before, columns, record.body.encode())
+            previous[record.lane] = record.hash
+            counts[record.lane] = counts.get(record.lane, 0) + 1
+        heads = {head.lane: (head.hash, head.count) for head in await store.heads() if head.count}
+        assert heads == {lane: (previous[lane], counts[lane]) for lane in previous}
+
+    @_on_one_store
+    async def test_content_reads_back_as_it_was_written(self, store: Store) -> None:
+        written = entry(7, turn="t1")
+        await store.commit(batch(written))
+        (stored,) = [record async for record in store.records(Query())]
+        assert stored.content() == written.record.content
+        assert (stored.turn, stored.call, stored.actor) == ("t1", "c7", "a")
+
+    @_on_one_store
+    async def test_reads_filter_by_every_column(self, store: Store) -> None:
+        others = (entry(1, actor="b"), entry(2, tool="u"), entry(3, status="denied", turn="t1"), entry(4, turn="t1"))
+        await store.commit(batch(entry(0), *others))
+        (lane,) = {record.lane async for record in store.records(Query())}
+        expected: list[tuple[dict[str, Any], list[int]]] = [
+            ({}, [1, 2, 3, 4, 5]),
+            ({"actor": "b"}, [2]),
+            ({"tool": "u"}, [3]),
+            ({"status": "denied"}, [4]),
+            ({"turn": "t1"}, [4, 5]),
+            ({"turn": "t1", "status": "ok"}, [5]),
+            ({"call": "c2"}, [3]),
+            ({"since_us": T0 + 3}, [4, 5]),
+            ({"before_us": T0 + 2}, [1, 2]),
+            ({"after": 3}, [4, 5]),
+            ({"until": 2}, [1, 2]),
+            ({"lane": lane}, [1, 2, 3, 4, 5]),
+            ({"lane": lane + 1}, []),
+            ({"newest": 2}, [5, 4]),
+            ({"newest": 2, "turn": "t1"}, [5, 4]),
+            ({"newest": 9, "call": "c0"}, [1]),
+            ({"newest": 0}, []),
+            ({"turn": "none"}, []),
+        ]
+        for query, found in expected:
+            assert await record_ids(store, **query) == found, query
+
+    @_on_one_store
+    async def test_many_records_are_streamed_in_pages(self, store: Store) -> None:
+        for start in range(0, 4500, 1500):
+            await store.commit(batch(*(entry(n) for n in range(start, start + 1500))))
+        assert await record_ids(store) == list(range(1, 4501))
+        assert await record_ids(store, newest=4100) == list(range(4500, 400, -1))
+
+    @_on_one_store
+    async def test_payloads_lie_beside_the_records(self, store: Store) -> None:
+        await store.commit(batch(entry(1, payload=b"\x00\xff full"), entry(2)))
+        assert await store.payload(1) == b"\x00\xff full"
+        assert await store.payload(2) is None
+        assert await store.payload(99) is None
+
+    @_on_one_store
+    async def test_a_reservation_that_does_not_fit_is_refused_and_the_batch_lands_whole_or_not(
+        self, store: Store
+    ) -> None:
+        assert isinstance(await store.commit(batch(reserve("a", calls=2))), Committed)
+        refused = await store.commit(batch(reserve("b", "other"), reserve("b", calls=2), entry(1)))
+        assert isinstance(refused, Refused)
+        assert (refused.kind, refused.limit) == ("budget", "b")
+        assert "has 1 of 3 calls left, and this call needs 2" in refused.message
+        assert await record_ids(store) == []
+        assert (await store.spent("other", T0)).reserved_calls == 0
+        assert isinstance(await store.commit(batch(reserve("b", calls=1))), Committed)
+
+    @_on_one_store
+    async def test_money_and_time_are_limited_too(self, store: Store) -> None:
+        for too_much, what in (
+            (reserve(limit=None, limit_cost=5, cost_micros=6), "micro-dollars"),
+            (reserve(limit=None, limit_ms=5, ms=6), "milliseconds"),
+        ):
+            refused = await store.commit(batch(too_much))
+            assert isinstance(refused, Refused)
+            assert what in refused.message
+
+    @_on_one_store
+    async def test_settling_replaces_the_reservation_by_what_was_spent(self, store: Store) -> None:
+        await store.commit(batch(reserve("a", ms=900, limit=9), reserve("b", ms=50, limit=9)))
+        assert await store.spent("s", T0) == Spent(reserved_calls=2, reserved_ms=950)
+        await store.commit(batch(Settle(call="a", scope="s", calls=1, cost_micros=7, ms=12)))
+        assert await store.spent("s", T0) == Spent(calls=1, cost_micros=7, ms=12, reserved_calls=1, reserved_ms=50)
+        await store.commit(batch(Settle(call="b", scope="s")))
+        assert await store.spent("s", T0) == Spent(calls=1, cost_micros=7, ms=12)
+
+    @_on_one_store
+    async def test_reserving_and_settling_in_one_batch_leaves_only_what_was_spent(self, store: Store) -> None:
+        await store.commit(batch(reserve("a"), Settle(call="a", scope="s", calls=1)))
+        assert await store.spent("s", T0) == Spent(calls=1)
+        assert await store.scopes() == ("s",)
+        assert await store.spent("never seen", T0) == Spent()
+
+    @_on_one_store
+    async def test_reservations_of_the_dead_expire(self, store: Store) -> None:
+        await store.commit(batch(reserve("a", calls=3, expires=T0 + 10)))
+        assert isinstance(await store.commit(batch(reserve("b"), at=T0 + 9)), Refused)
+        assert isinstance(await store.commit(batch(reserve("b", expires=T0 + 99), at=T0 + 10)), Committed)
+        assert (await store.spent("s", T0 + 10)).reserved_calls == 1
+
+    @_on_one_store
+    async def test_a_bucket_gives_its_burst_then_refills(self, store: Store) -> None:
+        taken = [await store.commit(batch(take(), at=T0 + offset)) for offset in (0, 0, 0, 500_000, 1_000_000)]
+        assert [isinstance(receipt, Committed) for receipt in taken] == [True, True, False, False, True]
+        refused = taken[2]
+        assert isinstance(refused, Refused)
+        assert (refused.kind, refused.retry_after_s) == ("rate", 1.0)
+        assert (await store.buckets()).get("k") == 0.0
+        assert (await store.buckets()).get("none") is None
+
+    @_on_one_store
+    async def test_a_bucket_never_holds_more_than_its_burst_and_a_clock_that_steps_back_is_harmless(
+        self, store: Store
+    ) -> None:
+        await store.commit(batch(take(), at=T0))
+        await store.commit(batch(take(), at=T0 + 3_600_000_000))
+        assert (await store.buckets()).get("k") == 1.0
+        assert isinstance(await store.commit(batch(take(), at=T0)), Committed)
+        assert isinstance(await store.commit(batch(take(), at=T0)), Refused)
+
+    @_on_one_store
+    async def test_checkpoints_are_kept_in_order_and_a_rival_is_refused(self, store: Store) -> None:
+        def seal(n: int) -> Seal:
+            return Seal(checkpoint=Checkpoint(n=n, body=f"b{n}", signature="s", public_key="k"))
+
+        assert isinstance(await store.commit(batch(seal(1))), Committed)
+        refused = await store.commit(batch(seal(1)))
+        assert isinstance(refused, Refused)
+        assert refused.kind == "conflict"
+        assert isinstance(await store.commit(batch(seal(3))), Refused)
+        assert isinstance(await store.commit(batch(seal(2))), Committed)
+        assert [checkpoint.n for checkpoint in await store.checkpoints()] == [1, 2]
+
+    @_on_one_store
+    async def test_one_members_conflict_fails_only_that_member(self, store: Store) -> None:
+        work = [store.commit(batch(reserve(f"c{n}", limit=5), entry(n))) for n in range(20)]
+        receipts = await asyncio.gather(*work)
+        assert sum(isinstance(receipt, Committed) for receipt in receipts) == 5
+        assert len(await record_ids(store)) == 5
+
+    @_on_one_store
+    async def test_claims_tickets_and_halts_refuse_what_does_not_fit(self, store: Store) -> None:
+        claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), T0 + 100, "turn", "run")
+        assert await store.commit(batch(entry(1), claim)) == Committed(ids=(1,), tokens=(1,))
+        for other, kind in (
+            (claim, "claimed"),
+            (OpenClaim("n", "another", 1, "h2", "c2", "t", (), T0 + 100), "reused"),
+            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/a",), T0 + 100), "leased"),
+            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), T0 + 100), "leased"),
+            (CloseClaim("n", "h2", ClaimState.DONE), "lost"),
+            (RenewClaim("n", "h2", T0 + 900), "lost"),
+            (ResolveClaim("n", "h", ClaimState.DONE), "settled"),
+            (MarkUndone("n", 1), "undone"),
+            (DecideTicket("no", TicketState.APPROVED, "b", ""), "ticket"),
+            (Lift("all"), "halt"),
+        ):
+            refused = await store.commit(batch(entry(2), other, at=T0 + 1))
+            assert isinstance(refused, Refused), other
+            assert refused.kind == kind
+        assert await record_ids(store) == [1], "a refused batch leaves nothing"
+        assert isinstance(await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE))), Committed)
+        held = await store.claim("n")
+        assert held is not None
+        assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)
+        assert [lease.changed for lease in await store.leases(("r/a",)) if lease.key == "r/a"] == [1]
+
+    @_on_one_store
+    async def test_it_does_what_the_in_memory_twin_does(self, store: Store) -> None:
+        moves, twin = list(random_moves(Random(self.seed), self.steps)), MemoryStore()
+        for ours, theirs in zip(await walk(store, moves), await walk(twin, moves), strict=True):
+            assert ours == theirs
+        assert await read_everything(store) == await read_everything(twin)
+
+
+class DurableStoreContract(StoreContract):
+    """What a store does that is there again when it is opened again, and that several may have open at once."""
+
+    @_on_a_ledger
+    async def test_everything_is_there_after_it_is_opened_again(self, open_store: OpenStore) -> None:
+        first = await _open(open_store)
+        await first.commit(batch(entry(1, payload=b"p"), reserve("a"), take()))
+        identity = first.identity
+        await first.close()
+        again = await _open(open_store)
+        assert again.identity == identity
+        assert await record_ids(again) == [1]
+        assert await again.payload(1) == b"p"
+        assert (await again.spent("s", T0)).reserved_calls == 1
+        assert (await again.buckets()).get("k") == 1.0
+        await again.commit(batch(entry(2)))
+        assert await record_ids(again) == [1, 2]
+        await again.close()
+
+    @_on_a_ledger
+    async def test_a_walk_goes_on_where_it_was_after_it_is_opened_again(self, open_store: OpenStore) -> None:
+        moves, twin = list(random_moves(Random(self.seed + 1), self.steps)), MemoryStore()
+        half = self.steps // 2
+        first = await _open(open_store)
+        assert await walk(first, moves[:half]) == await walk(twin, moves[:half])
+        await first.close()
+        again = await _open(open_store)
+        assert await walk(again, moves[half:], first=half) == await walk(twin, moves[half:], first=half)
+        assert await read_everything(again) == await read_everything(twin)
+        await again.close()
+
+    @_on_a_ledger
+    async def test_a_closed_store_says_so(self, open_store: OpenStore) -> None:
+        store = await _open(open_store)
+        await store.close()
+        assert await _refuses(store.commit(batch(entry(1))))
+        assert await _refuses(store.heads())
+        await store.close()
+
+    @_on_a_ledger
+    async def test_two_open_stores_share_one_ledger(self, open_store: OpenStore) -> None:
+        one, two = await _open(open_store), await _open(open_store)
+        await asyncio.gather(*(store.commit(batch(entry(n))) for n in range(30) for store in (one, two)))
+        assert await record_ids(one) == await record_ids(two) == list(range(1, 61))
+        assert sum(head.count for head in await one.heads()) == 60
+        await one.close()
+        await two.close()
+
+    @_on_one_store
+    async def test_a_batch_that_cannot_be_written_fails_alone(self, store: Store) -> None:
+        work = [store.commit(batch(item)) for item in (entry(0), entry(1, status=None), entry(2))]
+        receipts = await asyncio.gather(*work, return_exceptions=True)
+        assert [isinstance(receipt, StoreError) for receipt in receipts] == [False, True, False]
+        assert len(await record_ids(store)) == 2
+
+    @_on_one_store
+    async def test_what_is_not_data_at_all_fails_with_a_store_error(self, store: Store) -> None:
+        odd: Any = object()
+        record = Record(at_us=T0, kind="call", call="c", turn=None, actor="a", tool="t", status="ok", content=odd)
+        assert await _refuses(store.commit(batch(Append(record=record))))
+        assert isinstance(await store.commit(batch(entry(1))), Committed)
+
+    @_on_one_store
+    async def test_whoever_is_cancelled_learns_of_it_after_the_batch_has_landed(self, store: Store) -> None:
+        tasks = [asyncio.create_task(_finish_commit(store, n)) for n in range(5)]
+        await asyncio.sleep(0)
+        for task in tasks:
+            task.cancel()
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        assert all(isinstance(item, asyncio.CancelledError) for item in done)
+        assert len(await record_ids(store)) == 5
+
+
+async def _finish_commit(store: Store, n: int) -> object:
+    return await store.commit(batch(entry(n)))

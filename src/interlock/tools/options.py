@@ -1,0 +1,165 @@
+"""What the author of a tool may say about it beside its function, checked where it is said.
+
+A wrong option is a sentence at declaration, not an error of Python's at the first call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from math import isfinite
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from interlock.canonical import did_you_mean
+from interlock.errors import ContractError
+from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
+from interlock.tools.known_values import check_known_values
+from interlock.values import Effect, Trust
+
+_Least1 = Annotated[int, msgspec.Meta(ge=1)]
+_Least0 = Annotated[float, msgspec.Meta(ge=0)]
+
+
+class RetryRule(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a failed attempt is repeated, and how long to wait: exponential, full jitter."""
+
+    max_attempts: _Least1 = 3
+    base_s: _Least0 = 0.2
+    factor: _Least0 = 2.0
+    cap_s: _Least0 = 10.0
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of one tool: size of its result, calls at once, price, and when to stop trying it at all."""
+
+    max_bytes: _Least1 = 262_144
+    concurrency: _Least1 | None = None
+    cost_usd: _Least0 = 0.0
+    breaker_failures: _Least1 = 5
+    breaker_reset_s: _Least0 = 30.0
+
+
+Word = TypeVar("Word", bound=StrEnum)
+
+
+def check_options(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as a `Tool` holds them; ContractError names the one that is wrong and what to write instead."""
+    checked = {}
+    for option, value in given.items():
+        check = _CHECKS.get(option)
+        if check is None:
+            hint = did_you_mean(option, _CHECKS) or f"; a tool's options are {', '.join(sorted(_CHECKS))}"
+            raise ContractError(f"{name}: there is no option {option!r}{hint}")
+        checked[option] = check(f"{name}: {option}", value)
+    if checked.get("effect") is None:
+        raise ContractError(f'{name}: say what it does to the world: effect="read", "write" or "send"')
+    return checked
+
+
+def _check_word(kind: type[Word]) -> Callable[[str, Any], Word]:
+    def check(where: str, given: Any) -> Word:
+        words = [word.value for word in kind]
+        if given not in words:
+            hint = did_you_mean(given, words) if isinstance(given, str) else ""
+            raise ContractError(f"{where} is {', '.join(words)}, not {given!r}{hint}")
+        return kind(given)
+
+    return check
+
+
+def _check_effect(where: str, given: Any) -> Effect | None:
+    return None if given is None else _check_word(Effect)(where, given)
+
+
+def _check_once_per(where: str, given: Any) -> str:
+    if given not in ONCE_PER:
+        hint = did_you_mean(given, ONCE_PER) if isinstance(given, str) else ""
+        raise ContractError(f"{where} is one of {', '.join(ONCE_PER)}, not {given!r}{hint}")
+    return str(given)
+
+
+def _check_seconds(where: str, given: Any) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not (isfinite(given) and given > 0):
+        raise ContractError(f"{where} must be a number of seconds above 0, not {given!r}")
+    return given
+
+
+def _check_deadline(where: str, given: Any) -> float | None:
+    return None if given is None else _check_seconds(where, given)
+
+
+def _check_names(where: str, given: Any) -> frozenset[str]:
+    if isinstance(given, str):
+        raise ContractError(f"{where} is a set of names; write {{{given!r}}}")
+    if not isinstance(given, Iterable):
+        raise ContractError(f"{where} is a set of names, not {given!r}")
+    names = list(given)
+    wrong = [item for item in names if not isinstance(item, str) or not item]
+    if wrong:
+        raise ContractError(f"{where} is a set of names, and {wrong[0]!r} is not a name")
+    return frozenset(names)
+
+
+def _check_values(kind: type[msgspec.Struct]) -> Callable[[str, Any], Any]:
+    """For options that are a value of ours: it is one, and what stands in it is in bounds."""
+
+    def check(where: str, given: Any) -> Any:
+        if not isinstance(given, kind):
+            fields = ", ".join(f"{field}=..." for field in kind.__struct_fields__)
+            raise ContractError(f"{where} is interlock.{kind.__name__}({fields}), not {given!r}")
+        for field in msgspec.structs.fields(kind):
+            value = getattr(given, field.name)
+            if isinstance(value, float) and not isfinite(value):
+                raise ContractError(f"{where}.{field.name} must be a finite number, not {value}")
+            try:
+                msgspec.convert(value, field.type)
+            except msgspec.ValidationError as error:
+                raise ContractError(f"{where}.{field.name} cannot be {value!r}: {error}") from None
+        return given
+
+    return check
+
+
+def _check_condition(where: str, given: Any) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise ContractError(f"{where} is a condition in CEL, as text ('args.force'), not {given!r}")
+    return given
+
+
+def _check_truth(where: str, given: Any) -> bool:
+    if not isinstance(given, bool):
+        raise ContractError(f"{where} is True or False, not {given!r}")
+    return given
+
+
+def _accept(_where: str, given: Any) -> Any:
+    """For what is checked together with the effect."""
+    return given
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "effect": _check_effect,
+    "timeout_s": _check_seconds,
+    "deadline_s": _check_deadline,
+    "retry": _check_values(RetryRule),
+    "limits": _check_values(Limits),
+    "capabilities": _check_names,
+    "redact": _check_names,
+    "trust": _check_word(Trust),
+    "known_values": check_known_values,
+    "egress": _accept,
+    "key": key_of,
+    "locks": key_of,
+    "resource": _accept,
+    "simulate": simulate_of,
+    "invariants": _accept,
+    "probe": _accept,
+    "compensate": check_compensation,
+    "review_when": _check_condition,
+    "operator": _check_truth,
+    "once_per": _check_once_per,
+    "repeatable": _check_truth,
+    "idempotent": _check_truth,
+}
