@@ -9,7 +9,7 @@ import pytest
 
 from interlock import Runtime, Status, tool
 from interlock.answers.constrained.argument_extraction import extract_arguments
-from interlock.answers.constrained.recognisers.names import mentioned
+from interlock.answers.constrained.recognisers.names import find_names
 from interlock.answers.grounding import default_vocabulary
 from interlock.answers.runner import card
 from interlock.errors import ContractError
@@ -122,12 +122,12 @@ def test_a_contract_with_known_values_that_make_no_sense_is_refused() -> None:
 
 def test_what_a_question_mentions() -> None:
     known = {key: (key, *((name,) if isinstance(name, str) else name)) for key, name in TRAILS.items()}
-    assert mentioned("How bad is Bobby Lake, or Charlton Lake?", known) == ("bobby-lake-3526", "charlton-lake-3578")
-    assert mentioned("how bad is it at charlton?", known) == ("charlton-lake-3578",)
-    assert mentioned("What about Waldo?", known) == ("Waldo",)
-    assert mentioned("Is Fuji Mountain open?", known) == ("Fuji Mountain",)
-    assert mentioned("Can we open the lake?", known) == ("lake",)
-    assert mentioned("What is it like?", known) == ()
+    assert find_names("How bad is Bobby Lake, or Charlton Lake?", known) == ("bobby-lake-3526", "charlton-lake-3578")
+    assert find_names("how bad is it at charlton?", known) == ("charlton-lake-3578",)
+    assert find_names("What about Waldo?", known) == ("Waldo",)
+    assert find_names("Is Fuji Mountain open?", known) == ("Fuji Mountain",)
+    assert find_names("Can we open the lake?", known) == ("lake",)
+    assert find_names("What is it like?", known) == ()
 
     @tool(effect="read", known_values={"trail": TRAILS})
     async def look(trail: str, budget: int, season: Season = Season.summer, deep: bool = False) -> str:
