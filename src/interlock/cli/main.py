@@ -108,13 +108,10 @@ def _run(words: list[str]) -> int:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     register = _find_command(name)
 
-    import logging
-
     from interlock.cli.options import add_common
 
     register(commands, add_common)
     given = parse_command(top, words)
-    logging.getLogger("interlock").addHandler(logging.NullHandler())  # a command shows outcomes itself
     return int(given.run(given))
 
 
