@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
-from pydantic import BaseModel
 
 from interlock.errors import ContractError
 from interlock.ports import Resource
@@ -19,6 +18,9 @@ from interlock.tools.options import Limits, RetryRule, check_options
 from interlock.tools.results import Output
 from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
 from interlock.values import Effect, Json, Trust
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
@@ -109,6 +111,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         **options: Any,
     ) -> Tool:
         """A tool whose contract is a pair of models; `function` takes one instance of `takes` and returns `gives`."""
+        from pydantic import BaseModel
+
         _refuse_bad_name(name)
         if not isinstance(takes, type) or not issubclass(takes, BaseModel):
             raise ContractError(f"{name}: takes= is a Pydantic model, not {takes!r}")

@@ -49,7 +49,7 @@ class Unclear(msgspec.Struct, frozen=True):
     def message(self) -> str:
         """A question, or what is nearest."""
         if self.several:
-            return f"which {self.field} is meant by {self.said!r}: {_either(self.names)}?"
+            return f"which {self.field} is meant by {self.said!r}: {_join_choices(self.names)}?"
         nearest = f"; the nearest are {', '.join(self.names)}" if self.names else ""
         return f"there is no {self.field} {self.said!r} on file{nearest}"
 
@@ -87,7 +87,7 @@ def resolve(known_values: Mapping[str, KnownValues], arguments: Json) -> tuple[J
         several = isinstance(said, list)
         if not several and not isinstance(said, str):
             continue
-        meant = [_one(field, item, known) for item in (said if isinstance(said, list) else [said])]
+        meant = [_resolve_one(field, item, known) for item in (said if isinstance(said, list) else [said])]
         unclear = next((item for item in meant if isinstance(item, Unclear)), None)
         if unclear is not None:
             return unclear
@@ -97,7 +97,7 @@ def resolve(known_values: Mapping[str, KnownValues], arguments: Json) -> tuple[J
     return changed, tuple(rewrites)
 
 
-def _one(field: str, said: Json, known_values: KnownValues) -> Json | Unclear:
+def _resolve_one(field: str, said: Json, known_values: KnownValues) -> Json | Unclear:
     if not isinstance(said, str):
         return said
     known = names_of_values(known_values, said)
@@ -107,7 +107,7 @@ def _one(field: str, said: Json, known_values: KnownValues) -> Json | Unclear:
     if len(fits) == 1:
         return fits[0]
     shown = fits or nearest_values(said, known)
-    names = tuple(_called(value, known[value]) for value in shown[:_SHOWN])
+    names = tuple(_show_value(value, known[value]) for value in shown[:_SHOWN])
     return Unclear(field, said, fits, names)
 
 
@@ -116,8 +116,8 @@ def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     wanted = plain(said)
     if not wanted:
         return ()
-    marks = _signs(said)
-    exact = tuple(v for v, names in known.items() if any(wanted == plain(n) and _signs(n) == marks for n in names))
+    marks = _find_signs(said)
+    exact = tuple(v for v, names in known.items() if any(wanted == plain(n) and _find_signs(n) == marks for n in names))
     if exact or _NOT.search(said) or marks:
         return exact
     digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
@@ -126,33 +126,33 @@ def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         for value, names in known.items()
     }
     words = set(wanted.split())
-    inside = tuple(value for value, names in spelled.items() if any(_within(words, set(n.split())) for n in names))
-    return inside or _alike(wanted, spelled)
+    inside = tuple(value for value, names in spelled.items() if any(_is_within(words, set(n.split())) for n in names))
+    return inside or _find_alike(wanted, spelled)
 
 
-def _signs(text: str) -> frozenset[str]:
+def _find_signs(text: str) -> frozenset[str]:
     """Marks that make it another thing: C and C#, 5 and -5, x < 5 and x > 5."""
     found = set(text) & _TELLING_MARKS
     return frozenset(found | ({"-"} if _MINUS.search(text) else set()))
 
 
-def _within(said: set[str], name: set[str]) -> bool:
+def _is_within(said: set[str], name: set[str]) -> bool:
     """Whether every word that was said belongs to the name, or the whole name was said among other words."""
     telling = {word for word in said if len(word) > 2}
     return bool(telling) and (said <= name or (len(name) > 1 and name <= said and any(len(w) > 3 for w in name)))
 
 
-def _alike(wanted: str, spelled: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _find_alike(wanted: str, spelled: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Small misspellings: each word is one of the name's but for a letter or two; those with the fewest."""
     off = {
-        value: min((found for name in names if (found := _misspelled(wanted, name)) is not None), default=None)
+        value: min((found for name in names if (found := _count_misspellings(wanted, name)) is not None), default=None)
         for value, names in spelled.items()
     }
     near = {value: found for value, found in off.items() if found is not None}
     return tuple(value for value in near if near[value] == min(near.values()))
 
 
-def _misspelled(said: str, name: str) -> int | None:
+def _count_misspellings(said: str, name: str) -> int | None:
     """How many letters are wrong, if every word that was said stands for one of the name's; None if one does not."""
     from rapidfuzz.distance import OSA
 
@@ -183,10 +183,10 @@ def plain(text: str) -> str:
     return " ".join(re.sub(r"[\W_]+", " ", bare).split())
 
 
-def _called(value: str, names: Sequence[str]) -> str:
+def _show_value(value: str, names: Sequence[str]) -> str:
     name = next((name for name in names if name != value), "")
     return f"{name} ({value})" if name else value
 
 
-def _either(names: Sequence[str]) -> str:
+def _join_choices(names: Sequence[str]) -> str:
     return " or ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from interlock.errors import ContractError
 from interlock.tools.inputs import Parsed
 from interlock.values import Context
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 Body = Callable[[Parsed, Context | None], Any]
 """The one way a tool's function is called: with arguments that passed its contract."""
@@ -140,6 +142,9 @@ def _way_out(parameter: str) -> str:
 
 def _build_model(name: str, parameters: _Parameters) -> tuple[type[BaseModel], dict[str, str]]:
     """A strict model of the parameters; names that Pydantic keeps for itself are carried as aliases."""
+    # Here, so that what only imports the gate does not load everything that Pydantic makes models with.
+    from pydantic import BaseModel, ConfigDict, Field, create_model
+
     aliases: dict[str, str] = {}
     fields: dict[str, Any] = {}
     for parameter, default in parameters.defaults.items():
