@@ -125,6 +125,7 @@ def _compile(
                 deciders.append(Decider(rule, condition, _verdict(rule, rule.decision, version)))
         except ConditionError as error:
             findings.append(Finding(str(rule.place), f"rule {rule.id!r} for {tool.name!r}: {error}"))
+    # A stable sort: within one decision the order of the file stays. `decide` relies on it, the first match wins.
     deciders.sort(key=lambda decider: PRECEDENCE.index(decider.verdict.decision))
     conditions = [decider.condition for decider in deciders] + [clamp.condition for clamp in clamps]
     conditions += [setter for clamp in clamps for _field, setter in clamp.sets if isinstance(setter, Condition)]

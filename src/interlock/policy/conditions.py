@@ -15,7 +15,9 @@ from interlock.values import Call, Grant, Json, Plan, TurnView
 
 _UNREADABLE = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 _MOST_KEPT = 512
+"""Answers that one joint condition remembers; a process that lives long with ever new values must not grow."""
 _LONGEST_KEPT = 512
+"""Characters of text up to which an answer is remembered: long texts seldom come twice, and would be kept for it."""
 
 
 class ConditionError(Exception):

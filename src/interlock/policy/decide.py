@@ -87,7 +87,7 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
             mask = group.joined.mask(facts)
         except ConditionError as error:
             return _deny_failed_rule(rules, group, facts, error)
-        if mask:
+        if mask:  # the lowest bit is the strongest rule of the group: deciders are in order of precedence
             place = group.places[(mask & -mask).bit_length() - 1]
             if best is None or place < best:
                 best = place

@@ -1,7 +1,7 @@
 """Packs: rules for a hazard, ready-made and taken by reference (`[[use]] pack = "public-url"`).
 
-A pack turns one [[use]] table into ordinary rules. It denies or sets arguments and never allows, so a policy that takes
-the pack of somebody else can only become stricter. One of your own is a value like the built-in ones:
+A pack turns one [[use]] table into ordinary rules. They deny or set arguments and never allow: what no rule of the
+policy itself allows stays denied, whoever wrote the pack. One of your own is a value like the built-in ones:
 
     def build(use: Use) -> list[PackRule]:
         most = use.number("max") or 8
