@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -16,6 +16,14 @@ from interlock.ports import Store
 from interlock.stores import open_store
 
 ALLOW = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+
+T = TypeVar("T")
+
+
+def expect(value: T | None) -> T:
+    """What must be there: `expect(outcome.problem).reason`."""
+    assert value is not None
+    return value
 
 
 @pytest.fixture(autouse=True)

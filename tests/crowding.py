@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from typing import Any
 
 from interlock import Context, Runtime, tool
 from interlock.config import Settings
@@ -25,7 +26,7 @@ async def _crowd(store: str, url: str, keys: int, seed: int) -> None:
     async def bump(key: str, delivery: int, context: Context) -> int:
         """Add one and note who did it under which token: a lost update or an old token would show."""
         found = await shelf.read_state(key)
-        state = {"n": 0, "tokens": [], "deliveries": []} if found is None else found.value
+        state: dict[str, Any] = {"n": 0, "tokens": [], "deliveries": []} if found is None else found.value
         await asyncio.sleep(random.uniform(0, 0.002))
         token, version = context.tokens[key], None if found is None else found.version
         state = {

@@ -111,7 +111,7 @@ def tools(cell: Cell, points: Points | None) -> list[Tool]:
     async def landed(_arguments: Any, context: Context) -> bool:
         return await asyncio.to_thread(counter.count, cell.key) > 0
 
-    probing = {"probe": landed} if cell.probe else {}
+    probing: dict[str, Any] = {"probe": landed} if cell.probe else {}
 
     @tool(effect="read")
     async def look(key: str) -> str:

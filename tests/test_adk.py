@@ -37,6 +37,7 @@ from interlock.adapters.adk import (  # noqa: E402
 )
 from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
+from interlock.models import Model  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import BEHAVIOURS, Script, scripted  # noqa: E402
@@ -56,6 +57,18 @@ def application(
     return App(name="trails", root_agent=root, plugins=[InterlockPlugin(runtime, {agent.name: agent})]), runtime
 
 
+def use(app: App, llm: type[InterlockLlm], model: Model) -> None:
+    """Put another model under the root agent."""
+    assert isinstance(app.root_agent, LlmAgent)
+    app.root_agent.model = llm(model)
+
+
+def plugin_of(app: App) -> InterlockPlugin:
+    (plugin,) = app.plugins
+    assert isinstance(plugin, InterlockPlugin)
+    return plugin
+
+
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
     model = scripted(name, SCRIPT)
@@ -69,7 +82,7 @@ async def test_whatever_the_model_does(name: str) -> None:
     else:
         assert "class 9" not in result.answer
         assert "fair condition" not in result.answer
-    assert not app.plugins[0]._open  # type: ignore[attr-defined]
+    assert not plugin_of(app)._open
     await runtime.close()
 
 
@@ -80,8 +93,7 @@ async def test_a_streaming_client_sees_no_rejected_draft() -> None:
     class Streaming(InterlockLlm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
             async for response in super().generate_content_async(llm_request, stream):
-                parts = response.content.parts if response.content else []
-                for part in parts:
+                for part in (response.content.parts if response.content else None) or []:
                     if part.text:
                         for word in part.text.split():
                             yield LlmResponse(
@@ -90,7 +102,7 @@ async def test_a_streaming_client_sees_no_rejected_draft() -> None:
                 yield response
 
     app, runtime = application(scripted("skips until forced", SCRIPT))
-    app.root_agent.model = Streaming(scripted("skips until forced", SCRIPT))  # type: ignore[attr-defined]
+    use(app, Streaming, scripted("skips until forced", SCRIPT))
     runner = InMemoryRunner(app=app)
     session = await runner.session_service.create_session(app_name=app.name, user_id="u")
     seen = []
@@ -135,8 +147,9 @@ async def test_static_any_loops_and_the_ladder_does_not() -> None:
     any_mode = types.GenerateContentConfig(
         tool_config=types.ToolConfig(function_calling_config=types.FunctionCallingConfig(mode="ANY"))
     )
+    literal: type[InterlockLlm] = Literal
     bare = LlmAgent(
-        name="bare", model=Literal(scripted("obedient", SCRIPT)), tools=[classify_damage],
+        name="bare", model=literal(scripted("obedient", SCRIPT)), tools=[classify_damage],
         generate_content_config=any_mode,
     )  # fmt: skip
     runner = InMemoryRunner(agent=bare, app_name="bare")
@@ -150,7 +163,7 @@ async def test_static_any_loops_and_the_ladder_does_not() -> None:
     assert calls >= 20
     calls = 0
     app, runtime = application(scripted("obedient", SCRIPT))
-    app.root_agent.model = Literal(scripted("obedient", SCRIPT))  # type: ignore[attr-defined]
+    use(app, Literal, scripted("obedient", SCRIPT))
     result = await InterlockRunner(app).ask(QUESTION)
     assert result.verified
     assert calls <= 5
@@ -270,7 +283,7 @@ async def test_a_tool_that_nobody_registered_is_refused() -> None:
 
 async def test_an_agent_without_requirements_is_governed_all_the_same() -> None:
     app, runtime = application(scripted("obedient", SCRIPT))
-    app.plugins[0]._agents.clear()  # type: ignore[attr-defined]
+    plugin_of(app)._agents.clear()
     with pytest.raises(ConfigError, match="no Agent of ours"):
         await InterlockRunner(app).ask(QUESTION)
     called = [r async for r in runtime.store.records(Query()) if r.kind == "call"]
@@ -307,7 +320,7 @@ async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
     runner = InterlockRunner(app)
     first = await runner.ask(QUESTION, session_id="s")
     assert first.verified
-    app.root_agent.model = InterlockLlm(scripted("never calls", SCRIPT))  # type: ignore[attr-defined]
+    use(app, InterlockLlm, scripted("never calls", SCRIPT))
 
     class Reminds(InterlockLlm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
@@ -317,7 +330,7 @@ async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
                 content=types.Content(role="model", parts=[types.Part(text="I said class 3, 41.5 trees.")])
             )
 
-    app.root_agent.model = Reminds(scripted("obedient", SCRIPT))  # type: ignore[attr-defined]
+    use(app, Reminds, scripted("obedient", SCRIPT))
     second = await runner.ask("thanks!", session_id="s")
     assert second.verified
     assert second.claims[0].source == f"record {first.records[0]}"

@@ -20,13 +20,13 @@ from google.genai import types  # noqa: E402
 from pydantic import BaseModel  # noqa: E402
 
 from interlock import Runtime  # noqa: E402
-from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, governed  # noqa: E402
+from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, govern  # noqa: E402
 from interlock.answers import Agent, Intent  # noqa: E402
 from interlock.models import Proposal, Reply, Request  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import Script, scripted  # noqa: E402
-from tests.test_adk import application  # noqa: E402
+from tests.test_adk import application, use  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, NAMES, OPEN, QUESTION, SCRIPT  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -97,7 +97,7 @@ async def test_calls_that_share_an_id_do_not_share_a_body() -> None:
 
     policy = OPEN + '[[rule]]\nid = "no"\ntools = ["wipe"]\ndecision = "deny"\nreason = "no"\n'
     runtime = Runtime.open(
-        "memory://", policy=parse_policy(policy), tools=[governed(mail, effect="read"), governed(wipe, effect="read")]
+        "memory://", policy=parse_policy(policy), tools=[govern(mail, effect="read"), govern(wipe, effect="read")]
     )
     both = Reply(proposals=(Proposal("mail", {"to": "a"}, "x"), Proposal("wipe", {"what": "b"}, "x")))
     root = LlmAgent(name="trails", model=InterlockLlm(Model(both, Reply("ok"))), tools=[mail, wipe])
@@ -121,7 +121,7 @@ async def test_another_function_with_the_name_of_a_contract_is_not_run() -> None
         return "deleted"
 
     other.__name__ = "report"
-    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[governed(report, effect="read")])
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[govern(report, effect="read")])
     call = Reply(proposals=(Proposal("report", {}),))
     root = LlmAgent(name="trails", model=InterlockLlm(Model(call, Reply("ok"))), tools=[other])
     agent = Agent(name="trails", tools=("report",), semantic=False)
@@ -137,7 +137,7 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     alice = Session(app, "alice")
     await alice.send(types.Part(text=QUESTION))
     number = next(r.id for r in [r async for r in runtime.store.records(Query())] if r.kind == "call")
-    app.root_agent.model = InterlockLlm(Model(Reply("It is class 3 with 41.5 trees.")))  # type: ignore[union-attr]
+    use(app, InterlockLlm, Model(Reply("It is class 3 with 41.5 trees.")))
     mallory = Session(app, "mallory")
     events = await mallory.send(types.Part(text="thanks!"), state_delta={"interlock_records": [number, "x", 99999]})
     assert not any("41.5" in text for text in texts(events))
@@ -165,7 +165,7 @@ async def test_nothing_leaves_beside_the_answer() -> None:
                 yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 
     app, runtime = application(scripted("obedient", SCRIPT))
-    app.root_agent.model = Twice(scripted("obedient", SCRIPT))  # type: ignore[union-attr]
+    use(app, Twice, scripted("obedient", SCRIPT))
     assert texts(await Session(app).send(types.Part(text="hello"))) == ["Hello!"]
     await runtime.close()
 
@@ -186,12 +186,12 @@ async def test_a_text_that_goes_around_the_model_is_withheld(where: str) -> None
     def before_agent(callback_context: Any) -> types.Content:
         return _said("It is class 9.")
 
-    callbacks: dict[str, Any] = {
+    where_to: dict[str, dict[str, Any]] = {
         "plugin": {},
         "before_model": {"before_model_callback": before_model},
         "before_agent": {"before_agent_callback": before_agent},
-    }[where]
-    app, runtime = application(scripted("obedient", SCRIPT), **callbacks)
+    }
+    app, runtime = application(scripted("obedient", SCRIPT), **where_to[where])
     if where == "plugin":
         app.plugins.append(Later(name="later"))
     assert not any("class 9" in text for text in texts(await Session(app).send(types.Part(text=QUESTION))))
@@ -227,9 +227,9 @@ async def test_talk_between_question_and_confirmation() -> None:
     app, runtime = application(scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
     session = Session(app)
     asked = await session.send(types.Part(text="please tell the crew"))
-    app.root_agent.model = InterlockLlm(Model(Reply("You are welcome.")))  # type: ignore[union-attr]
+    use(app, InterlockLlm, Model(Reply("You are welcome.")))
     await session.send(types.Part(text="thanks!"))
-    app.root_agent.model = InterlockLlm(scripted("obedient", TELL))  # type: ignore[union-attr]
+    use(app, InterlockLlm, scripted("obedient", TELL))
     events = await session.send(confirmation(asked))
     assert ran == ["mail crew"]
     assert any("The crew was told." in text for text in texts(events))
@@ -263,7 +263,7 @@ async def test_parallel_delegation_and_waiting_inside_a_sub_agent(tmp_path: Path
         )
     )
     boss = LlmAgent(name="boss", sub_agents=[sub], model=InterlockLlm(Model(two, Reply("They say 40.5 hectares."))))
-    contracts = [governed(area, effect="read"), *delegations(boss)]
+    contracts = [govern(area, effect="read"), *delegations(boss)]
     runtime = Runtime.open(f"sqlite:///{tmp_path}/l.db", policy=parse_policy(OPEN), tools=contracts)
     agents = {
         "boss": Agent(name="boss", tools=("surveyor", "transfer_to_agent"), semantic=False),

@@ -33,10 +33,11 @@ from interlock import ContractError, Limits, PolicyError, Result, RetryRule, Sta
 from interlock.audit import verify
 from interlock.config import Settings
 from interlock.errors import Permanent, RateLimited, Unavailable
-from interlock.policy import compile_policy, find_idle_rules, parse_policy
+from interlock.policy import compile_policy, parse_policy
+from interlock.policy.lint import find_idle_rules
 from interlock.stores import open_store
 from interlock.testing import ManualClock
-from tests.conftest import ALLOW, echo, running
+from tests.conftest import ALLOW, echo, expect, running
 from tests.test_engine import records
 from tests.test_policy import rule
 
@@ -246,7 +247,7 @@ async def test_a_malformed_result_is_an_outcome_and_poisons_nothing(result: Resu
     policy = ALLOW + '[[budget]]\nid = "b"\nper = "actor"\ncost_usd = 1.0\n'
     async with running(odd, policy=policy) as runtime:
         outcome = await runtime.call("odd", {}, actor="a", turn="t")
-        assert (outcome.status, outcome.problem.reason) == (Status.FAILED, "bad_result")  # type: ignore[union-attr]
+        assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "bad_result")
         assert (await runtime.call("odd", {}, actor="a", turn="t")).status is Status.FAILED
         assert all(record.content() for record in await records(runtime))
         spent = await runtime.store.spent("b|actor|a", 0)
@@ -294,7 +295,7 @@ async def test_a_sync_tool_may_raise_stop_iteration_and_sees_the_callers_context
         who.set("ann")
         assert (await runtime.call("empty", {"ask": True}, actor="a")).value == "ann"
         outcome = await runtime.call("empty", {"ask": False}, actor="a")
-    assert outcome.problem.reason == "permanent"  # type: ignore[union-attr]
+    assert expect(outcome.problem).reason == "permanent"
 
 
 async def test_a_tools_own_timeout_is_not_taken_for_ours() -> None:
@@ -306,8 +307,8 @@ async def test_a_tools_own_timeout_is_not_taken_for_ours() -> None:
 
     async with running(own) as runtime:
         outcome = await runtime.call("own", {}, actor="a")
-    assert outcome.problem.reason == "timeout"  # type: ignore[union-attr]
-    assert "within 30" not in outcome.problem.message  # type: ignore[union-attr]
+    assert expect(outcome.problem).reason == "timeout"
+    assert "within 30" not in expect(outcome.problem).message
 
 
 async def test_a_tool_that_swallows_our_cancellation_leaves_the_callers_task_alone() -> None:
@@ -358,7 +359,7 @@ async def test_a_cancelled_attempt_is_recorded_and_paid_for() -> None:
                 await asyncio.wait_for(runtime.call("paid", {}, actor="a"), 0.02)
         third = await runtime.call("paid", {}, actor="a")
         content = (await records(runtime))[0].content()
-    assert third.problem.reason == "budget_exhausted"  # type: ignore[union-attr]
+    assert expect(third.problem).reason == "budget_exhausted"
     assert (content.attempts[0].error, content.cost_micros) == ("cancelled", 500_000)
     assert content.attempts[0].duration_us > 0
 
@@ -731,7 +732,7 @@ async def schema_call(schema: dict[str, Any], arguments: dict[str, Any], policy:
     made = Tool.from_schema("s", lambda a: {"got": a}, schema={"type": "object", **schema}, effect="read")
     async with running(made, policy=policy) as runtime:
         outcome = await runtime.call("s", arguments, actor="a")
-    return outcome.value["got"] if outcome.ok else outcome.problem.message  # type: ignore[union-attr]
+    return outcome.value["got"] if outcome.ok else expect(outcome.problem).message
 
 
 async def test_schemas_as_real_servers_publish_them() -> None:
@@ -819,7 +820,7 @@ async def test_a_pack_looks_at_an_optional_argument_only_where_it_was_given() ->
         for bad in ({"url": "https://127.0.0.1/"}, {"to": ["x@b.org"]}, {"ns": "q"}, {"path": "/etc/x"}):
             assert (await runtime.call("maybe", bad, actor="a")).status is Status.DENIED
         clamped = await runtime.call("maybe", {"k": 50}, actor="a")
-        assert clamped.verdict.rewrites[0].after == 5  # type: ignore[union-attr]
+        assert expect(clamped.verdict).rewrites[0].after == 5
 
 
 async def test_a_commit_that_is_answered_and_cancelled_in_one_pass_neither_hangs_nor_lies(tmp_path: Path) -> None:
@@ -845,13 +846,15 @@ async def test_a_commit_that_is_answered_and_cancelled_in_one_pass_neither_hangs
 
 async def test_an_answer_that_came_with_the_cancellation_is_not_waited_for_again(tmp_path: Path) -> None:
     from interlock.stores.group import GroupWriter, _Waiting
+    from interlock.transitions import Committed
     from tests.test_store_contract import batch, entry
 
     loop = asyncio.get_running_loop()
     waiting = _Waiting(batch(entry(1)), loop, loop.create_future())
-    waiting.future.set_result("answer")
+    answer = Committed()
+    waiting.future.set_result(answer)
     writer = GroupWriter(lambda batches: [])
-    assert await asyncio.wait_for(writer._until_landed(waiting), 5) == "answer"
+    assert await asyncio.wait_for(writer._until_landed(waiting), 5) is answer
     writer.close()
 
 
@@ -920,7 +923,7 @@ async def test_only_the_probe_itself_gives_its_turn_back() -> None:
         second = await runtime.call("upstream", {"name": "fails"}, actor="a")
         gates["probe"].set()
         assert (await probe).ok
-    assert (second.problem.reason, ran) == ("circuit_open", ["old", "fails", "probe"])  # type: ignore[union-attr]
+    assert (expect(second.problem).reason, ran) == ("circuit_open", ["old", "fails", "probe"])
 
 
 def test_the_switch_to_wal_waits_for_others(tmp_path: Path) -> None:

@@ -115,8 +115,8 @@ def test_what_a_call_would_leave_out_is_noticed(text: str, left: tuple[str, ...]
 
 def test_words_of_an_agent_are_recognised_when_misspelled() -> None:
     spelling = Spelling(["perimeter", "MTBS"], ["the checklist please", "a checklist for the sale"])
-    assert spelling.corrected("is the perimiter valid, MTSB, cheklist") == "is the perimeter valid, Mtbs, checklist"
-    assert spelling.corrected("the parameter of a paddle") == "the parameter of a paddle"  # those are words
+    assert spelling.correct("is the perimiter valid, MTSB, cheklist") == "is the perimeter valid, Mtbs, checklist"
+    assert spelling.correct("the parameter of a paddle") == "the parameter of a paddle"  # those are words
 
 
 class Does:

@@ -21,9 +21,10 @@ from interlock import ConfigError, StoreError
 from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
 from interlock.audit.keys import signed_by
 from interlock.ports import Query, Store, SystemClock
+from interlock.reasons import RefusalKind
+from interlock.records import Checkpoint, Stored
 from interlock.stores import MemoryStore, open_store
 from interlock.transitions import Batch, Refused
-from interlock.records import Checkpoint, Stored
 from tests.test_store_contract import batch, entry
 
 VERIFIER = Path(__file__).parent.parent / "src" / "interlock" / "audit" / "verify_ledger.py"
@@ -262,7 +263,7 @@ async def test_two_processes_that_anchor_at_once_make_two_checkpoints(durable_ur
 async def test_a_checkpoint_that_always_loses_says_so(key: Any) -> None:
     class Rival(MemoryStore):
         async def commit(self, batch: Batch) -> Any:
-            return Refused(kind="conflict", limit="checkpoint", message="no")
+            return Refused(kind=RefusalKind.CONFLICT, limit="checkpoint", message="no")
 
     with pytest.raises(StoreError, match="keep making checkpoints"):
         await anchor(Rival(), key, SystemClock())

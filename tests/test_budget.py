@@ -15,7 +15,7 @@ from interlock.errors import Permanent
 from interlock.ports import Query
 from interlock.stores import open_store
 from interlock.testing import ManualClock
-from tests.conftest import ALLOW, echo, running
+from tests.conftest import ALLOW, echo, expect, running
 
 
 def budget(**keys: Any) -> str:
@@ -45,9 +45,9 @@ async def test_an_exhausted_budget_says_what_is_left() -> None:
     async with running(policy=budget(per="actor", calls=1)) as runtime:
         await runtime.call("echo", {"text": "a"}, actor="a")
         outcome = await runtime.call("echo", {"text": "b"}, actor="a")
-    assert (outcome.status, outcome.problem.reason) == (Status.DENIED, "budget_exhausted")  # type: ignore[union-attr]
-    assert "budget 'b' has 0 of 1 calls left" in outcome.problem.message  # type: ignore[union-attr]
-    assert outcome.verdict.rule == "open"  # type: ignore[union-attr]
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.DENIED, "budget_exhausted")
+    assert "budget 'b' has 0 of 1 calls left" in expect(outcome.problem).message
+    assert expect(outcome.verdict).rule == "open"
 
 
 async def test_a_budget_may_be_for_some_actors_only() -> None:
@@ -101,7 +101,7 @@ async def test_a_rate_limit_is_a_token_bucket_per_actor_and_tool() -> None:
     async with running(policy=policy, clock=clock) as runtime:
         assert (await statuses(runtime, 4)).count("ok") == 2
         refused = await runtime.call("echo", {"text": "x"}, actor="a")
-        assert (refused.problem.reason, refused.problem.retry_after_s) == ("rate_limited", 1.0)  # type: ignore[union-attr]
+        assert (expect(refused.problem).reason, expect(refused.problem).retry_after_s) == ("rate_limited", 1.0)
         assert (await statuses(runtime, 4, actor="b")).count("ok") == 2
         clock.advance(1.0)
         assert (await statuses(runtime, 4)).count("ok") == 1

@@ -18,6 +18,7 @@ from interlock.ports import Query
 from interlock.state import ClaimState
 from interlock.testing import ManualClock
 from interlock.tools import Limits, RetryRule
+from tests.conftest import expect
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
@@ -52,7 +53,11 @@ class WholeShelf(Shelf):
         return {key: dict(value) for key, value in self.items.items()}
 
 
-def retitle(shelf: Shelf, made: list[Any], **options: Any) -> Tool:
+Made = tuple[str, str, Context]
+"""What `retitle` notes: id, title, and what it was handed."""
+
+
+def retitle(shelf: Shelf, made: list[Made], **options: Any) -> Tool:
     """A write tool: sets a title."""
 
     @tool(
@@ -104,7 +109,8 @@ def error(outcome: Outcome) -> str:
 
 
 async def test_a_dry_run_is_the_default_and_shows_what_would_change() -> None:
-    shelf, made = Shelf(a={"title": "old", "pages": 9}), []  # type: ignore[var-annotated]
+    shelf = Shelf(a={"title": "old", "pages": 9})
+    made: list[Made] = []
     async with running(retitle(shelf, made), policy=OPEN.replace('mode = "apply"\n', "")) as runtime:
         outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann")
         assert await kinds(runtime) == [("call", "planned")]
@@ -153,9 +159,9 @@ async def test_rules_of_the_policy_say_how_risky_a_plan_is() -> None:
         dear = await runtime.call("price", {"id": "a", "price": 21}, actor="ann")
         small = await runtime.call("price", {"id": "b", "price": 11}, actor="ann")
         odd = await runtime.call("price", {"id": "c", "price": 11}, actor="ann")
-    assert (dear.status, dear.plan.risk) == (Status.PARKED, "high")  # type: ignore[union-attr]
-    assert (small.status, small.plan.risk) == (Status.OK, "low")  # type: ignore[union-attr]
-    assert (odd.status, odd.plan.risk) == (Status.PARKED, "high")  # type: ignore[union-attr]
+    assert (dear.status, expect(dear.plan).risk) == (Status.PARKED, "high")
+    assert (small.status, expect(small.plan).risk) == (Status.OK, "low")
+    assert (odd.status, expect(odd.plan).risk) == (Status.PARKED, "high")
     for bad in ('level = "huge"\nwhen = "true"', 'level = "low"', 'level = "low"\nwhen = "args.nope > 1"'):
         with pytest.raises(PolicyError, match="level is one of|when is missing|no parameter 'nope'"):
             Runtime.open(
@@ -164,7 +170,8 @@ async def test_rules_of_the_policy_say_how_risky_a_plan_is() -> None:
 
 
 async def test_apply_can_demand_the_plan_that_was_looked_at() -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     async with running(retitle(shelf, made)) as runtime:
         look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
         assert look.plan is not None
@@ -184,7 +191,8 @@ async def test_apply_can_demand_the_plan_that_was_looked_at() -> None:
 
 
 async def test_a_policy_that_moved_voids_a_plan() -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     change = retitle(shelf, made)
     async with running(change) as runtime:
         look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
@@ -198,12 +206,13 @@ async def test_a_policy_that_moved_voids_a_plan() -> None:
 
 
 async def test_rules_see_the_plan() -> None:
-    shelf, made = Shelf(a={"title": "keep"}), []  # type: ignore[var-annotated]
+    shelf = Shelf(a={"title": "keep"})
+    made: list[Made] = []
     rule = '[[rule]]\nid = "p"\ntools = ["title"]\ndecision = "deny"\nwhen = "plan.risk == \'medium\'"\n'
     async with running(retitle(shelf, made), policy=OPEN + rule) as runtime:
         denied = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann")
         fine = await runtime.call("title", {"id": "b", "title": "new"}, actor="ann")
-    assert (denied.status, denied.verdict.rule, fine.ok) == (Status.DENIED, "p", True)  # type: ignore[union-attr]
+    assert (denied.status, expect(denied.verdict).rule, fine.ok) == (Status.DENIED, "p", True)
     assert [item[0] for item in made] == ["b"]
 
 
@@ -223,11 +232,12 @@ async def test_redacted_fields_are_in_no_diff() -> None:
 
 
 async def test_a_change_leaves_an_intent_and_an_outcome_and_hands_the_tool_its_key_and_token() -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     async with running(retitle(shelf, made)) as runtime:
         outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t")
         assert await kinds(runtime) == [("intent", "intent"), ("call", "ok")]
-        claim = await runtime.store.claim(outcome.plan.claim)  # type: ignore[union-attr]
+        claim = await runtime.store.claim(expect(outcome.plan).claim)
         (lease,) = await runtime.store.leases(("shelf/a",))
     context = made[0][2]
     assert outcome.plan is not None
@@ -238,7 +248,8 @@ async def test_a_change_leaves_an_intent_and_an_outcome_and_hands_the_tool_its_k
 
 
 async def test_the_same_content_in_a_turn_is_the_same_change(store_url: str) -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     async with running(retitle(shelf, made), url=store_url) as runtime:
         first = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t", call_id="1")
         again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t", call_id="2")
@@ -249,7 +260,8 @@ async def test_the_same_content_in_a_turn_is_the_same_change(store_url: str) -> 
 
 
 async def test_a_repetition_after_another_change_of_the_key_is_a_new_change(store_url: str) -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     async with running(retitle(shelf, made), url=store_url) as runtime:
         for title in ("x", "y", "x", "x"):
             assert (await runtime.call("title", {"id": "a", "title": title}, actor="ann", turn="t")).ok
@@ -257,7 +269,7 @@ async def test_a_repetition_after_another_change_of_the_key_is_a_new_change(stor
         await runtime.call("title", {"id": "a", "title": "w"}, actor="ann", turn="t")
         same = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", turn="t", call_id="c")
     assert [item[1] for item in made] == ["x", "y", "x", "z", "w"]
-    assert made[2][2].idempotency_key.endswith(".2")
+    assert expect(made[2][2].idempotency_key).endswith(".2")
     assert (redelivered.value, same.value) == ("z", "z")  # a redelivery is the same call, whatever came since
 
 
@@ -294,7 +306,9 @@ async def test_callers_at_the_same_time_get_one_effect_and_one_answer(store_url:
 
 
 async def test_changes_of_one_key_take_turns_and_several_keys_do_not_deadlock() -> None:
-    shelf, inside, most = Shelf(), [], []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    inside: list[list[str]] = []
+    most: list[int] = []
 
     @tool(effect="write", key=lambda a: tuple(a["ids"]), resource=shelf, timeout_s=20)
     async def swap(ids: list[str], n: int) -> int:
@@ -348,7 +362,8 @@ async def test_nothing_landed_is_retried_and_an_idempotent_tool_may_retry_what_w
 
 @pytest.mark.parametrize(("says", "status"), [(True, Status.OK), (False, Status.FAILED), (None, Status.UNKNOWN)])
 async def test_a_probe_settles_a_lost_answer(says: bool | None, status: Status) -> None:
-    made, asked = [], []  # type: ignore[var-annotated]
+    made: list[str] = []
+    asked: list[tuple[dict[str, Any], str | None]] = []
 
     async def probe(arguments: Any, context: Context) -> bool | None:
         asked.append((dict(arguments), context.idempotency_key))
@@ -409,7 +424,8 @@ async def test_a_timed_out_effect_is_unknown_and_its_key_stays_blocked() -> None
 
 
 async def test_a_cancelled_caller_waits_for_the_outcome_and_it_is_recorded() -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[str] = []
     entered = asyncio.Event()
 
     @tool(effect="write", key="{id}", resource=shelf)
@@ -433,7 +449,8 @@ async def test_a_cancelled_caller_waits_for_the_outcome_and_it_is_recorded() -> 
 
 
 async def test_a_resource_that_cannot_be_read_plans_nothing() -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     shelf.broken = True
     async with running(retitle(shelf, made)) as runtime:
         outcome = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann")
@@ -463,7 +480,7 @@ async def test_a_store_that_fails_before_or_after_the_effect(fails: int, status:
 
     made: list[str] = []
     store = FailingStore(MemoryStore(), fails)
-    runtime = Runtime.open(store, policy=parse_policy(OPEN), tools=[mailing(made, deadline_s=0.3)])  # type: ignore[arg-type]
+    runtime = Runtime.open(store, policy=parse_policy(OPEN), tools=[mailing(made, deadline_s=0.3)])
     outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
     assert (outcome.status, error(outcome), len(made)) == (status, "store_unavailable", effects)
     again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
@@ -475,7 +492,8 @@ async def test_a_store_that_fails_before_or_after_the_effect(fails: int, status:
 
 
 async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
-    shelf, made = Shelf(a={"title": "old"}), []  # type: ignore[var-annotated]
+    shelf = Shelf(a={"title": "old"})
+    made: list[Made] = []
     moves = [{"title": "moved", "pages": 3}]
 
     class Moving(Shelf):
@@ -490,14 +508,12 @@ async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
     async with running(moving) as runtime:
         outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", turn="t")
         records = [record async for record in runtime.store.records(Query())]
-        claim = await runtime.store.claim(outcome.plan.claim)  # type: ignore[union-attr]
+        claim = await runtime.store.claim(expect(outcome.plan).claim)
     assert outcome.ok
     assert outcome.plan is not None
     assert outcome.plan.before == [{"title": "moved", "pages": 3}]
     assert [record.kind for record in records] == ["intent", "intent", "call"]
-    made = records[-1].content().change
-    assert made is not None
-    assert made.intent == 2  # the intent that says what was really done
+    assert expect(records[-1].content().change).intent == 2  # the intent that says what was really done
     assert claim is not None
     assert claim.intent == 2
 
@@ -505,7 +521,8 @@ async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
 async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect_up() -> None:
     from interlock.transitions import Batch, RenewClaim, ResolveClaim
 
-    shelf, renewed = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    renewed: list[RenewClaim] = []
     settings = Settings(lease_s=1.0)
     gone = asyncio.Event()
 
@@ -558,7 +575,8 @@ async def test_a_tool_that_touches_what_it_finds_is_told_by_comparison() -> None
 
 
 async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_process_too(store_url: str) -> None:
-    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    clock = ManualClock()
+    made: list[str] = []
     async with running(mailing(made, repeatable=True), url=store_url, clock=clock) as runtime:
         other = Runtime.open(
             runtime.store, policy=parse_policy(OPEN), tools=[mailing(made, repeatable=True)], clock=clock
@@ -576,7 +594,8 @@ async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_proce
 
 
 async def test_a_halt_that_came_a_moment_ago_stops_a_change_at_its_begin() -> None:
-    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    clock = ManualClock()
+    made: list[str] = []
     async with running(mailing(made), clock=clock) as runtime:
         other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[mailing(made)], clock=clock)
         assert (await other.call("mail", {"to": "x"}, actor="ann")).ok  # it has looked at the halts just now

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def test_eight_processes_deliver_the_same_changes_and_each_lands_once(durable_ur
         assert state["tokens"] == sorted(set(state["tokens"]))  # each holder came after the one before
 
 
-async def _states(url: str) -> dict[str, dict[str, list[int]]]:
+async def _states(url: str) -> dict[str, dict[str, Any]]:
     shelf = Documents(url, "shelf")
     found = await shelf.snapshot()
     await shelf.close()

@@ -107,6 +107,15 @@ async def test_what_a_partial_fixes_cannot_be_replaced_by_a_caller() -> None:
     assert outcome.status is Status.DENIED
 
 
+# Without their types, as somebody calls them whose editor says nothing.
+careless_tool: Any = tool
+careless_limits: Any = Limits
+careless_compensation: Any = Compensation
+NO_TOOL: Any = plain
+NO_MODEL: Any = dict
+NO_FUNCTION: Any = None
+
+
 def _generate() -> Any:
     class Generates:
         def __call__(self, x: int) -> Iterator[int]:
@@ -123,24 +132,24 @@ class Method:
 @pytest.mark.parametrize(
     ("declare", "sentence"),
     [
-        (lambda: tool(plain), 'write @tool(effect="read") above it'),
-        (lambda: tool("read"), "write @tool(effect='read'): its options are named"),
+        (lambda: careless_tool(plain), 'write @tool(effect="read") above it'),
+        (lambda: careless_tool("read"), "write @tool(effect='read'): its options are named"),
         (lambda: tool()(plain), 'plain: say what it does to the world: effect="read", "write" or "send"'),
         (lambda: tool(effect="read")(tool(effect="read")(plain)), "plain is a tool already; decorate it once"),
         (lambda: tool(effect="read")(functools.partial(plain, 1)), 'a partial of plain has no name of its own; give it one: tool(effect=..., name="...")'),
         (lambda: tool(effect="read")(SHOP), "an object of class Shop has no name of its own"),
         (lambda: tool(effect="read")(lambda x: x), "a lambda has no name of its own"),
         (lambda: tool(effect="read", name="two words")(plain), "'two words' is not a tool name"),
-        (lambda: tool(effect="read", name=3)(plain), "3 is not a tool name"),
+        (lambda: careless_tool(effect="read", name=3)(plain), "3 is not a tool name"),
         (lambda: tool(effect="read")(Shop.__dict__["currency"]), "below the class, write tool(effect=...)(Class.currency)"),
         (lambda: tool(effect="read")(Shop), "Shop is a class; a tool is a function, a method of an object"),
-        (lambda: tool(effect="read")(3), "3 is not a function"),
+        (lambda: careless_tool(effect="read")(3), "3 is not a function"),
         (lambda: tool(effect="read")(Method.one), "a method becomes a tool on its object, where it is known what to call: tool(effect=...)(thing.method)"),
         (lambda: tool(effect="read", name="g")(_generate()), "generator tools are refused"),
         (lambda: tool(effect="read")(unannotated), "parameter 'x' has no annotation; a contract needs its type"),
         (lambda: tool(effect="read")(max), "write an annotated function around it"),
         (lambda: tool(effect="raed")(plain), "effect is read, write, send, not 'raed'; did you mean 'read'?"),
-        (lambda: tool(effect=3)(plain), "effect is read, write, send, not 3"),
+        (lambda: careless_tool(effect=3)(plain), "effect is read, write, send, not 3"),
         (lambda: tool(effect="read", trust="trustd")(plain), "trust is trusted, untrusted, not 'trustd'; did you mean 'trusted'?"),
         (lambda: tool(effect="read", timeout="5")(plain), "there is no option 'timeout'; did you mean 'timeout_s'?"),
         (lambda: tool(effect="read", zzz=1)(plain), "there is no option 'zzz'; a tool's options are capabilities,"),
@@ -154,7 +163,7 @@ class Method:
         (lambda: tool(effect="read", deadline_s="5")(plain), "deadline_s must be a number of seconds"),
         (lambda: tool(effect="read", deadline_s=0)(plain), "deadline_s must be a number of seconds above 0"),
         (lambda: tool(effect="read", limits={})(plain), "limits is interlock.Limits(max_bytes=..., concurrency=..., cost_usd=..., breaker_failures=..., breaker_reset_s=...), not {}"),
-        (lambda: tool(effect="read", limits=Limits(max_bytes="1 MB"))(plain), "limits.max_bytes cannot be '1 MB'"),
+        (lambda: tool(effect="read", limits=careless_limits(max_bytes="1 MB"))(plain), "limits.max_bytes cannot be '1 MB'"),
         (lambda: tool(effect="read", limits=Limits(concurrency=0))(plain), "limits.concurrency cannot be 0"),
         (lambda: tool(effect="read", limits=Limits(cost_usd=float("nan")))(plain), "limits.cost_usd must be a finite number"),
         (lambda: tool(effect="read", retry=3)(plain), "retry is interlock.RetryRule(max_attempts=..., base_s=..., factor=..., cap_s=...), not 3"),
@@ -174,13 +183,13 @@ class Method:
         (lambda: tool(effect="write", simulate=lambda state: state)(plain), "simulate is a function of state and arguments"),
         (lambda: tool(effect="write", simulate="same")(plain), "simulate is a function of state and arguments"),
         (lambda: tool(effect="send", compensate="cancel")(plain), "compensate is interlock.Compensation(tool, arguments), not 'cancel'"),
-        (lambda: tool(effect="send", compensate=Compensation(echo, dict))(plain), "Compensation has the name of a tool, as text, not Tool"),
-        (lambda: tool(effect="send", compensate=Compensation("cancel", lambda arguments: {}))(plain), "the arguments of 'cancel' are made by a plain function of two parameters"),
-        (lambda: tool(effect="send", compensate=Compensation("cancel", None))(plain), "the arguments of 'cancel' are made by a plain function"),
-        (lambda: tool(effect="send", compensate=Compensation("cancel", total))(plain), "the arguments of 'cancel' are made by a plain function"),
-        (lambda: Tool.from_models("m", plain, takes=dict, gives=int, effect="read"), "takes= is a Pydantic model"),
+        (lambda: tool(effect="send", compensate=careless_compensation(echo, dict))(plain), "Compensation has the name of a tool, as text, not Tool"),
+        (lambda: tool(effect="send", compensate=careless_compensation("cancel", lambda arguments: {}))(plain), "the arguments of 'cancel' are made by a plain function of two parameters"),
+        (lambda: tool(effect="send", compensate=careless_compensation("cancel", None))(plain), "the arguments of 'cancel' are made by a plain function"),
+        (lambda: tool(effect="send", compensate=careless_compensation("cancel", total))(plain), "the arguments of 'cancel' are made by a plain function"),
+        (lambda: Tool.from_models("m", plain, takes=NO_MODEL, gives=int, effect="read"), "takes= is a Pydantic model"),
         (lambda: Tool.from_models("m", Shop, takes=BaseModel, gives=int, effect="read"), "Shop is a class"),
-        (lambda: Tool.from_schema("m", None, schema={"type": "object"}, effect="read"), "None is not a function"),
+        (lambda: Tool.from_schema("m", NO_FUNCTION, schema={"type": "object"}, effect="read"), "None is not a function"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_declared_is_said_in_a_sentence(declare: Callable[[], Any], sentence: str) -> None:
@@ -337,7 +346,7 @@ def liar() -> int:
         (lambda: call_ungoverned(echo, 1, 2, 3), "echo: 3 arguments were given, and it takes 2"),
         (lambda: call_ungoverned(echo, object()), "echo: Unable to serialize"),
         (lambda: call_ungoverned(tool(effect="read")(liar)), "the tool returned something else than it promised"),
-        (lambda: call_ungoverned(plain, 1), "is not a Tool; a plain function is called as it is"),
+        (lambda: call_ungoverned(NO_TOOL, 1), "is not a Tool; a plain function is called as it is"),
     ],
 )
 def test_an_ungoverned_call_keeps_the_contract(call: Callable[[], Any], sentence: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from interlock import ConfigError, Status, tool
 from interlock.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut, TooLarge, Unavailable
 from interlock.tools.egress import Egress, raise_for_status
-from tests.conftest import running
+from tests.conftest import expect, running
 
 
 class Site:
@@ -179,8 +179,8 @@ async def test_a_governed_tool_that_is_led_inside_ends_as_failed_forbidden(site:
         led = await runtime.call("fetch", {"url": f"http://example.org:{site.port}/to/http://10.0.0.1/"}, actor="a")
         denied = await runtime.call("fetch", {"url": "http://10.0.0.1/"}, actor="a")
     assert fine.value == "hello"
-    assert (led.status, led.problem.reason) == (Status.FAILED, "forbidden")  # type: ignore[union-attr]
-    assert (denied.status, denied.verdict.rule) == (Status.DENIED, "public-url:url:private")  # type: ignore[union-attr]
+    assert (led.status, expect(led.problem).reason) == (Status.FAILED, "forbidden")
+    assert (denied.status, expect(denied.verdict).rule) == (Status.DENIED, "public-url:url:private")
 
 
 @pytest.mark.parametrize("option", ["proxy", "mounts", "transport", "trust_env"])

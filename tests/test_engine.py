@@ -15,12 +15,12 @@ from interlock import ConfigError, Context, Limits, Outcome, Result, RetryRule, 
 from interlock.config import Settings
 from interlock.errors import NotFound, Permanent, RateLimited, Transient, Unavailable
 from interlock.ports import Query
+from interlock.records import Content, Stored
 from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
 from interlock.transitions import Batch, Receipt
 from interlock.values import Decision
-from interlock.records import Content, Stored
-from tests.conftest import ALLOW, echo, running
+from tests.conftest import ALLOW, echo, expect, running
 
 
 async def records(runtime: Runtime) -> list[Stored]:
@@ -57,11 +57,11 @@ async def test_a_missing_tool_is_denied_with_the_nearest_names() -> None:
         outcome = await runtime.call("ecko", {"text": "a"}, actor="a")
         odd = await runtime.call("rm -rf\n\ud800", {"text": "a"}, actor="a")
         assert [r.tool for r in await records(runtime)] == ["ecko", "'rm -rf\\n\\ud800'"]
-    assert (outcome.status, outcome.problem.reason, outcome.problem.hints) == (
+    assert (outcome.status, expect(outcome.problem).reason, expect(outcome.problem).hints) == (
         Status.DENIED,
         "unknown_tool",
         ("echo",),
-    )  # type: ignore[union-attr]
+    )
     assert odd.status is Status.DENIED
 
 
@@ -94,11 +94,11 @@ async def test_a_denied_call_never_reaches_its_tool() -> None:
     )
     async with running(spy, policy=policy) as runtime:
         outcome = await runtime.call("spy", {"n": 2}, actor="a")
-    assert (outcome.status, outcome.verdict.rule, outcome.problem.message) == (
+    assert (outcome.status, expect(outcome.verdict).rule, expect(outcome.problem).message) == (
         Status.DENIED,
         "no",
         "too many",
-    )  # type: ignore[union-attr]
+    )
     assert ran == []
 
 
@@ -130,8 +130,8 @@ async def test_a_clamp_out_of_the_contract_denies() -> None:
     policy = ALLOW + '[[rule]]\nid = "big"\ntools = ["small"]\ndecision = "clamp"\nset = { n = 50 }\n'
     async with running(small, policy=policy) as runtime:
         outcome = await runtime.call("small", {"n": 1}, actor="a")
-    assert (outcome.status, outcome.verdict.rule) == (Status.DENIED, "big")  # type: ignore[union-attr]
-    assert "does not fit the contract" in outcome.verdict.reason  # type: ignore[union-attr]
+    assert (outcome.status, expect(outcome.verdict).rule) == (Status.DENIED, "big")
+    assert "does not fit the contract" in expect(outcome.verdict).reason
 
 
 async def test_review_parks_with_a_ticket_bound_to_arguments_and_policy() -> None:
@@ -141,13 +141,13 @@ async def test_review_parks_with_a_ticket_bound_to_arguments_and_policy() -> Non
         again = await runtime.call("echo", {"text": "a"}, actor="a")
         other = await runtime.call("echo", {"text": "b"}, actor="a", ticket=first.ticket)
         record, content = (await records(runtime))[0], (await records(runtime))[0].content()
-    assert (first.status, first.problem.reason) == (Status.PARKED, "needs_review")  # type: ignore[union-attr]
-    assert "look first" in first.problem.message  # type: ignore[union-attr]
+    assert (first.status, expect(first.problem).reason) == (Status.PARKED, "needs_review")
+    assert "look first" in expect(first.problem).message
     assert (record.status, content.ticket, content.value) == ("parked", first.ticket, None)
-    assert content.plan == first.plan.digest == again.plan.digest != other.plan.digest  # type: ignore[union-attr]
+    assert content.plan == expect(first.plan).digest == expect(again.plan).digest != expect(other.plan).digest
     assert first.ticket == again.ticket  # the same question is asked once
-    assert (other.status, other.problem.reason) == (Status.DENIED, "not_approved")  # type: ignore[union-attr]
-    assert "has not been decided yet" in other.problem.message  # type: ignore[union-attr]
+    assert (other.status, expect(other.problem).reason) == (Status.DENIED, "not_approved")
+    assert "has not been decided yet" in expect(other.problem).message
 
 
 async def test_rules_that_see_the_plan_can_park_or_deny_a_read() -> None:
@@ -160,8 +160,8 @@ async def test_rules_that_see_the_plan_can_park_or_deny_a_read() -> None:
         assert (await runtime.call("echo", {"text": "a"}, actor="a")).ok
         denied = await runtime.call("echo", {"text": "a", "times": 2}, actor="a")
         clamped = await runtime.call("echo", {"text": "a", "times": 7}, actor="a")
-    assert (denied.status, denied.verdict.rule) == (Status.DENIED, "p")  # type: ignore[union-attr]
-    assert clamped.verdict.rewrites[0].after == 1  # type: ignore[union-attr]
+    assert (denied.status, expect(denied.verdict).rule) == (Status.DENIED, "p")
+    assert expect(clamped.verdict).rewrites[0].after == 1
 
 
 def failing(*errors: BaseException, **options: Any) -> Any:
@@ -200,11 +200,11 @@ async def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
     clock = ManualClock()
     async with running(failing(RateLimited("later", retry_after_s=900)), clock=clock) as runtime:
         outcome = await runtime.call("shaky", {}, actor="a")
-    assert (outcome.status, outcome.problem.reason, outcome.problem.retry_after_s) == (
+    assert (outcome.status, expect(outcome.problem).reason, expect(outcome.problem).retry_after_s) == (
         Status.FAILED,
         "rate_limited",
         900,
-    )  # type: ignore[union-attr]
+    )
     assert clock.slept == []
 
 
@@ -223,7 +223,7 @@ async def test_only_the_class_of_an_error_decides_never_its_words(error: BaseExc
     async with running(failing(error)) as runtime:
         outcome = await runtime.call("shaky", {}, actor="a")
         assert len(await records(runtime)) == 1
-    assert (outcome.status, outcome.problem.reason, len(outcome.attempts)) == (Status.FAILED, name, 1)  # type: ignore[union-attr]
+    assert (outcome.status, expect(outcome.problem).reason, len(outcome.attempts)) == (Status.FAILED, name, 1)
 
 
 @pytest.mark.parametrize(
@@ -237,14 +237,14 @@ async def test_only_the_class_of_an_error_decides_never_its_words(error: BaseExc
 async def test_errors_of_the_standard_library_have_their_class(error: Exception, name: str) -> None:
     async with running(failing(error, error, error), clock=ManualClock()) as runtime:
         outcome = await runtime.call("shaky", {}, actor="a")
-    assert (outcome.problem.reason, len(outcome.attempts)) == (name, 3)  # type: ignore[union-attr]
+    assert (expect(outcome.problem).reason, len(outcome.attempts)) == (name, 3)
 
 
 async def test_not_found_is_no_data_with_hints() -> None:
     for error in (NotFound("no such trail", hints=("waldo",)), FileNotFoundError("x")):
         async with running(failing(error)) as runtime:
             outcome = await runtime.call("shaky", {}, actor="a")
-        assert (outcome.status, outcome.problem.reason) == (Status.NO_DATA, "not_found")  # type: ignore[union-attr]
+        assert (outcome.status, expect(outcome.problem).reason) == (Status.NO_DATA, "not_found")
 
 
 async def test_a_keyboard_interrupt_is_recorded_and_goes_on() -> None:
@@ -252,7 +252,7 @@ async def test_a_keyboard_interrupt_is_recorded_and_goes_on() -> None:
         with pytest.raises(KeyboardInterrupt):
             await runtime.call("shaky", {}, actor="a")
         record, content = await last(runtime)
-    assert (record.status, content.problem.reason) == ("failed", "interrupted")  # type: ignore[union-attr]
+    assert (record.status, expect(content.problem).reason) == ("failed", "interrupted")
 
 
 async def test_a_timeout_is_per_attempt_and_the_deadline_per_call() -> None:
@@ -266,9 +266,9 @@ async def test_a_timeout_is_per_attempt_and_the_deadline_per_call() -> None:
 
     async with running(slow) as runtime:
         outcome = await runtime.call("slow", {}, actor="a")
-    assert (outcome.status, outcome.problem.reason) == (Status.FAILED, "timeout")  # type: ignore[union-attr]
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "timeout")
     assert 2 <= len(ran) <= 4
-    assert "gave no answer within" in outcome.problem.message  # type: ignore[union-attr]
+    assert "gave no answer within" in expect(outcome.problem).message
 
 
 async def test_a_sync_tool_times_out_too_and_keeps_its_place_until_its_thread_ends() -> None:
@@ -290,7 +290,11 @@ async def test_a_sync_tool_times_out_too_and_keeps_its_place_until_its_thread_en
     async with running(slow) as runtime:
         first = await runtime.call("slow", {}, actor="a")
         second = await runtime.call("slow", {}, actor="a")
-        assert (first.problem.reason, second.problem.reason, len(running_now)) == ("timeout", "overloaded", 1)  # type: ignore[union-attr]
+        assert (expect(first.problem).reason, expect(second.problem).reason, len(running_now)) == (
+            "timeout",
+            "overloaded",
+            1,
+        )
         release.set()
         for _ in range(100):
             third = await runtime.call("slow", {}, actor="a")
@@ -332,12 +336,13 @@ async def test_the_breaker_opens_after_failures_in_a_row_and_lets_one_probe_thro
         for _ in range(3):
             await runtime.call("upstream", {}, actor="a")
         stopped = await runtime.call("upstream", {}, actor="a")
-        assert (stopped.problem.reason, len(ran)) == ("circuit_open", 3)  # type: ignore[union-attr]
-        assert 0 < stopped.problem.retry_after_s <= 30  # type: ignore[union-attr]
+        assert (expect(stopped.problem).reason, len(ran)) == ("circuit_open", 3)
+        assert 0 < expect(expect(stopped.problem).retry_after_s) <= 30
         clock.advance(31)
         failed_probe = await runtime.call("upstream", {}, actor="a")
-        assert (failed_probe.problem.reason, len(ran)) == ("unavailable", 4)  # type: ignore[union-attr]
-        assert (await runtime.call("upstream", {}, actor="a")).problem.reason == "circuit_open"  # type: ignore[union-attr]
+        assert (expect(failed_probe.problem).reason, len(ran)) == ("unavailable", 4)
+        again = await runtime.call("upstream", {}, actor="a")
+        assert expect(again.problem).reason == "circuit_open"
         clock.advance(31)
         healthy = True
         both = await asyncio.gather(*(runtime.call("upstream", {}, actor="a") for _ in range(2)))
@@ -378,7 +383,7 @@ async def test_cancellation_is_recorded_reservations_are_released_and_nothing_da
             await task
         record, content = await last(runtime)
         spent = await runtime.store.spent("b|actor|a", 0)
-    assert (record.status, content.problem.reason) == ("failed", "cancelled")  # type: ignore[union-attr]
+    assert (record.status, expect(content.problem).reason) == ("failed", "cancelled")
     assert (held.reserved_calls, spent.reserved_calls, spent.calls) == (1, 0, 1)
 
 
@@ -454,7 +459,7 @@ async def test_a_result_that_cannot_be_recorded_does_not_leave(caplog: pytest.Lo
         outcome = await runtime.call("echo", {"text": "secret"}, actor="a")
         assert (await runtime.call("echo", {"text": "b"}, actor="a")).ok
     assert (outcome.status, outcome.value, outcome.record) == (Status.FAILED, None, None)
-    assert outcome.problem.reason == "store_unavailable"  # type: ignore[union-attr]
+    assert expect(outcome.problem).reason == "store_unavailable"
     assert "could not be written" in caplog.text
 
 
@@ -470,7 +475,7 @@ async def test_a_store_that_fails_at_begin_fails_the_call_before_its_effect() ->
     async with running(spy, policy=policy, store=BrokenStore(1)) as runtime:
         outcome = await runtime.call("spy", {}, actor="a")
         assert [record.status for record in await records(runtime)] == ["failed"]
-    assert (outcome.problem.reason, ran) == ("store_unavailable", [])  # type: ignore[union-attr]
+    assert (expect(outcome.problem).reason, ran) == ("store_unavailable", [])
 
 
 async def test_a_store_that_cannot_be_read_fails_the_call() -> None:
@@ -481,7 +486,7 @@ async def test_a_store_that_cannot_be_read_fails_the_call() -> None:
 
     async with running(store=Unreadable()) as runtime:
         outcome = await runtime.call("echo", {"text": "a"}, actor="a", turn="t")
-    assert (outcome.status, outcome.problem.reason) == (Status.FAILED, "store_unavailable")  # type: ignore[union-attr]
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "store_unavailable")
 
 
 def counting() -> tuple[Any, list[str]]:
@@ -524,7 +529,7 @@ async def test_a_redelivery_is_the_same_call_and_a_reused_id_is_refused() -> Non
         await runtime.call("ask", {"question": "a"}, actor="a", turn="t", call_id="2")
         reused = await runtime.call("ask", {"question": "b"}, actor="a", turn="t", call_id="1")
     assert ran == ["a", "a"]
-    assert reused.problem.reason == "call_id_reused"  # type: ignore[union-attr]
+    assert expect(reused.problem).reason == "call_id_reused"
 
 
 async def test_identical_calls_may_be_stopped_instead_or_allowed() -> None:
@@ -532,7 +537,7 @@ async def test_identical_calls_may_be_stopped_instead_or_allowed() -> None:
     async with running(ask, settings=Settings(repeats="stop")) as runtime:
         await runtime.call("ask", {"question": "a"}, actor="a", turn="t")
         again = await runtime.call("ask", {"question": "a"}, actor="a", turn="t")
-    assert (again.status, again.problem.reason) == (Status.DENIED, "repeated_call")  # type: ignore[union-attr]
+    assert (again.status, expect(again.problem).reason) == (Status.DENIED, "repeated_call")
     async with running(ask, settings=Settings(repeats="allow")) as runtime:
         for _ in range(2):
             await runtime.call("ask", {"question": "a"}, actor="a", turn="t")
@@ -627,7 +632,7 @@ async def test_taint_of_a_turn_is_seen_by_rules() -> None:
         await runtime.call("web", {}, actor="a", turn="t")
         tainted = await runtime.call("echo", {"text": "b"}, actor="a", turn="t")
         assert (await runtime.call("echo", {"text": "b"}, actor="a", turn="u")).ok
-    assert tainted.verdict.rule == "tainted"  # type: ignore[union-attr]
+    assert expect(tainted.verdict).rule == "tainted"
 
 
 async def test_each_record_emits_one_logging_event_without_arguments(
@@ -662,7 +667,7 @@ async def test_a_clock_that_steps_back_loses_nothing() -> None:
         second = await runtime.call("echo", {"text": "b"}, actor="a")
         third = await runtime.call("echo", {"text": "c"}, actor="a")
         stored = await records(runtime)
-    assert (first.ok, second.ok, third.problem.reason) == (True, True, "rate_limited")  # type: ignore[union-attr]
+    assert (first.ok, second.ok, expect(third.problem).reason) == (True, True, "rate_limited")
     assert stored[1].at_us < stored[0].at_us
     assert [record.id for record in stored] == [1, 2, 3]
     assert all(record.content().duration_us >= 0 for record in stored)

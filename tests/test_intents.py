@@ -12,7 +12,7 @@ import pytest
 
 from interlock.answers.intents import Classifier, Intent
 from interlock.answers.intents import embedding as embedding_module
-from interlock.answers.intents.keywords import hits, only_conversation, spoken
+from interlock.answers.intents.keywords import hits, only_conversation, split_words
 from interlock.answers.intents.wordpiece import WordPiece, words
 from interlock.answers.requirements import leaves
 from interlock.errors import ConfigError
@@ -54,9 +54,9 @@ def test_several_hold_weights_count_and_what_is_unknown_is_required() -> None:
 
 
 def test_phrases_are_found_as_a_whole() -> None:
-    assert hits(("washed out",), spoken("The bridge is WASHED OUT.")) == ("washed out",)
-    assert hits(("washed out",), spoken("washed and out")) == ()
-    assert not only_conversation(spoken("hello, how bad is it?"))
+    assert hits(("washed out",), split_words("The bridge is WASHED OUT.")) == ("washed out",)
+    assert hits(("washed out",), split_words("washed and out")) == ()
+    assert not only_conversation(split_words("hello, how bad is it?"))
 
 
 def test_without_the_weights_keywords_decide_and_it_is_said(

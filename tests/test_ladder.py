@@ -11,8 +11,8 @@ from interlock.answers.ladder import Ask, Escalate, Force, Pass, Render, Retry, 
 from interlock.answers.requirements import (
     AllOf,
     AnyOf,
-    Need,
     CallSeen,
+    Need,
     all_of,
     any_of,
     leaves,
@@ -112,7 +112,9 @@ def test_what_is_unmet_is_what_is_left(requirement: AllOf | AnyOf | Need, made: 
     assert (left is None) is (met_at(requirement, calls) is not None)
     if left is not None:
         assert next_needs(left)
-        extra = [CallSeen(record=100 + n, tool=leaf.tool, status=Status.OK) for n, leaf in enumerate(leaves(requirement))]
+        extra = [
+            CallSeen(record=100 + n, tool=leaf.tool, status=Status.OK) for n, leaf in enumerate(leaves(requirement))
+        ]
         assert unmet(requirement, [*calls, *extra]) is None
     only_ok = [call for call in calls if call.status is Status.OK]
     assert (unmet(requirement, only_ok) is None) is (left is None)

@@ -10,8 +10,8 @@ import pytest
 
 from interlock import Result, Runtime, tool
 from interlock.answers import Agent, Answers, TurnResult, all_of, run_turn
-from interlock.answers.workflows import Done, Phase, Standing, Workflow, advance, is_plan, workflow_prompt
 from interlock.answers.presets import ingest, quick_lookup, research
+from interlock.answers.workflows import Done, Phase, Standing, Workflow, advance, is_plan, workflow_prompt
 from interlock.errors import Permanent
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -68,7 +68,9 @@ def call(name: str, **arguments: Any) -> Reply:
 
 async def run(work: Workflow, say: Callable[[int, Request], Reply]) -> tuple[TurnResult, Model, Runtime]:
     runtime, model = opened(), Model(say)
-    async with Answers(runtime).turn("How many glaciers are there?", agent=AGENT, requires=all_of(), workflow=work) as turn:
+    async with Answers(runtime).turn(
+        "How many glaciers are there?", agent=AGENT, requires=all_of(), workflow=work
+    ) as turn:
         result = await run_turn(turn, model)
     assert len(model.requests) <= turn.most_replies
     return result, model, runtime

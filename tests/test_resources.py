@@ -30,6 +30,7 @@ from interlock.errors import (
 )
 from interlock.resources import Documents, HttpClient, HttpDocuments
 from interlock.tools import RetryRule
+from tests.conftest import expect
 from tests.test_changes import running
 
 
@@ -159,7 +160,7 @@ async def test_a_write_may_rest_on_what_a_search_found(durable_url: str) -> None
         await shelf.write_all({"a": None}, versions={"a": "1"}, finding={("of", "a"): ()})
     for number in range(20):
         await shelf.write_all({"a": {"n": number}, "y": None})
-        version = (await shelf.read_state("a")).version  # type: ignore[union-attr]
+        version = expect(await shelf.read_state("a")).version
         gone = shelf.write_all({"a": None}, versions={"a": version}, finding={("of", "a"): ()})
         pointing = other.write_all({"y": {"of": "a"}}, versions={"a": version})
         results = await asyncio.gather(gone, pointing, return_exceptions=True)
@@ -282,7 +283,8 @@ class _Handler(BaseHTTPRequestHandler):
             world.items.pop(key, None)
         if given == "drop":
             self.close_connection = True
-            return self.connection.close()
+            self.connection.close()
+            return None
         return self._send(200, world.items.get(key), {"ETag": f'"{world.versions.get(key, 0)}"'})
 
     def _send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:

@@ -14,7 +14,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import TicketState
 from interlock.testing import ManualClock
-from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
+from tests.test_changes import OPEN, Made, Shelf, error, mailing, retitle, running
 
 ASK = OPEN + '[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "somebody should look"\n'
 
@@ -27,7 +27,8 @@ async def parked(runtime: Runtime, title: str = "new", **details: Any) -> Outcom
 
 
 async def test_an_approved_call_is_made_once_and_the_ticket_is_spent(store_url: str) -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     async with running(retitle(shelf, made), policy=ASK, url=store_url) as runtime:
         waiting = await parked(runtime)
         assert made == []
@@ -66,7 +67,8 @@ async def test_the_same_question_is_asked_once() -> None:
 
 
 async def test_tickets_expire_and_escalate_and_leave_records(store_url: str) -> None:
-    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    clock = ManualClock()
+    made: list[Made] = []
     settings = Settings(review_expires_s=100, review_escalate_s=10)
     async with running(retitle(Shelf(), made), policy=ASK, url=store_url, clock=clock, settings=settings) as runtime:
         waiting = await parked(runtime)
@@ -151,7 +153,8 @@ async def policy_changed(attack: Attack) -> Outcome:
     ids=lambda value: getattr(value, "__name__", ""),
 )
 async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack: Any, sentence: str) -> None:
-    shelf, made = Shelf(), []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
     change = retitle(shelf, made)
     async with running(change, mailing(made), policy=ASK) as runtime:
         waiting = await parked(runtime)

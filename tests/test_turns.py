@@ -9,9 +9,9 @@ import pytest
 
 from interlock import Result, Runtime, Status, ToolError, tool
 from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
-from interlock.answers.runner import run_turn
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import all_of, any_of, need
+from interlock.answers.runner import run_turn
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
 from interlock.models import Message, Proposal
 from interlock.policy import parse_policy

@@ -20,10 +20,12 @@ from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import ChangeFilter, ClaimState
+from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
 from interlock.tools import Compensation, Limits, RetryRule
 from interlock.values import Call
-from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
+from tests.conftest import expect
+from tests.test_changes import OPEN, Made, Shelf, error, mailing, retitle, running
 
 
 async def write(runtime: Runtime, key: str, title: str, **details: Any) -> None:
@@ -98,7 +100,8 @@ async def test_a_change_between_plan_and_undo_is_not_overwritten() -> None:
 
 
 async def test_a_send_is_listed_with_its_compensation_or_without() -> None:
-    made, cancelled = [], []  # type: ignore[var-annotated]
+    made: list[str] = []
+    cancelled: list[str] = []
 
     @tool(effect="send")
     async def cancel(order: str) -> str:
@@ -141,7 +144,8 @@ async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> No
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:
         await write(runtime, "a", "new", run="r")
-        payloads = runtime.store._payloads  # type: ignore[attr-defined]
+        assert isinstance(runtime.store, MemoryStore)
+        payloads = runtime.store._payloads
         whole = payloads[1]
         forged = whole.replace(b'"old"', b'"evil"')
         assert forged != whole
@@ -174,7 +178,9 @@ async def test_a_restore_that_does_not_read_back_is_in_doubt() -> None:
 
 
 async def test_replay_makes_what_failed_and_what_was_undone(store_url: str) -> None:
-    shelf, made, sent = Shelf(), [], []  # type: ignore[var-annotated]
+    shelf = Shelf()
+    made: list[Made] = []
+    sent: list[str] = []
     once = RetryRule(max_attempts=1)
     async with running(retitle(shelf, made), mailing(sent, Unavailable("down"), retry=once), url=store_url) as runtime:
         await write(runtime, "a", "new", run="r", turn="t", call_id="c1")
@@ -187,7 +193,7 @@ async def test_replay_makes_what_failed_and_what_was_undone(store_url: str) -> N
     assert failed.status is Status.FAILED
     assert [step.claim.tool for step in plan] == ["title", "mail"]
     assert [outcome.status for _step, outcome in done if outcome is not None] == [Status.OK, Status.OK]
-    keys = [context.idempotency_key for id, _title, context in made if id == "a"]
+    keys = [expect(context.idempotency_key) for id, _title, context in made if id == "a"]
     assert [key.rpartition(".")[2] for key in keys] == ["1", "2"]
     assert (len(sent), list(again)) == (2, [])
     assert shelf.items == {"a": {"title": "new"}, "b": {"title": "stays"}}
@@ -487,7 +493,8 @@ async def test_a_resource_that_hangs_does_not_hold_a_call() -> None:
 
 
 async def test_a_probe_of_the_breaker_that_is_refused_gives_its_turn_back() -> None:
-    clock, made = ManualClock(), []  # type: ignore[var-annotated]
+    clock = ManualClock()
+    made: list[str] = []
     limits = Limits(breaker_failures=1, breaker_reset_s=10)
     once = RetryRule(max_attempts=1)
     mail = mailing(made, Unavailable("down"), retry=once, limits=limits, repeatable=True)
@@ -519,7 +526,8 @@ async def test_a_deep_result_is_recorded() -> None:
 
 
 async def test_a_plan_set_is_made_as_planned_and_a_rerun_goes_on(store_url: str) -> None:
-    shelf, made = Shelf(a={"title": "old"}), []  # type: ignore[var-annotated]
+    shelf = Shelf(a={"title": "old"})
+    made: list[Made] = []
     once = RetryRule(max_attempts=1)
     changes = [
         Change("title", {"id": "a", "title": "1"}),
