@@ -110,7 +110,8 @@ async def pydantic_ai_work() -> Work:
         ToolCallPart(tool_name="classify", args=arguments, tool_call_id=f"c{n}")
         for n, arguments in enumerate(ARGUMENTS)
     ]
-    assert (await manager.handle_call(parts[0]))["damage_class"] == 3
+    first: Any = await manager.handle_call(parts[0])
+    assert first["damage_class"] == 3
 
     async def work(count: int) -> None:
         handle = manager.handle_call

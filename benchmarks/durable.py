@@ -12,20 +12,20 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from interlock.audit import verify
+from interlock.records import Content, Record
 from interlock.stores import open_store
 from interlock.stores.dialect import fill
 from interlock.stores.state import Chain
 from interlock.stores.statements import APPEND, MIGRATIONS
 from interlock.transitions import Append, Batch
 from interlock.values import Attempt, Decision, Effect, Verdict
-from interlock.records import Content, Record
 
 CALLERS = 64
 APPENDS_EACH = 150
@@ -126,7 +126,11 @@ async def appends() -> dict[str, float]:
     """Rows a second, ours and bare, medians over interleaved rounds."""
     found: dict[str, list[float]] = {"ours": [], "bare": [], "one_column": []}
     total = CALLERS * APPENDS_EACH
-    works = {"bare": _bare_appends, "one_column": partial(_bare_appends, insert=ONE_COLUMN), "ours": _our_appends}
+    works: dict[str, Callable[[Path], Awaitable[float]]] = {
+        "bare": _bare_appends,
+        "one_column": partial(_bare_appends, insert=ONE_COLUMN),
+        "ours": _our_appends,
+    }
     for _ in range(ROUNDS):
         for name, work in works.items():
             with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
