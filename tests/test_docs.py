@@ -1,45 +1,197 @@
-"""What the documents promise: the README's program runs, every page they link to is there, every command exists."""
+"""What the documents promise: their programs run and print what they say, their policies load, their links and names exist."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+from interlock.answers.answers import TurnDetails
 from interlock.cli.main import main
-from interlock.config import HELP
+from interlock.config import HELP, load_settings
+from interlock.operations import Operations
+from interlock.operations.operations import Changes
+from interlock.policy import parse_policy
 from interlock.policy.functions import FUNCTIONS
 from interlock.policy.packs import PACKS
+from interlock.runtime import CallDetails, Parts, Runtime
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+SAYS = "# → "
+"""What a block prints, line by line, stands behind this sign, below the statement that prints it."""
+ONE_PROGRAM = "The blocks of this page are one program"
+OLD_NAMES = (
+    r"runtime\.(turn|hold|answer|journal|undo|replay|recover|decide|resume|halt|shadow)\(",
+    r"interlock\.(turn|modes|egress|intents|grounding|standing|schema|mending)\b",
+    r"interlock\.models\.(written|choose|direct|formats|recorded|kinds)\b",
+    r"\b(WorkMode|Which\(|Recording\(|Replayed|TurnHost)",
+    r"\b(planset|ask_when|candidates=|untaken|why_not)\b",
+    r"\bdrive\(",
+    r"(holds=|within=|work=)",
+    r"`(follows|within|Hold|hold|candidates|drive|Desk|World|Image)`",
+    r"Model\.follows",
+    r"changes/(landing|images|names)",
+    r"operations/(carry|decisions)",
+    r"(enable --off|catalog agreement|catalog repairs)",
+    r"test_(readme|candidates|trust|normalising|changes_refused|library)\b",
+)
+"""Names that things had before; a page that has one leads nowhere."""
+DRIVER = """
+import ast, asyncio, contextlib, inspect, io, json, sys
+
+async def run(blocks):
+    said = []
+    for code, place in blocks:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            made = eval(compile(code, place, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT), globals())
+            if inspect.iscoroutine(made):
+                await made
+        said.append(out.getvalue().splitlines())
+    return said
+
+sys.path.insert(0, "")
+print(json.dumps(asyncio.run(run(json.load(sys.stdin)))))
+"""
+"""Runs blocks one after another in one namespace, as `python -m asyncio` does: `await` may stand outside a function."""
 
 
-def test_the_programs_in_the_readme_run_as_they_stand(tmp_path: Path) -> None:
-    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    (policy,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
-    said = (
-        "ok {'trail_id': 'waldo-lake-3536', 'damage_class': 3} surveys 1\n",
-        "RETRY_SUCCEEDED Class 3, 41.5 trees a mile. $.value.downed_trees_per_mile\n",
+class Block(NamedTuple):
+    """One fenced block of a page."""
+
+    language: str
+    code: str
+    place: str
+
+    @property
+    def file(self) -> str:
+        """The name under which a reader saves it, where its first line says one."""
+        found = re.match(r"# ([\w.]+\.(?:py|toml))\n", self.code)
+        return found[1] if found else ""
+
+    @property
+    def says(self) -> list[str]:
+        return [line.strip().removeprefix(SAYS) for line in self.code.splitlines() if line.strip().startswith(SAYS)]
+
+
+def blocks(page: Path, *languages: str) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(found[1], found[2], f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}")
+        for found in re.finditer(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        if found[1] in languages
+    ]
+
+
+def write_files(page: Path, folder: Path) -> None:
+    """What the reader has in the folder: files of the page, and those that a comment of it sets up."""
+    for name, content in re.findall(r"<!-- setup: (\S+)\n(.*?)-->", page.read_text(encoding="utf-8"), re.DOTALL):
+        (folder / name).write_text(content, encoding="utf-8")
+    for block in blocks(page, "python", "toml"):
+        if block.file:
+            (folder / block.file).write_text(block.code, encoding="utf-8")
+
+
+def run_python(arguments: list[str], folder: Path, given: str = "") -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments], input=given, capture_output=True, text=True, timeout=120, check=False, cwd=folder
     )
-    for code, expected in zip(programs, said, strict=True):
-        (tmp_path / "program.py").write_text(code, encoding="utf-8")
-        allow = policy if "season" in code else policy.partition('[[rule]]\nid = "winter')[0]
-        (tmp_path / "policy.toml").write_text(allow, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "program.py"], capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path
-        )
-        assert done.stdout == expected, done.stderr
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path) -> None:
+    write_files(page, tmp_path)
+    found = blocks(page, "python")
+    for block in found:
+        if block.file:
+            assert run_python([block.file], tmp_path).splitlines() == block.says, block.place
+    loose = [block for block in found if not block.file]
+    together = [loose] if ONE_PROGRAM in page.read_text(encoding="utf-8") else [[block] for block in loose]
+    for program in together:
+        given = json.dumps([[block.code, block.place] for block in program])
+        for block, said in zip(program, json.loads(run_python(["-c", DRIVER], tmp_path, given)), strict=True):
+            assert said == block.says, block.place
+
+
+def test_programs_of_the_pages_import_what_the_surface_states_and_it_states_a_name_once() -> None:
+    stated: set[tuple[str, str]] = set()
+    module = ""
+    for line in (ROOT / "docs" / "surface.md").read_text(encoding="utf-8").splitlines():
+        module = found[1] if (found := re.match(r"## `([\w.]+)`", line)) else module
+        if found := re.match(r"\| `(\w+)` \| \S", line):
+            assert found[1] not in {name for _module, name in stated}, found[1]
+            stated.add((module, found[1]))
+    used = {
+        (node.module, alias.name)
+        for page in PAGES
+        for block in blocks(page, "python")
+        for node in ast.walk(ast.parse(block.code))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "interlock"
+        for alias in node.names
+    }
+    assert used - stated == set()
+
+
+def test_the_application_of_the_page_on_python_answers(tmp_path: Path) -> None:
+    page = ROOT / "docs" / "python.md"
+    write_files(page, tmp_path)
+    (command,) = re.findall(r"^\$ interlock ask (\w+) \"(.*)\"", page.read_text(encoding="utf-8"), re.MULTILINE)
+    said = json.loads(run_python(["-m", "interlock", "ask", *command, "--json"], tmp_path))
+    assert (said["outcome"], said["answer"]) == ("PASSED", "It is class 3.0.")
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if blocks(page, "toml")], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_the_policies_and_settings_of_a_page_load(page: Path, tmp_path: Path) -> None:
+    for block in blocks(page, "toml"):
+        if block.file == "interlock.toml":
+            (tmp_path / block.file).write_text(block.code, encoding="utf-8")
+            load_settings(tmp_path / block.file, environment={})
+        elif block.file in ("", "policy.toml"):
+            whole = block.code if "version = " in block.code else f"version = 1\n{block.code}"
+            assert parse_policy(whole, block.place)
+        else:
+            assert tomllib.loads(block.code)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+    for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    folders = [ROOT / "tests", *sorted(ROOT.glob("apps/*/tests"))]
+    names = {path.name for folder in folders for path in folder.glob("*.py")}
+    written = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("test_*.py"))
+    for path in re.findall(r"`((?:apps/\w+/)?(?:tests|benchmarks|tools|examples)/[\w/.]+)`", text):
+        assert any((root / path).exists() for root in (ROOT, *ROOT.glob("apps/*"))), path
+    for name in re.findall(r"`(test_\w+\.py)`", text):
+        assert name in names, name
+    for name in re.findall(r"`(test_\w+|Test\w+)`", text):
+        assert re.search(rf"(def|class) {name}\b|^{name} = ", written, re.MULTILINE), name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_nothing_goes_by_an_old_name(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [found[0] for name in OLD_NAMES for found in re.finditer(name, text)] == []
 
 
 def test_the_first_screen_of_the_readme_names_both_commands() -> None:
@@ -49,12 +201,22 @@ def test_the_first_screen_of_the_readme_names_both_commands() -> None:
 
 
 def test_every_command_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    for line in re.findall(r"^interlock (\w+)(?: (\w+(?:\|\w+)+))?", README, re.MULTILINE):
-        for action in line[1].split("|") if line[1] else [""]:
-            with pytest.raises(SystemExit) as stop:
-                main([part for part in (line[0], action, "--help") if part])
-            assert stop.value.code == 0
+    lines = re.findall(r"^interlock ([a-z-]+(?:\|[a-z-]+)*)(?: ([a-z]+(?:\|[a-z]+)*))?(?= )", README, re.MULTILINE)
+    assert len(lines) > 10
+    for commands, actions in lines:
+        for command in commands.split("|"):
+            for action in actions.split("|"):
+                with pytest.raises(SystemExit) as stop:
+                    main([part for part in (command, action, "--help") if part])
+                assert stop.value.code == 0
     capsys.readouterr()
+
+
+def test_every_make_target_that_a_page_names_exists() -> None:
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in PAGES:
+        for target in re.findall(r"`make ([a-z-]+)`", page.read_text(encoding="utf-8")):
+            assert target in targets, f"{page.name}: {target}"
 
 
 def test_settings_packs_and_functions_are_all_documented() -> None:
@@ -63,6 +225,20 @@ def test_settings_packs_and_functions_are_all_documented() -> None:
     assert [name for name in HELP if f"`{name}`" not in settings] == []
     assert [name for name in PACKS if f"`{name}`" not in policy] == []
     assert [name for name in FUNCTIONS if name not in policy] == []
+
+
+def test_what_python_callers_use_is_all_documented() -> None:
+    text = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    details = {
+        *CallDetails.__annotations__,
+        *Parts.__annotations__,
+        *Changes.__annotations__,
+        *TurnDetails.__annotations__,
+    }
+    assert [name for name in sorted(details) if f"`{name}`" not in text] == []
+    for kind in (Runtime, Operations):
+        methods = [name for name in vars(kind) if not name.startswith("_")]
+        assert [name for name in methods if not re.search(rf"[`.]{name}[`(]", text)] == []
 
 
 def test_no_committed_file_names_an_index() -> None:
