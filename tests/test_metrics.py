@@ -11,7 +11,9 @@ import pytest
 from interlock import ConfigError, RetryRule, tool
 from interlock.config import Settings
 from interlock.errors import Unavailable
-from interlock.metrics import exposition, fold, span_observer
+from interlock.metrics.events import span_observer
+from interlock.metrics.fold import fold
+from interlock.metrics.prometheus import exposition
 from interlock.ports import Query
 from interlock.testing import ManualClock
 from tests.conftest import ALLOW, echo, running

@@ -11,18 +11,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from interlock import PolicyError, Status, Tool, tool
-from interlock.policy import (
-    Facts,
-    compile_policy,
-    decide,
-    find_idle_rules,
-    judge,
-    load_policy,
-    measure_coverage,
-    parse_policy,
-    trace,
-)
+from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
 from interlock.policy.decide import PRECEDENCE
+from interlock.policy.lint import find_idle_rules, measure_coverage
 from interlock.tools import Parsed
 from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView
 from tests.conftest import echo, running

@@ -27,8 +27,11 @@ from interlock.answers import (  # noqa: E402
     Proposal,
 )
 from interlock.answers.constrained import constrain  # noqa: E402
-from interlock.answers.runner import run_turn  # noqa: E402
-from interlock.answers.runner import card, result_text  # noqa: E402
+from interlock.answers.runner import (  # noqa: E402
+    card,
+    result_text,
+    run_turn,  # noqa: E402
+)
 from interlock.models import Message, Model, Request  # noqa: E402
 from interlock.models.local import LocalModel  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402

@@ -13,7 +13,8 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import parse_time, settings_of
 from interlock.cli.output import coloured, console, format_count, print_json, shown, table
 from interlock.cli.parser import document_exits
-from interlock.metrics import Metrics, exposition, fold
+from interlock.metrics.fold import Metrics, fold
+from interlock.metrics.prometheus import exposition
 from interlock.ports import Query, SystemClock
 
 

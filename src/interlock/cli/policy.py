@@ -14,16 +14,9 @@ from interlock.cli.output import coloured, console, format_count, print_json, sh
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_ruleset
 from interlock.errors import ConfigError
-from interlock.policy import (
-    ProposedCall,
-    find_idle_rules,
-    judge,
-    load_cases,
-    measure_coverage,
-    missing_grant,
-    run_case,
-    trace,
-)
+from interlock.policy import judge, missing_grant, trace
+from interlock.policy.cases import ProposedCall, load_cases, run_case
+from interlock.policy.lint import find_idle_rules, measure_coverage
 
 
 def register(commands: Any, common: Any) -> None:

@@ -11,7 +11,7 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
 from interlock.stores.state import Chain, Row, State
-from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
+from interlock.transitions import Append, Batch, Committed, Receipt, Settle
 
 SCHEMA = 0
 _NO_RECORDS = Committed()
@@ -34,7 +34,7 @@ class MemoryStore:
 
     async def commit(self, batch: Batch) -> Receipt:
         added = self._state.land(batch)
-        if isinstance(added, Refused):
+        if not isinstance(added, list):
             return added
         if not added and not self._state.touched:
             return _NO_RECORDS

@@ -1,6 +1,5 @@
 """Contracts: what a tool takes, gives and does, from one source."""
 
-from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical, guard, nearest
 from interlock.tools.contract import Tool, tool
 from interlock.tools.effects import Compensation, KeyOf
 from interlock.tools.inputs import Parsed
@@ -11,24 +10,18 @@ from interlock.tools.results import Reading, clean, read_result
 
 __all__ = [
     "MARK",
-    "WHATEVER",
     "Compensation",
     "KeyOf",
     "Limits",
     "Parsed",
     "Reading",
     "Redactor",
-    "Refusal",
     "RetryRule",
     "Tool",
     "Unclear",
-    "canonical",
     "clean",
-    "encode_canonical",
     "fitting",
-    "guard",
     "names_of_values",
-    "nearest",
     "nearest_values",
     "plain",
     "read_result",

@@ -144,7 +144,7 @@ class Work:
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
                 found = self._fault(error, timeout_s, waited_us, started)
             self._count(found, waited_us, started)
-            if isinstance(found, Reading):
+            if not isinstance(found, ToolError):
                 return found
             wait_s = self._next_wait(found)
             if wait_s is None:
@@ -165,10 +165,10 @@ class Work:
     def _count(self, found: Reading | ToolError, waited_us: int, started: float) -> None:
         """Write the attempt down, and tell the breaker how it went."""
         ended, breaker = self._ctx.clock.monotonic(), self._binding.limits.breaker
-        if isinstance(found, Reading):
-            error = None if found.problem is None else found.problem.reason
+        if isinstance(found, ToolError):
+            error: Reason | None = found.reason
         else:
-            error = found.reason
+            error = None if found.problem is None else found.problem.reason
         self.attempts += (Attempt(waited_us, int((ended - started) * 1e6), error),)
         if isinstance(found, Transient) and not isinstance(found, RateLimited):
             breaker.record_failure(ended)
