@@ -1,4 +1,4 @@
-"""How an exercise, or an alias of it, goes wrong: one function a kind. Each gives the documents as they then are."""
+"""Mechanical faults, which a check can see and fix: one function a kind, which gives the documents as they then are."""
 
 from __future__ import annotations
 
@@ -9,25 +9,24 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock_catalog.contracts import Doc, Json, value_at
-from interlock_catalog.naming import one_sided as says_one_side
-from interlock_catalog.naming import split_name
+from interlock_catalog.naming import is_one_sided, split_name
 from interlock_catalog.vocabulary import equipment_name, slug
 
-_EQUIPMENT = {
+_EQUIPMENT_SYNONYMS = {
     "barbell": "Olympic Barbell", "dumbbell": "Dumbbells", "kettlebell": "KB", "ez-bar": "ez_bar",
     "cable": "Cable Machine", "resistance-band": "bands", "bodyweight": "Body Only", "smith-machine": "Smith",
     "trap-bar": "hex bar", "machine": "Machines",
 }  # fmt: skip
-_MUSCLES = {
+_MUSCLE_SYNONYMS = {
     "pectorals": "Pectoralis Major", "lats": "latissimus dorsi", "quadriceps": "Quads", "abs": "Abdominals",
     "glutes": "Gluteus Maximus", "hamstrings": "Hams", "triceps": "Triceps Brachii", "biceps": "Biceps Brachii",
     "calves": "gastrocnemius", "front-delts": "Anterior Deltoid",
 }  # fmt: skip
-_LEVELS = {"advanced": "expert", "beginner": "novice", "intermediate": "Medium"}
-_SPLITS = {"upper": "Upper Body", "lower": "lower body", "full_body": "full", "core": "trunk"}
+_LEVEL_SYNONYMS = {"advanced": "expert", "beginner": "novice", "intermediate": "Medium"}
+_SPLIT_SYNONYMS = {"upper": "Upper Body", "lower": "lower body", "full_body": "full", "core": "trunk"}
 
 
-class Spoiled(msgspec.Struct, frozen=True):
+class FaultyDocs(msgspec.Struct, frozen=True):
     """Documents as they are with the fault; `fields` of `target` (the exercise, if there is none) are what is wrong."""
 
     docs: dict[str, Doc]
@@ -37,8 +36,8 @@ class Spoiled(msgspec.Struct, frozen=True):
     merged_into: str | None = None
 
 
-class Around:
-    """What a fault may need to know about the rest of the clean catalog."""
+class CatalogIndex:
+    """The clean catalog, with what a fault may need to know about the rest of it."""
 
     def __init__(self, docs: Mapping[str, Doc]) -> None:
         self.docs = docs
@@ -63,183 +62,183 @@ class Around:
         """Its aliases."""
         return self.pointing.get(doc["id"], [])
 
-    def usual(self, doc: Doc, field: str) -> bool:
+    def is_usual(self, doc: Doc, field: str) -> bool:
         """Whether it has what clearly most of its family have."""
         values = [str(value_at(sibling, field)) for sibling in self.siblings(doc)]
         common, count = Counter(values).most_common(1)[0]
         return len(values) > 5 and count / len(values) >= 0.8 and str(value_at(doc, field)) == common
 
 
-def spoiled(doc: Doc, *fields: str, **values: Json) -> Spoiled:
+def make_faulty(doc: Doc, *fields: str, **values: Json) -> FaultyDocs:
     """An exercise with other values in these fields."""
-    return Spoiled({f"exercise:{doc['id']}": {**doc, **values}}, fields)
+    return FaultyDocs({f"exercise:{doc['id']}": {**doc, **values}}, fields)
 
 
 # Names
 
 
-def plain_words(doc: Doc, _around: Around) -> bool:
+def has_plain_words(doc: Doc, _index: CatalogIndex) -> bool:
     """Names whose capitals can be told from their words."""
     return all(word.isalpha() and word.istitle() for word in split_name(doc["name"])[0].split())
 
 
-def name_case(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def name_case(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """The name in small letters."""
     name = doc["name"].lower()
-    return spoiled(doc, "name", name=name)
+    return make_faulty(doc, "name", name=name)
 
 
-def name_spacing(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def name_spacing(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Odd spaces in the name."""
     base, qualifier = split_name(doc["name"])
-    return spoiled(doc, "name", name=f"  {base.replace(' ', '  ')} ({qualifier}) ")
+    return make_faulty(doc, "name", name=f"  {base.replace(' ', '  ')} ({qualifier}) ")
 
 
-def prefixable(doc: Doc, around: Around) -> bool:
+def is_prefixable(doc: Doc, index: CatalogIndex) -> bool:
     """Names that people also write with the equipment in front."""
     base = split_name(doc["name"])[0]
-    return slug(around.base_name(doc)) in slug(base) and doc["equipment"][0] not in ("bodyweight", "other")
+    return slug(index.base_name(doc)) in slug(base) and doc["equipment"][0] not in ("bodyweight", "other")
 
 
-def name_prefix(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def name_prefix(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """The equipment in front of the name."""
     name = f"{equipment_name(doc['equipment'][0])} {split_name(doc['name'])[0]}"
-    return spoiled(doc, "name", name=name, name_slug=slug(name))
+    return make_faulty(doc, "name", name=name, name_slug=slug(name))
 
 
-def of_several_equipments(doc: Doc, around: Around) -> bool:
+def is_qualified(doc: Doc, index: CatalogIndex) -> bool:
     """Families whose names must say the equipment, and in which the bare name is nobody else's."""
-    others = [d for d in around.siblings(doc) if split_name(d["name"])[0] == split_name(doc["name"])[0]]
-    several = len({d["equipment"][0] for d in around.siblings(doc)}) > 1
+    others = [d for d in index.siblings(doc) if split_name(d["name"])[0] == split_name(doc["name"])[0]]
+    several = len({d["equipment"][0] for d in index.siblings(doc)}) > 1
     return several and len(others) == 1
 
 
-def missing_qualifier(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def missing_qualifier(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """The name without its equipment."""
     name = split_name(doc["name"])[0]
-    return spoiled(doc, "name", name=name, name_slug=slug(name))
+    return make_faulty(doc, "name", name=name, name_slug=slug(name))
 
 
-def wrong_qualifier(doc: Doc, around: Around, chance: random.Random) -> Spoiled | None:
+def wrong_qualifier(doc: Doc, index: CatalogIndex, chance: random.Random) -> FaultyDocs | None:
     """The name says another equipment."""
-    base, taken = split_name(doc["name"])[0], {d["name"] for d in around.siblings(doc)}
+    base, taken = split_name(doc["name"])[0], {d["name"] for d in index.siblings(doc)}
     others = [e for e in ("barbell", "dumbbell", "cable", "kettlebell", "machine") if e != doc["equipment"][0]]
     names = [name for e in others if (name := f"{base} ({equipment_name(e)})") not in taken]
     if not names:
         return None
     name = chance.choice(names)
-    return spoiled(doc, "name", name=name, name_slug=slug(name))
+    return make_faulty(doc, "name", name=name, name_slug=slug(name))
 
 
-def stale_slug(doc: Doc, _around: Around, chance: random.Random) -> Spoiled:
+def stale_slug(doc: Doc, _index: CatalogIndex, chance: random.Random) -> FaultyDocs:
     """A slug that is not the name's."""
-    return spoiled(doc, "name_slug", name_slug=f"{doc['name_slug']}-{chance.randint(2, 9)}")
+    return make_faulty(doc, "name_slug", name_slug=f"{doc['name_slug']}-{chance.randint(2, 9)}")
 
 
 # Words of the vocabulary
 
 
-def respellable_equipment(doc: Doc, _around: Around) -> bool:
+def has_equipment_synonym(doc: Doc, _index: CatalogIndex) -> bool:
     """Equipment for which there is another word."""
-    return doc["equipment"][0] in _EQUIPMENT
+    return doc["equipment"][0] in _EQUIPMENT_SYNONYMS
 
 
-def equipment_spelling(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def equipment_spelling(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Another word for the equipment."""
-    return spoiled(doc, "equipment", equipment=[_EQUIPMENT[doc["equipment"][0]], *doc["equipment"][1:]])
+    return make_faulty(doc, "equipment", equipment=[_EQUIPMENT_SYNONYMS[doc["equipment"][0]], *doc["equipment"][1:]])
 
 
-def equipment_doubled(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def equipment_doubled(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """The equipment twice."""
-    return spoiled(doc, "equipment", equipment=[*doc["equipment"], doc["equipment"][0]])
+    return make_faulty(doc, "equipment", equipment=[*doc["equipment"], doc["equipment"][0]])
 
 
-def muscle_spelling(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled | None:
+def muscle_spelling(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs | None:
     """Another word for a muscle."""
     muscles = doc["muscles"]
-    if muscles["primary"][0] not in _MUSCLES:
+    if muscles["primary"][0] not in _MUSCLE_SYNONYMS:
         return None
-    primary = [_MUSCLES[muscles["primary"][0]], *muscles["primary"][1:]]
-    return spoiled(doc, "muscles.primary", muscles={**muscles, "primary": primary})
+    primary = [_MUSCLE_SYNONYMS[muscles["primary"][0]], *muscles["primary"][1:]]
+    return make_faulty(doc, "muscles.primary", muscles={**muscles, "primary": primary})
 
 
-def _shares(doc: Doc, shares: dict[str, float]) -> Spoiled:
-    return spoiled(doc, "muscles.contribution", muscles={**doc["muscles"], "contribution": shares})
+def _shares(doc: Doc, shares: dict[str, float]) -> FaultyDocs:
+    return make_faulty(doc, "muscles.contribution", muscles={**doc["muscles"], "contribution": shares})
 
 
-def shares_percent(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def shares_percent(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Contributions in percent."""
     return _shares(doc, {muscle: share * 100 for muscle, share in doc["muscles"]["contribution"].items()})
 
 
-def shares_twice(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def shares_twice(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Contributions that add up to two."""
     return _shares(doc, {muscle: share * 2 for muscle, share in doc["muscles"]["contribution"].items()})
 
 
-def has_secondary(doc: Doc, _around: Around) -> bool:
+def has_secondary(doc: Doc, _index: CatalogIndex) -> bool:
     """With secondary muscles."""
     return len(doc["muscles"]["secondary"]) > 0
 
 
-def share_missing(doc: Doc, _around: Around, chance: random.Random) -> Spoiled:
+def share_missing(doc: Doc, _index: CatalogIndex, chance: random.Random) -> FaultyDocs:
     """A muscle without its contribution."""
     shares = dict(doc["muscles"]["contribution"])
     shares.pop(chance.choice(sorted(shares)))
     return _shares(doc, shares)
 
 
-def muscle_category(doc: Doc, _around: Around, chance: random.Random) -> Spoiled:
+def muscle_category(doc: Doc, _index: CatalogIndex, chance: random.Random) -> FaultyDocs:
     """A category that the muscles do not have."""
     right = doc["muscles"]["category"]
     wrong = chance.choice([group for group in ("chest", "back", "legs", "arms") if group not in right])
-    return spoiled(doc, "muscles.category", muscles={**doc["muscles"], "category": [wrong]})
+    return make_faulty(doc, "muscles.category", muscles={**doc["muscles"], "category": [wrong]})
 
 
-def respellable_level(doc: Doc, _around: Around) -> bool:
+def has_level_synonym(doc: Doc, _index: CatalogIndex) -> bool:
     """A level for which there is another word."""
-    return doc["metadata"]["level"] in _LEVELS
+    return doc["metadata"]["level"] in _LEVEL_SYNONYMS
 
 
-def level_spelling(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def level_spelling(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Another word for the level."""
-    level = _LEVELS[doc["metadata"]["level"]]
-    return spoiled(doc, "metadata.level", metadata={**doc["metadata"], "level": level})
+    level = _LEVEL_SYNONYMS[doc["metadata"]["level"]]
+    return make_faulty(doc, "metadata.level", metadata={**doc["metadata"], "level": level})
 
 
-def split_spelling(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def split_spelling(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Another word for the split."""
-    split = _SPLITS[doc["movement"]["split"]]
-    return spoiled(doc, "movement.split", movement={**doc["movement"], "split": split})
+    split = _SPLIT_SYNONYMS[doc["movement"]["split"]]
+    return make_faulty(doc, "movement.split", movement={**doc["movement"], "split": split})
 
 
-def notes_doubled(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def notes_doubled(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """A note twice, once in capitals."""
     notes = doc["execution_notes"]
-    return spoiled(doc, "execution_notes", execution_notes=[*notes, notes[0].upper()])
+    return make_faulty(doc, "execution_notes", execution_notes=[*notes, notes[0].upper()])
 
 
-def markup(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def markup(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """Markup in the description."""
-    return spoiled(doc, "description", description=f"<p>{doc['description'].replace('. ', '.&nbsp;<br/>')}</p>")
+    return make_faulty(doc, "description", description=f"<p>{doc['description'].replace('. ', '.&nbsp;<br/>')}</p>")
 
 
-def retired_field(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def retired_field(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """A note in a field of an older version."""
     *notes, last = doc["execution_notes"]
-    return spoiled(doc, "execution_notes", execution_notes=notes, coaching_cues=[last])
+    return make_faulty(doc, "execution_notes", execution_notes=notes, coaching_cues=[last])
 
 
-def variant_key(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def variant_key(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """A key of an older form."""
-    return spoiled(doc, "variant_key", variant_key=f"v2/{doc['variant_key'].replace(':', '=')}")
+    return make_faulty(doc, "variant_key", variant_key=f"v2/{doc['variant_key'].replace(':', '=')}")
 
 
-def named_one_sided(doc: Doc, _around: Around) -> bool:
+def is_named_one_sided(doc: Doc, _index: CatalogIndex) -> bool:
     """Names that say that one side works alone."""
-    return says_one_side(doc["name"])
+    return is_one_sided(doc["name"])
 
 
-def one_sided(doc: Doc, _around: Around, _chance: random.Random) -> Spoiled:
+def one_sided(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:
     """A one-sided exercise that is said not to be."""
-    return spoiled(doc, "metadata.unilateral", metadata={**doc["metadata"], "unilateral": False})
+    return make_faulty(doc, "metadata.unilateral", metadata={**doc["metadata"], "unilateral": False})

@@ -1,82 +1,84 @@
-"""`make bench-catalog`: faults that were planted, found and mended, with checks alone, the embedded model, a competent one."""
+"""`make bench-catalog`: planted faults, found and fixed by checks alone, the embedded model, a competent one."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import logging
-import shutil
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from interlock.answers.constrained import constrain
 from interlock.models import Model, open_model
-from interlock_catalog.app import POLICY, Shop, opened
-from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.app import AppContext, open_app
 from interlock_catalog.checks import Issue
+from interlock_catalog.confidence import Calibration, read_calibration, shipped_calibration
+from interlock_catalog.contracts import Doc
 from interlock_catalog.pipeline.family import FamilyPlan
-from interlock_catalog.runner import work as working
-from interlock_catalog.runner.record import Order, Run, Runs
-from interlock_catalog.seed import clean_catalog, plant
-from interlock_catalog.settings import Loaded, load
-from interlock_catalog.trust import Trust, read
-from interlock_catalog.trust import measured as on_planted
+from interlock_catalog.roles.context import RoleContext
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, open_run_store
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.seed import build_clean_catalog
+from interlock_catalog.seed.demonstration import PlantedFault
+from interlock_catalog.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
 from competent import Competent
-from judge import detection, fixes, mended, table, violations
+from homes import fill_catalog, prepare_home, read_catalog
+from judge import Score, count_violations, find_fixed, format_table, score_detection, score_fixes
+from plant import plant_faults
 
 DOCS = Path(__file__).parents[3] / "docs" / "catalog-quality.md"
+COMPETENT = Path(__file__).with_name("competent.toml")
+_LANES = 4
 
 
-def home_of(folder: Path) -> Loaded:
-    """A folder that is ready for runs."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "interlock.toml").write_text('store = "sqlite:///interlock.db"\nrepeats = "allow"\nlease_s = 5\n')
-    (folder / "catalog.toml").write_text("")
-    shutil.copyfile(POLICY, folder / "policy.toml")
-    (folder / "enabled.txt").write_text("*\n")
-    return load(folder, environment={})
+class FinishedRun(msgspec.Struct, frozen=True):
+    """A run, and every issue that was found in it."""
+
+    run: Run
+    issues: list[Issue]
 
 
-async def one_run(shop: Shop, runs: Runs, order: Order, lanes: int = 4) -> tuple[Run, list[Issue]]:
-    """A run without the durable engine; its record, and every issue that was found."""
-    seen: list[Issue] = []
-    plan_family = working.plan_family
+class NotingSteps(RunSteps):
+    """Notes every issue of every plan: a run itself keeps only how many there were."""
 
-    async def noted(*given: Any) -> FamilyPlan:
-        plan = await plan_family(*given)
-        seen.extend(plan.issues)
+    def __init__(self, app: AppContext, runs: RunStore) -> None:
+        super().__init__(app, runs)
+        self.issues: list[Issue] = []
+
+    async def plan(self, context: RoleContext, family: Snapshot) -> FamilyPlan:
+        plan = await super().plan(context, family)
+        self.issues += plan.issues
         return plan
 
-    working.plan_family = noted  # type: ignore[assignment]
-    work, lane = working.Work(shop, runs), asyncio.Semaphore(lanes)
-    try:
-        families = await work.begin(order)
 
-        async def one(name: str) -> Any:
+async def run_without_engine(app: AppContext, request: RunRequest) -> FinishedRun:
+    """A run without the durable engine."""
+    lane = asyncio.Semaphore(_LANES)
+    async with open_run_store(app.settings) as runs:
+        steps = NotingSteps(app, runs)
+        families = await steps.begin(request)
+
+        async def work_on(name: str) -> FamilyResult:
             async with lane:
-                return await work.family(order, name)
+                return await steps.work_on(request, name)
 
         first = [name for name in families if not name.startswith("~")]
-        results = list(await asyncio.gather(*(one(name) for name in first)))
-        for name in families:
-            if name.startswith("~"):
-                results.append(await work.family(order, name))
-        return await work.end(order, results), seen
-    finally:
-        working.plan_family = plan_family
+        results = list(await asyncio.gather(*(work_on(name) for name in first)))
+        results += [await steps.work_on(request, name) for name in families if name.startswith("~")]
+        return FinishedRun(await steps.end(request, results), steps.issues)
 
 
-COMPETENT = Path(__file__).with_name("competent.toml")
-
-
-def record_of(model: Model | None) -> Trust:
+def calibration_of(model: Model | None) -> Calibration:
     """The record of the rules, and of the model on faults that were planted elsewhere."""
-    return on_planted().adding(read(COMPETENT).rules) if type(model) is Competent else on_planted()
+    shipped = shipped_calibration()
+    return shipped.add(read_calibration(COMPETENT).rules) if type(model) is Competent else shipped
 
 
 class Newcomer(Competent):
@@ -85,35 +87,62 @@ class Newcomer(Competent):
     name = "newcomer"
 
 
-async def measured(folder: Path, model: Model | None, embed: Any = None) -> dict[str, Any]:
+class Quality(msgspec.Struct, frozen=True, kw_only=True):
     """Everything about one way of judging."""
-    clean = clean_catalog()
-    docs, planted = plant(clean)
-    loaded = home_of(folder)
-    backend = DatabaseBackend(loaded.url("backend"))
-    await backend.fill(docs)
-    await backend.close()
-    runs = Runs(loaded.url("engine"))
-    async with opened(loaded) as found:
-        shop = Shop(found.loaded, found.parts, found.runtime, model, embed, measured=record_of(model))
+
+    planted: tuple[PlantedFault, ...]
+    fixed_targets: set[str]
+    """The documents whose fault is gone."""
+    detection: Score
+    fixes: Score
+    wrong: list[str]
+    """Documents that were changed, and are not what they should be."""
+    never: dict[str, int]
+    run: Run
+    took_s: float
+
+
+async def measure_quality(folder: Path, model: Model | None, embed: Any = None) -> Quality:
+    """One run over the planted faults, scored."""
+    clean = build_clean_catalog()
+    planted = plant_faults(clean)
+    loaded = prepare_home(folder)
+    await fill_catalog(loaded, planted.docs)
+    async with open_app(loaded) as opened:
+        app = msgspec.structs.replace(opened, model=model, embed=embed, calibration=calibration_of(model))
         began = time.perf_counter()
-        run, issues = await one_run(shop, runs, Order(run="r1", mode="apply", max_changes=5000))
-        took = time.perf_counter() - began
-        after = await found.parts.backend.everything()  # type: ignore[attr-defined]
-        never = await violations(found.runtime, run, after)
-    await runs.close()
-    lost = [f.target for f in planted if f.kind == "alias_lost"]
-    issues += [Issue(target=t, field="exercise_id", code="orphan", issue_type="inconsistent", severity="high", evidence="lost")
-               for t in lost if after.get(t) != docs.get(t)]  # fmt: skip
-    seen = detection(planted, issues)
-    fixed, wrong = fixes(planted, docs, after, clean)
-    return {"planted": planted, "mended": mended(planted, after, clean), "seen": seen, "fixed": fixed, "wrong": wrong, "never": never, "run": run, "took": took,
-            "after": after, "issues": issues}  # fmt: skip
+        finished = await run_without_engine(app, RunRequest(run="r1", mode="apply", max_changes=5000))
+        took_s = time.perf_counter() - began
+        after = await read_catalog(loaded)
+        never = await count_violations(app.runtime, finished.run, after)
+    issues = [*finished.issues, *_orphan_issues(planted.faults, planted.docs, after)]
+    fixes, wrong = score_fixes(planted.faults, planted.docs, after, clean)
+    return Quality(
+        planted=planted.faults,
+        fixed_targets=find_fixed(planted.faults, after, clean),
+        detection=score_detection(planted.faults, issues),
+        fixes=fixes,
+        wrong=wrong,
+        never=never,
+        run=finished.run,
+        took_s=took_s,
+    )
 
 
-def row(name: str, found: dict[str, Any]) -> dict[str, Any]:
+def _orphan_issues(faults: tuple[PlantedFault, ...], before: dict[str, Doc], after: dict[str, Doc]) -> list[Issue]:
+    """Aliases that belong to no family are not in the plan of one: those that were changed were found."""
+    found = [f.target for f in faults if f.kind == "alias_lost" and after.get(f.target) != before.get(f.target)]
+    return [
+        Issue(
+            target=target, field="exercise_id", code="orphan", issue_type="inconsistent", severity="high", evidence=""
+        )
+        for target in found
+    ]
+
+
+def build_row(name: str, found: Quality) -> dict[str, Any]:
     """One line of the table."""
-    seen, fixed, run = found["seen"], found["fixed"], found["run"]
+    seen, fixed, run = found.detection, found.fixes, found.run
     return {
         "judged by": name,
         "found: precision": f"{seen.precision:.3f}",
@@ -122,22 +151,22 @@ def row(name: str, found: dict[str, Any]) -> dict[str, Any]:
         "recall ": f"{fixed.recall:.3f}",
         "changes": run.counts.get("ok", 0),
         "asked a person": run.counts.get("parked", 0),
-        "model calls": sum(run.asked.values()),
-        "never": sum(found["never"].values()),
-        "seconds": f"{found['took']:.0f}",
+        "model calls": sum(run.model_calls.values()),
+        "never": sum(found.never.values()),
+        "seconds": f"{found.took_s:.0f}",
     }
 
 
-def by_kind(ways: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
-    """How many of each kind were mended, by each way of judging."""
-    kinds = dict.fromkeys(fault.kind for found in ways.values() for fault in found["planted"])
+def build_kind_rows(ways: dict[str, Quality]) -> list[dict[str, Any]]:
+    """How many of each kind were fixed, by each way of judging."""
+    kinds = dict.fromkeys(fault.kind for found in ways.values() for fault in found.planted)
     rows = []
     for kind in kinds:
         row_of: dict[str, Any] = {"kind": kind}
         for name, found in ways.items():
-            mine = [fault for fault in found["planted"] if fault.kind == kind]
+            mine = [fault for fault in found.planted if fault.kind == kind]
             row_of["needs"] = mine[0].needs
-            row_of[name] = f"{sum(fault.target in found['mended'] for fault in mine)} of {len(mine)}"
+            row_of[name] = f"{sum(fault.target in found.fixed_targets for fault in mine)} of {len(mine)}"
         rows.append(row_of)
     return rows
 
@@ -171,26 +200,26 @@ def main() -> None:
     parser.add_argument("--only", choices=tuple(WAYS))
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
-    measured_ways: dict[str, dict[str, Any]] = {}
+    results: dict[str, Quality] = {}
     for name, make in WAYS.items():
         if given.only and name != given.only:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            measured_ways[name] = asyncio.run(measured(Path(folder) / "home", make()))
-        found = measured_ways[name]
-        print(row(name, found), found["wrong"][:10], found["never"], flush=True)
-    rows = [row(name, found) for name, found in measured_ways.items()]
-    print(table(rows))
+            results[name] = asyncio.run(measure_quality(Path(folder) / "home", make()))
+        found = results[name]
+        print(build_row(name, found), found.wrong[:10], found.never, flush=True)
+    rows = [build_row(name, found) for name, found in results.items()]
+    print(format_table(rows))
     if given.only is None:
-        docs, planted = plant(clean_catalog())
-        counts = {kind: sum(key.startswith(f"{kind}:") for key in docs) for kind in ("exercise", "family")}
+        planted = plant_faults(build_clean_catalog())
+        counts = {kind: sum(key.startswith(f"{kind}:") for key in planted.docs) for kind in ("exercise", "family")}
         head = HEAD.format(
-            planted=len(planted),
-            kinds=len({f.kind for f in planted}),
+            planted=len(planted.faults),
+            kinds=len({fault.kind for fault in planted.faults}),
             exercises=counts["exercise"],
             families=counts["family"],
         )
-        text = f"{head}{table(rows)}\n\nMended, kind by kind:\n\n{table(by_kind(measured_ways))}\n"
+        text = f"{head}{format_table(rows)}\n\nMended, kind by kind:\n\n{format_table(build_kind_rows(results))}\n"
         DOCS.write_text(text, encoding="utf-8")
 
 

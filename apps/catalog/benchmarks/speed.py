@@ -17,31 +17,32 @@ from typing import Any
 
 import httpx
 
-from interlock_catalog.app import opened
-from interlock_catalog.backends.embedded import DatabaseBackend
-from interlock_catalog.checks import inspect
-from interlock_catalog.pipeline.carry import Terms, carry_out
+from interlock_catalog.app import open_app
+from interlock_catalog.checks import run_checks
+from interlock_catalog.family_reader import read_family
+from interlock_catalog.pipeline.execute import ExecutionOptions, execute_operations
 from interlock_catalog.pipeline.family import plan_family
-from interlock_catalog.reading import read_family
-from interlock_catalog.resource import lease_of
-from interlock_catalog.runner.durable import launched, run_here
-from interlock_catalog.runner.record import Order, Runs
-from interlock_catalog.runner.work import Work
-from interlock_catalog.seed import clean_catalog, plant
-from interlock_catalog.server.tokens import new_token
+from interlock_catalog.resource import family_lock
+from interlock_catalog.runner.durable import launch_engine, run_in_process
+from interlock_catalog.runner.records import RunRequest, open_run_store
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.seed import build_clean_catalog
+from interlock_catalog.server.tokens import create_token
 from interlock_catalog.snapshot import Snapshot
 
 sys.path.insert(0, str(Path(__file__).parent))
-from judge import table
-from quality import home_of
+from homes import fill_catalog, prepare_home
+from judge import format_table
+from plant import plant_faults
 
 DOCS = Path(__file__).parents[3] / "docs" / "catalog-speed.md"
 SECONDS, RATE = 60, 200
 
 
-def many(copies: int, *, faulty: bool) -> dict[str, Any]:
+def build_copies(copies: int, *, faulty: bool) -> dict[str, Any]:
     """The generated catalog so many times, each copy with names of its own."""
-    docs = plant(clean_catalog())[0] if faulty else clean_catalog()
+    clean = build_clean_catalog()
+    docs = plant_faults(clean).docs if faulty else clean
     made: dict[str, Any] = {}
     for number in range(copies):
         text = json.dumps({k: v for k, v in docs.items() if not k.startswith("search:")})
@@ -63,7 +64,7 @@ def many(copies: int, *, faulty: bool) -> dict[str, Any]:
     return made
 
 
-def snapshots(docs: dict[str, Any]) -> list[Snapshot]:
+def build_snapshots(docs: dict[str, Any]) -> list[Snapshot]:
     """Families as they would be read."""
     found = {doc["slug"]: Snapshot(doc["slug"], doc, {}, {}) for key, doc in docs.items() if key.startswith("family:")}
     family_of = {}
@@ -77,37 +78,37 @@ def snapshots(docs: dict[str, Any]) -> list[Snapshot]:
     return list(found.values())
 
 
-def checks() -> dict[str, Any]:
+def measure_checks() -> dict[str, Any]:
     """Deterministic checks over at least 10,000 exercises."""
-    families = snapshots(many(12, faulty=True))
+    families = build_snapshots(build_copies(12, faulty=True))
     count = sum(len(family.exercises) for family in families)
     best = 0.0
     for _ in range(3):
         began = time.perf_counter()
         for family in families:
-            inspect(family)
+            run_checks(family)
         best = max(best, count / (time.perf_counter() - began))
     return {"exercises": count, "per_s": best}
 
 
-async def applying(folder: Path) -> dict[str, Any]:
+async def measure_changes(folder: Path) -> dict[str, Any]:
     """Changes that are planned, made under their leases, verified and recorded, by the second."""
-    loaded = home_of(folder)
-    backend = DatabaseBackend(loaded.url("backend"))
-    await backend.fill(many(1, faulty=True))
-    await backend.close()
-    async with opened(loaded) as shop:
-        slugs = [key.partition(":")[2] for key in await shop.parts.backend.families(limit=5000)]
+    loaded = prepare_home(folder)
+    await fill_catalog(loaded, build_copies(1, faulty=True))
+    async with open_app(loaded) as app:
+        slugs = [key.partition(":")[2] for key in await app.backend.families(limit=5000)]
         work = []
         for slug in slugs:
-            plan = await plan_family(shop.asked(f"r/{slug}", "r"), await read_family(shop.parts.backend, slug))
+            plan = await plan_family(app.role_context(f"r/{slug}", "r"), await read_family(app.backend, slug))
             if plan.ops:
                 work.append((slug, plan.ops))
         lanes, count = asyncio.Semaphore(16), sum(len(ops) for _slug, ops in work)
 
         async def one(slug: str, ops: Any) -> None:
-            async with lanes, shop.runtime.lock(lease_of(slug), wait_s=5) as locks:
-                await carry_out(shop.asked(f"r/{slug}", "r"), ops, Terms("apply", 100_000), locks)
+            async with lanes, app.runtime.lock(family_lock(slug), wait_s=5) as locks:
+                await execute_operations(
+                    app.role_context(f"r/{slug}", "r"), ops, ExecutionOptions(mode="apply", max_changes=100_000), locks
+                )
 
         began = time.perf_counter()
         await asyncio.gather(*(one(slug, ops) for slug, ops in work))
@@ -115,29 +116,25 @@ async def applying(folder: Path) -> dict[str, Any]:
     return {"changes": count, "per_s": count / took}
 
 
-async def overhead(folder: Path) -> dict[str, Any]:
+async def measure_overhead(folder: Path) -> dict[str, Any]:
     """A run over clean families with the engine and without it: the difference, for each family."""
-    loaded = home_of(folder)
-    backend = DatabaseBackend(loaded.url("backend"))
-    await backend.fill(clean_catalog())
-    await backend.close()
-    runs = Runs(loaded.url("engine"))
-    async with opened(loaded) as shop:
-        work = Work(shop, runs)
-        slugs = tuple(key.partition(":")[2] for key in await shop.parts.backend.families(limit=5000))
+    loaded = prepare_home(folder)
+    await fill_catalog(loaded, build_clean_catalog())
+    async with open_run_store(loaded.settings) as runs, open_app(loaded) as app:
+        steps = RunSteps(app, runs)
+        slugs = tuple(key.partition(":")[2] for key in await app.backend.families(limit=5000))
         bare, durable = [], []
         for number in range(3):
-            order = Order(run=f"bare{number}", families=slugs)
+            request = RunRequest(run=f"bare{number}", families=slugs)
             began = time.perf_counter()
-            results = [await work.family(order, name) for name in await work.begin(order)]
-            await work.end(order, results)
+            results = [await steps.work_on(request, name) for name in await steps.begin(request)]
+            await steps.end(request, results)
             bare.append(time.perf_counter() - began)
-        async with launched(work, loaded, "bench", serves=False):
+        async with launch_engine(steps, "bench", serves=False):
             for number in range(3):
                 began = time.perf_counter()
-                await run_here(Order(run=f"durable{number}", families=slugs))
+                await run_in_process(RunRequest(run=f"durable{number}", families=slugs))
                 durable.append(time.perf_counter() - began)
-    await runs.close()
     return {
         "families": len(slugs),
         "ms": (min(durable) - min(bare)) / len(slugs) * 1000,
@@ -145,7 +142,7 @@ async def overhead(folder: Path) -> dict[str, Any]:
     }
 
 
-def memory(copies: int) -> float:
+def measure_memory(copies: int) -> float:
     """The most memory that a dry run over so many copies takes, in megabytes; in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, __file__, "--memory", str(copies), "--folder", folder]
@@ -154,16 +151,14 @@ def memory(copies: int) -> float:
 
 async def dry_run(folder: Path) -> None:
     """A dry run over what is in a folder."""
-    loaded = home_of(folder)
-    runs = Runs(loaded.url("engine"))
-    async with opened(loaded) as shop:
-        work, order = Work(shop, runs), Order(run="r", scout=False)
-        results = [await work.family(order, name) for name in await work.begin(order)]
-        await work.end(order, results)
-    await runs.close()
+    loaded = prepare_home(folder)
+    async with open_run_store(loaded.settings) as runs, open_app(loaded) as app:
+        steps, request = RunSteps(app, runs), RunRequest(run="r", scout=False)
+        results = [await steps.work_on(request, name) for name in await steps.begin(request)]
+        await steps.end(request, results)
 
 
-async def answering(client: httpx.AsyncClient) -> None:
+async def wait_for_server(client: httpx.AsyncClient) -> None:
     """Wait until the server answers."""
     for _ in range(100):
         try:
@@ -173,7 +168,7 @@ async def answering(client: httpx.AsyncClient) -> None:
             await asyncio.sleep(0.1)
 
 
-async def asked(client: httpx.AsyncClient, number: int, doc: dict[str, Any]) -> httpx.Response:
+async def send_request(client: httpx.AsyncClient, number: int, doc: dict[str, Any]) -> httpx.Response:
     """One request of the mix, about one exercise."""
     match number % 10:
         case 0:
@@ -192,13 +187,11 @@ async def asked(client: httpx.AsyncClient, number: int, doc: dict[str, Any]) -> 
             return await client.get("/getExercise", params={"id": doc["id"]})
 
 
-async def load(folder: Path) -> dict[str, Any]:
+async def measure_load(folder: Path) -> dict[str, Any]:
     """A mix of requests at a steady rate on loopback."""
-    loaded = home_of(folder)
-    backend = DatabaseBackend(loaded.url("backend"))
-    await backend.fill(clean_catalog())
-    await backend.close()
-    token = new_token(loaded.folder / "tokens.toml", "bench", "editor")
+    loaded = prepare_home(folder)
+    await fill_catalog(loaded, build_clean_catalog())
+    token = create_token(loaded.folder / "tokens.toml", "bench", "editor")
     port = 8_190
     server = subprocess.Popen(
         [sys.executable, "-m", "interlock", "catalog", "serve", "--home", str(folder), "--port", str(port)]
@@ -208,14 +201,14 @@ async def load(folder: Path) -> dict[str, Any]:
         async with httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {token}"}, timeout=30
         ) as client:
-            await answering(client)
+            await wait_for_server(client)
             page = (await client.get("/getExercises", params={"limit": 500})).json()["documents"]
             ids = [key.partition(":")[2] for key in page]
 
             async def one(number: int) -> None:
                 identity = chance.choice(ids)
                 began = time.perf_counter()
-                answer = await asked(client, number, page[f"exercise:{identity}"]["state"])
+                answer = await send_request(client, number, page[f"exercise:{identity}"]["state"])
                 statuses[answer.status_code] += 1
                 waits.append(time.perf_counter() - began)
 
@@ -233,15 +226,13 @@ async def load(folder: Path) -> dict[str, Any]:
             "other": sum(n for code, n in statuses.items() if 400 <= code < 500), "p50": waits[len(waits) // 2] * 1000, "p99": waits[len(waits) * 99 // 100] * 1000}  # fmt: skip
 
 
-def measure_memory(copies: int, folder: Path) -> None:
+def print_memory(copies: int, folder: Path) -> None:
     """In a process of its own: fill a folder, and print what a dry run over it takes at most."""
-    loaded = home_of(folder)
-    backend = DatabaseBackend(loaded.url("backend"))
+    loaded = prepare_home(folder)
     for number in range(copies):
-        every = many(number + 1, faulty=True)
+        every = build_copies(number + 1, faulty=True)
         tag = f"-c{number}"
-        asyncio.run(backend.fill(every if number == 0 else {k: v for k, v in every.items() if k.endswith(tag)}))
-    asyncio.run(backend.close())
+        asyncio.run(fill_catalog(loaded, every if number == 0 else {k: v for k, v in every.items() if k.endswith(tag)}))
     code = f"""import asyncio, sys
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 from pathlib import Path
@@ -259,26 +250,30 @@ def in_folder(measure: Any) -> dict[str, Any]:
         return found
 
 
-def row(what: str, asked: str, measured: str) -> dict[str, str]:
+def build_row(what: str, asked: str, measured: str) -> dict[str, str]:
     """A line of the table, told as soon as it is known."""
     made = {"what": what, "asked": asked, "measured": measured}
     print(made, flush=True)
     return made
 
 
-def measured_rows() -> list[dict[str, str]]:
+def measure_rows() -> list[dict[str, str]]:
     """Everything but the load."""
-    found = checks()
-    rows = [row(f"deterministic checks, {found['exercises']:,} exercises", "≥ 2,000/s", f"{found['per_s']:,.0f}/s")]
-    found = sorted((in_folder(applying) for _ in range(5)), key=lambda item: float(item["per_s"]))[2]
+    found = measure_checks()
+    rows = [
+        build_row(f"deterministic checks, {found['exercises']:,} exercises", "≥ 2,000/s", f"{found['per_s']:,.0f}/s")
+    ]
+    found = sorted((in_folder(measure_changes) for _ in range(5)), key=lambda item: float(item["per_s"]))[2]
     what = f"changes applied on SQLite, {found['changes']:,} of them (median of five)"
-    rows.append(row(what, "≥ 150/s", f"{found['per_s']:,.0f}/s"))
-    found = in_folder(overhead)
+    rows.append(build_row(what, "≥ 150/s", f"{found['per_s']:,.0f}/s"))
+    found = in_folder(measure_overhead)
     share = f"{found['ms']:.1f} ms a family (a family without it: {found['bare_ms']:.1f} ms)"
-    rows.append(row(f"the engine's share of a run, {found['families']} clean families", "≤ 15 ms a family", share))
-    small, large = memory(3), memory(12)
+    rows.append(
+        build_row(f"the engine's share of a run, {found['families']} clean families", "≤ 15 ms a family", share)
+    )
+    small, large = measure_memory(3), measure_memory(12)
     text = f"{small:.0f} MB and {large:.0f} MB ({large / small:.2f} times)"
-    rows.append(row("most memory of a dry run, 2,679 and 10,716 exercises", "flat", text))
+    rows.append(build_row("most memory of a dry run, 2,679 and 10,716 exercises", "flat", text))
     return rows
 
 
@@ -291,19 +286,19 @@ def main() -> None:
     given = parser.parse_args()
     logging.disable(logging.CRITICAL)
     if given.memory is not None:
-        measure_memory(given.memory, given.folder)
+        print_memory(given.memory, given.folder)
         return
-    rows = measured_rows()
+    rows = measure_rows()
     if given.quick:
         return
-    found = in_folder(load)
+    found = in_folder(measure_load)
     what = f"the server, {RATE} mixed requests a second for {SECONDS} s, a fifth of them writes"
     counts = (
         f"{found['requests']:,} requests at {found['per_s']:.0f}/s, {found['failed']} × 5xx, {found['other']} × 4xx"
     )
-    rows.append(row(what, "no 5xx", f"{counts}; median {found['p50']:.1f} ms, p99 {found['p99']:.0f} ms"))
+    rows.append(build_row(what, "no 5xx", f"{counts}; median {found['p50']:.1f} ms, p99 {found['p99']:.0f} ms"))
     head = "# Catalog: speed\n\nWritten by `make bench-catalog` (`apps/catalog/benchmarks/speed.py`); do not edit. One run on two cores; rates move with the machine.\n\n"
-    DOCS.write_text(head + table(rows) + "\n", encoding="utf-8")
+    DOCS.write_text(head + format_table(rows) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -4,43 +4,56 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from interlock.models import Proposal, Reply, Request
-from interlock_catalog.app import POLICY, Shop, opened
+from interlock_catalog.app import POLICY, open_app
 from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.confidence import Calibration, shipped_calibration
 from interlock_catalog.contracts import Doc
-from interlock_catalog.runner.record import FamilyResult, Order, Run, Runs
-from interlock_catalog.runner.work import Work
-from interlock_catalog.seed import clean_catalog
-from interlock_catalog.settings import Loaded, load
-from interlock_catalog.trust import Trust, measured
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, open_run_store
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.seed import build_clean_catalog
+from interlock_catalog.settings import Loaded, load_catalog_settings
+from plant import plant_faults
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
+PATIENCE_S = 600.0
+"""How long tests wait for something that happens within seconds on an idle machine: an end for a hang, no measure."""
 
 
-def some_families(*slugs: str) -> dict[str, Doc]:
-    """The clean documents of a few families."""
-    every = clean_catalog()
-    ids = {doc["id"] for key, doc in every.items() if key.startswith("exercise:") and doc["family_slug"] in slugs}
+def families_of(docs: Mapping[str, Doc], slugs: Iterable[str]) -> dict[str, Doc]:
+    """The documents of a few families, with the aliases that point at them."""
+    wanted = set(slugs)
+    ids = {doc["id"] for key, doc in docs.items() if key.startswith("exercise:") and doc["family_slug"] in wanted}
     return {
         key: json.loads(json.dumps(doc))
-        for key, doc in every.items()
-        if key in {f"family:{slug}" for slug in slugs}
+        for key, doc in docs.items()
+        if (key.startswith("family:") and doc["slug"] in wanted)
         or (key.startswith("exercise:") and doc["id"] in ids)
-        or (key.startswith("alias:") and (doc.get("exercise_id") in ids or doc.get("family_slug") in slugs))
+        or (key.startswith("alias:") and (doc.get("exercise_id") in ids or doc.get("family_slug") in wanted))
     }
 
 
-def ready(folder: Path, *, enabled: str = "*", policy: str | None = None, **settings: Any) -> Loaded:
-    """A folder that runs can work in."""
+def clean_families(*slugs: str) -> dict[str, Doc]:
+    return families_of(build_clean_catalog(), slugs)
+
+
+def faulty_families(*slugs: str) -> dict[str, Doc]:
+    return families_of(plant_faults(build_clean_catalog()).docs, slugs)
+
+
+def prepare_home(
+    folder: Path, *, enabled: str = "*", policy: str | None = None, lease_s: int = 60, **settings: Any
+) -> Loaded:
+    """A folder that runs can work in; where no process dies, leases may be long, so that a busy machine loses none."""
     folder.mkdir(parents=True, exist_ok=True)
     store = settings.pop("store", "sqlite:///interlock.db")
-    text = f'store = "{store}"\npolicy = "policy.toml"\ntools = ["interlock_catalog.app:TOOLS"]\nrepeats = "allow"\nlease_s = 5\n'
+    text = f'store = "{store}"\npolicy = "policy.toml"\ntools = ["interlock_catalog.app:TOOLS"]\nrepeats = "allow"\nlease_s = {lease_s}\n'
     (folder / "interlock.toml").write_text(text)
     lines = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
     (folder / "catalog.toml").write_text("\n".join(lines) + "\n")
@@ -49,46 +62,46 @@ def ready(folder: Path, *, enabled: str = "*", policy: str | None = None, **sett
     else:
         (folder / "policy.toml").write_text(policy)
     (folder / "enabled.txt").write_text(f"{enabled}\n")
-    return load(folder, environment={})
+    return load_catalog_settings(folder, environment={})
 
 
-async def fill(loaded: Loaded, docs: Mapping[str, Doc | None]) -> None:
+async def fill_catalog(loaded: Loaded, docs: Mapping[str, Doc | None]) -> None:
     """Put documents into a folder's catalog."""
-    backend = DatabaseBackend(loaded.url("backend"))
+    backend = DatabaseBackend(loaded.settings.backend)
     await backend.fill(docs)
     await backend.close()
 
 
-async def contents(loaded: Loaded) -> dict[str, Any]:
+async def read_catalog(loaded: Loaded) -> dict[str, Any]:
     """Every document of a folder's catalog."""
-    backend = DatabaseBackend(loaded.url("backend"))
+    backend = DatabaseBackend(loaded.settings.backend)
     try:
-        return {key: doc for key, doc in (await backend.everything()).items() if not key.startswith("idem:")}
+        return {key: doc for key, doc in (await backend.read_all()).items() if not key.startswith("idem:")}
     finally:
         await backend.close()
 
 
 @asynccontextmanager
-async def working(loaded: Loaded, model: Any = None, record: Trust | None = None) -> AsyncIterator[Work]:
-    """The steps of runs, without the durable engine."""
-    runs = Runs(loaded.url("engine"))
-    try:
-        async with opened(loaded) as found:
-            shop = Shop(loaded, found.parts, found.runtime, model, None, 0.1, record or measured())
-            yield Work(shop, runs)
-    finally:
-        await runs.close()
+async def open_steps(
+    loaded: Loaded, model: Any = None, calibration: Calibration | None = None
+) -> AsyncIterator[RunSteps]:
+    """The steps of runs, without the durable engine; what is locked is not waited for."""
+    async with open_run_store(loaded.settings) as runs, open_app(loaded) as opened:
+        app = msgspec.structs.replace(
+            opened, model=model, lock_wait_s=0.1, calibration=calibration or shipped_calibration()
+        )
+        yield RunSteps(app, runs)
 
 
-async def run_all(work: Work, order: Order) -> tuple[Run, dict[str, FamilyResult]]:
+async def run_all(steps: RunSteps, request: RunRequest) -> tuple[Run, dict[str, FamilyResult]]:
     """One run to its end, family after family."""
-    results = [await work.family(order, name) for name in await work.begin(order)]
-    run = await work.end(order, results)
+    results = [await steps.work_on(request, name) for name in await steps.begin(request)]
+    run = await steps.end(request, results)
     return run, {result.family: result for result in results}
 
 
 class Says:
-    """A model that follows: it hands in what it is told to, and notes what it was asked."""
+    """An instructable model: it hands in what it was given, and notes what it was asked."""
 
     name, instructable = "says", True
 

@@ -1,4 +1,4 @@
-"""Workers that are killed, servers that go wrong: and in the end the catalog is what a run without faults would make it."""
+"""Workers that are killed, servers that go wrong: in the end the catalog is what a run without faults would make it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,33 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from catalog_parts import contents, fill, ready, run_all, working
-from interlock_catalog.app import opened
-from interlock_catalog.runner.record import Order, Run, Runs, turn_of
-from interlock_catalog.server.tokens import new_token
+from catalog_testing import PATIENCE_S, fill_catalog, open_steps, prepare_home, read_catalog, run_all
+from interlock_catalog.app import open_app
+from interlock_catalog.contracts import Doc
+from interlock_catalog.runner.durable import enqueue_run
+from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store, turn_of
 from interlock_catalog.settings import Loaded
-from proxy import Faulty
+from proxy import FaultyProxy
 
-INTERLOCK = (sys.executable, "-m", "interlock")
+_POLL_S = 0.1
+_STOP_S = 120.0
+MAX_CHANGES = 10_000
+
+
+async def wait_until(condition: Callable[[], Awaitable[Any]], what: str, limit_s: float = PATIENCE_S) -> Any:
+    """Wait for something to become true, and give it; the limit is only there to end a hang."""
+    end = time.monotonic() + limit_s
+    while not (found := await condition()):
+        assert time.monotonic() < end, f"{what}: not within {limit_s:.0f} s"
+        await asyncio.sleep(_POLL_S)
+    return found
 
 
 def free_port() -> int:
@@ -34,32 +46,48 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def _start(log: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """`interlock catalog …` as a process of its own, without variables of the surroundings."""
+    ours = ("CATALOG_", "INTERLOCK_", "DBOS_")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(ours)}
+    with log.open("ab") as out:
+        return subprocess.Popen(
+            [sys.executable, "-m", "interlock", "catalog", *arguments], stdout=out, stderr=out, env=environment
+        )
+
+
 class Workers:
     """Worker processes by name, that can be killed and started again."""
 
-    def __init__(self, home: Path, names: list[str]) -> None:
+    def __init__(self, home: Path, *names: str) -> None:
         self._home = home
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._starts: Counter[str] = Counter()
         self.kills = 0
         for name in names:
             self.start(name)
 
-    def start(self, name: str) -> None:
-        log = (self._home / f"{name}.log").open("ab")
-        self._processes[name] = subprocess.Popen(
-            [*INTERLOCK, "catalog", "worker", "--home", str(self._home), "--name", name],
-            stdout=log,
-            stderr=log,
-            env=_environment(),
-        )
-        log.close()
+    def start(self, name: str) -> subprocess.Popen[bytes]:
+        self._starts[name] += 1
+        log = self._home / f"{name}.{self._starts[name]}.log"
+        self._processes[name] = _start(log, "worker", "--home", str(self._home), "--name", name)
+        return self._processes[name]
+
+    async def wait_ready(self, name: str) -> None:
+        """Wait until the last process of that name carries runs."""
+        log = self._home / f"{name}.{self._starts[name]}.log"
+
+        async def is_ready() -> bool:
+            assert self._processes[name].poll() is None, self.logs()
+            return "is ready" in log.read_text()
+
+        await wait_until(is_ready, f"worker {name}")
 
     def kill(self, name: str) -> None:
-        process = self._processes[name]
+        process = self._processes.pop(name)
         process.send_signal(signal.SIGKILL)
         process.wait()
         self.kills += 1
-        self.start(name)
 
     def names(self) -> list[str]:
         return list(self._processes)
@@ -69,7 +97,7 @@ class Workers:
             process.terminate()
         for process in self._processes.values():
             try:
-                process.wait(15)
+                process.wait(_STOP_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
@@ -78,93 +106,112 @@ class Workers:
         return "".join(file.read_text() for file in sorted(self._home.glob("*.log")))
 
 
-def _environment() -> dict[str, str]:
-    return {key: value for key, value in os.environ.items() if not key.startswith(("CATALOG_", "INTERLOCK_", "DBOS_"))}
-
-
-@contextmanager
-def serving(home: Path, port: int) -> Iterator[None]:
+@asynccontextmanager
+async def run_server(home: Path, port: int) -> AsyncIterator[None]:
     """The server as a process of its own."""
-    log = (home / "serve.log").open("ab")
-    process = subprocess.Popen(
-        [*INTERLOCK, "catalog", "serve", "--home", str(home), "--port", str(port)],
-        stdout=log,
-        stderr=log,
-        env=_environment(),
-    )
+    process = _start(home / "serve.log", "serve", "--home", str(home), "--port", str(port))
+
+    async def is_listening() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
     try:
-        end = time.monotonic() + 30
-        while time.monotonic() < end:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.1)
+        await wait_until(is_listening, "the server")
         yield
     finally:
         process.terminate()
-        process.wait(15)
-        log.close()
+        process.wait(_STOP_S)
 
 
-async def expected(folder: Path, docs: dict[str, Any], families: tuple[str, ...]) -> dict[str, Any]:
-    """What a run without faults makes of the catalog."""
-    loaded = ready(folder)
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, Order(run="calm", mode="apply", families=families, max_changes=10_000))
-        assert run.status in ("succeeded", "partial")
-    return await contents(loaded)
-
-
-async def until_ended(loaded: Loaded, runs: list[str], disturb: Any, limit_s: float) -> list[Run]:
-    """Wait for runs to end, and disturb them meanwhile."""
-    records, end = Runs(loaded.url("engine")), time.monotonic() + limit_s
+@asynccontextmanager
+async def run_proxy(port: int, share: float, seed: int) -> AsyncIterator[FaultyProxy]:
+    """A proxy in front of a server that goes wrong with so many requests."""
+    proxy = FaultyProxy(port, share, seed)
+    await proxy.start()
     try:
-        while time.monotonic() < end:
-            await disturb()
-            found = {run.id: run for run in await records.all()}
-            if all(name in found and found[name].ended for name in runs):
-                return [found[name] for name in runs]
-        raise AssertionError(
-            f"not ended in {limit_s:.0f} s: {[(n, found[n].status if n in found else None) for n in runs]}"
-        )
+        yield proxy
     finally:
-        await records.close()
+        await proxy.stop()
 
 
-async def made_once(loaded: Loaded, runs: list[Run]) -> int:
-    """Every change is in the journal once, as done; how many there are."""
-    keys: Counter[tuple[str, str]] = Counter()
-    count = 0
-    async with opened(loaded) as shop:
+async def run_calmly(folder: Path, docs: Mapping[str, Doc], families: tuple[str, ...]) -> dict[str, Any]:
+    """What a run without faults makes of the catalog."""
+    loaded = prepare_home(folder)
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        request = RunRequest(run="calm", mode="apply", families=families, max_changes=MAX_CHANGES)
+        run, _results = await run_all(steps, request)
+        assert run.status in ("succeeded", "partial")
+    return await read_catalog(loaded)
+
+
+class Disturbance(msgspec.Struct, frozen=True, kw_only=True):
+    """How workers are killed while they work: so many times at most, each a while after it was ready."""
+
+    kills: int
+    pause_s: tuple[float, float]
+    seed: int
+
+
+async def run_disturbed(
+    loaded: Loaded, requests: list[RunRequest], names: tuple[str, ...], disturbance: Disturbance
+) -> tuple[list[Run], Workers]:
+    """Runs that workers carry to their end although they are killed; all of them, with those that were needed besides.
+
+    On a machine so busy that a worker loses its lease while it is alive, a family is deferred to the next run, as it
+    should be: then there is a next run.
+    """
+    workers, chance = Workers(loaded.folder, *names), random.Random(disturbance.seed)
+    done = list[Run]()
+    async with open_run_store(loaded.settings) as runs:
+        try:
+            for request in requests:
+                enqueue_run(loaded.settings, request)
+            while workers.kills < disturbance.kills and not await _have_ended(runs, requests):
+                name = chance.choice(workers.names())
+                await workers.wait_ready(name)
+                await asyncio.sleep(chance.uniform(*disturbance.pause_s))
+                workers.kill(name)
+                workers.start(name)
+            while requests:
+                await _wait_for_end(runs, requests)
+                ended = [await runs.get(request.run) for request in requests]
+                done += ended
+                requests = [_next_run(run) for run in ended if run.left_over]
+                for request in requests:
+                    enqueue_run(loaded.settings, request)
+        finally:
+            workers.stop()
+    return done, workers
+
+
+async def _wait_for_end(runs: RunStore, requests: list[RunRequest]) -> None:
+    await wait_until(lambda: _have_ended(runs, requests), "the runs")
+
+
+async def _have_ended(runs: RunStore, requests: list[RunRequest]) -> bool:
+    found = {run.id: run for run in await runs.all()}
+    return all(request.run in found and found[request.run].ended for request in requests)
+
+
+def _next_run(run: Run) -> RunRequest:
+    assert len(run.id) < 40, f"families are deferred again and again: {run.left_over}"
+    return RunRequest(run=f"{run.id}+", mode="apply", families=run.left_over, max_changes=MAX_CHANGES, by="test")
+
+
+async def assert_made_once(loaded: Loaded, runs: list[Run]) -> None:
+    """Every change is in the journal once, as done, and the records of the runs say so."""
+    keys: Counter[tuple[str, bytes]] = Counter()
+    async with open_app(loaded) as app:
         for run in runs:
             for family in run.families:
-                async for entry in shop.runtime.operations.journal(turn=turn_of(run.id, family.family)):
+                async for entry in app.runtime.operations.journal(turn=turn_of(run.id, family.family)):
                     if entry.status == "done":
-                        count += 1
-                        keys[
-                            run.id,
-                            msgspec.json.encode([entry.op_type, entry.arguments], order="deterministic").decode(),
-                        ] += 1
+                        text = msgspec.json.encode([entry.op_type, entry.arguments], order="deterministic")
+                        keys[run.id, text] += 1
                     else:
                         assert entry.status in ("failed", "parked", "denied", "planned"), entry
     assert [key for key, times in keys.items() if times > 1] == []
-    return count
-
-
-def chance(seed: int) -> random.Random:
-    return random.Random(seed)
-
-
-async def proxied(port: int, share: float, seed: int) -> Faulty:
-    made = Faulty(port, share, seed)
-    await made.start()
-    return made
-
-
-def token_for(home: Path) -> str:
-    return new_token(home / "tokens.toml", "autopilot", "editor")
-
-
-async def pause(seconds: float) -> None:
-    await asyncio.sleep(seconds)
+    assert keys
+    if not any(run.left_over for run in runs):
+        assert len(keys) == sum(run.counts["ok"] for run in runs)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # faults are planted there
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from collections import Counter
 KINDS = ("429", "500 before", "500 after", "drop", "cut", "slow")
 
 
-class Faulty:
+class FaultyProxy:
     """Passes requests on; so many of them go wrong in one of these ways."""
 
     def __init__(self, port: int, share: float, seed: int = 1, slow_s: float = 0.2) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from interlock.cli.main import main
+from interlock.config import help_texts
+from interlock_catalog.settings import Settings
 
 
 @pytest.fixture
@@ -28,7 +30,8 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
 
 
 def test_from_a_fresh_folder_to_a_run_and_back(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "872" not in capsys.readouterr().err
+    made = said(capsys, "init", "--home", "another")
+    assert made == {"home": "another", "exercise": 893, "family": 122, "alias": 975, "planted": 280}
     assert {file.name for file in home.iterdir()} >= {
         "catalog.toml",
         "interlock.toml",
@@ -105,6 +108,28 @@ def test_looking_goes_through_the_gate(home: Path, capsys: pytest.CaptureFixture
     assert "get_exercise" in capsys.readouterr().out
 
 
+def test_settings_are_shown_with_their_origins(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CATALOG_LANES", "2")
+    monkeypatch.setenv("CATALOG_TOKEN", "secret")
+    capsys.readouterr()
+    found = said(capsys, "config")
+    assert found["lanes"] == {"value": 2, "from": "environment CATALOG_LANES"}
+    assert (found["backend"]["from"], found["stale_s"]["from"]) == ("catalog.toml", "default")
+    assert found["token"]["value"] == "(set)"
+    assert main(["catalog", "config"]) == 0
+    shown = capsys.readouterr().out
+    assert "families that a run works on at a time" in shown
+    assert "secret" not in shown
+
+
+def test_every_setting_is_in_the_docs() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "catalog.md").read_text()
+    assert [name for name in Settings.__struct_fields__ if f"`{name}`" not in docs] == []
+    assert all(help_texts(Settings).values())
+
+
 def test_health_and_schedules(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["catalog", "health"]) == 1
     assert "no run has ended yet" in capsys.readouterr().out
@@ -112,7 +137,7 @@ def test_health_and_schedules(home: Path, capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     found = said(capsys, "health")
     assert (found["ok"], found["queue_depth"], found["failure_rate"], found["lock_age_s"]) == (True, 0, 0.0, None)
-    assert said(capsys, "schedule", "0 3 * * *", "--apply", "--zone", "Europe/Vienna")["order"]["mode"] == "apply"
+    assert said(capsys, "schedule", "0 3 * * *", "--apply", "--zone", "Europe/Vienna")["request"]["mode"] == "apply"
     assert said(capsys, "schedule")[0]["cron"] == "0 3 * * *"
     assert main(["catalog", "schedule"]) == 0
     assert "nightly" in capsys.readouterr().out
@@ -124,14 +149,14 @@ def test_health_and_schedules(home: Path, capsys: pytest.CaptureFixture[str]) ->
     assert said(capsys, "schedule") == []
 
 
-def test_shadow_repairs_and_restore(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_shadow_report_rejected_and_restore(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     run = said(capsys, "run", "--shadow", "--family", "squat")["run"]
     assert run["counts"] == {"planned": run["counts"]["planned"]}
-    found = said(capsys, "agreement", "--run", run["id"])
+    found = said(capsys, "shadow-report", "--run", run["id"])
     assert sum(found["families"]["squat"].values()) >= 1
-    assert main(["catalog", "agreement"]) == 0
-    assert main(["catalog", "repairs", "list.jsonl"]) == 0
+    assert main(["catalog", "shadow-report"]) == 0
+    assert main(["catalog", "rejected", "list.jsonl"]) == 0
     assert (home / "list.jsonl").read_text() == ""
     main(["catalog", "backup", "b.jsonl"])
     main(["catalog", "enable", "--all"])
@@ -142,7 +167,11 @@ def test_shadow_repairs_and_restore(home: Path, capsys: pytest.CaptureFixture[st
     assert main(["catalog", "restore", "b.jsonl", "--yes"]) == 0
     capsys.readouterr()
     assert said(capsys, "restore", "b.jsonl")["documents"] == {}
-    assert main(["catalog", "enable", "squat", "--off"]) == 0
+    enabled = said(capsys, "disable", "squat")["enabled"]
+    assert "squat" not in enabled
+    assert len(enabled) == 121  # all were enabled: the others still are
+    assert said(capsys, "enable", "squat")["enabled"] == sorted([*enabled, "squat"])
+    assert said(capsys, "disable", "--all")["enabled"] == []
 
 
 def test_a_recorded_model_is_replayed(
@@ -152,7 +181,7 @@ def test_a_recorded_model_is_replayed(
     capsys.readouterr()
     options = ("--family", "pull-up", "--model", "python:competent:Competent")
     first = said(capsys, "run", *options, "--record", "answers.jsonl")
-    assert first["run"]["asked"]["analyst"] == 2
+    assert first["run"]["model_calls"]["analyst"] == 2
     again = said(capsys, "run", *options, "--replay", "answers.jsonl")
 
     def made(report: Any) -> Any:
@@ -169,6 +198,8 @@ def test_a_recorded_model_is_replayed(
     [
         (["init"], "there is a catalog here already"),
         (["enable"], "enable what?"),
+        (["disable"], "disable what?"),
+        (["disable", "no-such-family"], "there is no family no-such-family"),
         (["enable", "no-such-family"], "there is no family no-such-family"),
         (["run", "--max-changes", "-1"], "zero or more"),
         (["run", "--resume", "nothing"], "there is no run 'nothing'"),
@@ -177,7 +208,7 @@ def test_a_recorded_model_is_replayed(
         (["schedule", "0 0 31 2 *"], "no time that ever comes"),
         (["schedule", "0 3 * * *", "--zone", "Mars"], "no time zone 'Mars'"),
         (["restore", "nothing.jsonl"], "there is no such file"),
-        (["repairs", "nothing.jsonl", "--submit"], "there is no such file"),
+        (["rejected", "nothing.jsonl", "--submit"], "there is no such file"),
         (["serve"], "there are no tokens"),
         (["run", "--replay", "nothing.jsonl"], "no recorded answers"),
     ],
@@ -198,7 +229,7 @@ def test_a_folder_without_a_catalog_says_how_to_make_one(
     assert "interlock catalog init" in capsys.readouterr().err
     (tmp_path / "catalog.toml").write_text("lanes = 4\ncolour = 1\n")
     assert main(["catalog", "runs"]) == 2
-    assert "'colour' is no setting" in capsys.readouterr().err
+    assert "catalog.toml: colour: there is no such setting" in capsys.readouterr().err
     (tmp_path / "catalog.toml").write_text("lanes = 0\n")
     assert main(["catalog", "runs"]) == 2
     assert "at least 1" in capsys.readouterr().err
@@ -224,7 +255,7 @@ def test_other_beginnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
             ]
         )
     )
-    for options in (["--clean"], ["--empty"], ["--seed", "4"], ["--from", str(file)]):
+    for options in (["--clean"], ["--empty"], ["--from", str(file)]):
         folder = tmp_path / "".join(filter(str.isalnum, options[0]))
         assert main(["catalog", "init", "--home", str(folder), *options]) == 0
     file.write_text("[1]")

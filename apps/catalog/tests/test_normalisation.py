@@ -1,4 +1,4 @@
-"""Names, vocabulary, contracts and normalisation: pure, total, idempotent, and exactly as written down."""
+"""Names, vocabulary, contracts and normalisation: pure, total, idempotent, and exactly as write_backup down."""
 
 from __future__ import annotations
 
@@ -11,36 +11,45 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_parts import some_families
-from interlock_catalog.contracts import KINDS, Exercise, faults
-from interlock_catalog.naming import doc_id, joined_name, one_sided, same_words, split_name, titled, variant_key
-from interlock_catalog.normalise import FamilyFacts, facts_of, normalise
-from interlock_catalog.seed import clean_catalog, plant
+from catalog_testing import clean_families
+from interlock_catalog.contracts import KINDS, Exercise, find_violations
+from interlock_catalog.naming import (
+    build_exercise_id,
+    is_one_sided,
+    join_name,
+    name_words,
+    split_name,
+    title_case,
+    variant_key,
+)
+from interlock_catalog.normalise import FamilyFacts, family_facts, normalise
+from interlock_catalog.seed import build_clean_catalog
 from interlock_catalog.vocabulary import KINDS as WORDS
-from interlock_catalog.vocabulary import equipment_name, equipment_named, known, ordered, slug, words
+from interlock_catalog.vocabulary import canonical_word, equipment_from_name, equipment_name, ordered_words, slug, words
+from plant import plant_faults
 
 GOLDEN = Path(__file__).with_name("golden")
 BENCH = FamilyFacts("Bench Press", True)
 
 
 def exercise(**changes: Any) -> dict[str, Any]:
-    return {**some_families("bench-press")["exercise:bench-press-bench-press-barbell"], **changes}
+    return {**clean_families("bench-press")["exercise:bench-press-bench-press-barbell"], **changes}
 
 
 @pytest.mark.parametrize("kind", WORDS)
 def test_every_spelling_leads_to_one_word(kind: str) -> None:
-    for word in ordered(kind):
-        assert known(kind, word) == word
-        assert known(kind, word.upper().replace("-", " ")) == word
+    for word in ordered_words(kind):
+        assert canonical_word(kind, word) == word
+        assert canonical_word(kind, word.upper().replace("-", " ")) == word
         assert slug(word.replace("_", "-")) == word.replace("_", "-")
-    assert known(kind, "no such thing") is None
-    assert known(kind, 7) is None
-    assert words(kind) == frozenset(ordered(kind))
+    assert canonical_word(kind, "no such thing") is None
+    assert canonical_word(kind, 7) is None
+    assert words(kind) == frozenset(ordered_words(kind))
 
 
 def test_equipment_in_names_and_back() -> None:
-    for word in ordered("equipment"):
-        assert equipment_named(equipment_name(word)) == word
+    for word in ordered_words("equipment"):
+        assert equipment_from_name(equipment_name(word)) == word
     assert equipment_name("ez-bar") == "EZ Bar"
 
 
@@ -64,31 +73,31 @@ def test_names_come_apart(name: str, parts: tuple[str, str | None]) -> None:
      ("push-up with clap", "Push-Up with Clap"), ("t-bar row", "T-Bar Row")],
 )  # fmt: skip
 def test_titles(given_name: str, made: str) -> None:
-    assert titled(given_name) == made
+    assert title_case(given_name) == made
 
 
 def test_names_that_mean_the_same_have_the_same_words() -> None:
-    assert set(same_words("Barbell Bench Press")) == set(same_words("Bench Presses (Barbell)"))
-    assert same_words("DB Row") == ("dumbbell", "row")
-    assert same_words("High to Low Fly") != same_words("Low to High Fly")
-    assert one_sided("Single-Arm Row")
-    assert not one_sided("Arm Circle")
+    assert set(name_words("Barbell Bench Press")) == set(name_words("Bench Presses (Barbell)"))
+    assert name_words("DB Row") == ("dumbbell", "row")
+    assert name_words("High to Low Fly") != name_words("Low to High Fly")
+    assert is_one_sided("Single-Arm Row")
+    assert not is_one_sided("Arm Circle")
 
 
 def test_ids_and_variants() -> None:
-    assert doc_id("row", "Row (Barbell)") == "row-row-barbell"
-    assert len(doc_id("x" * 100, "y" * 100)) <= 128
+    assert build_exercise_id("row", "Row (Barbell)") == "row-row-barbell"
+    assert len(build_exercise_id("x" * 100, "y" * 100)) <= 128
     assert variant_key("Incline Bench Press", "Bench Press", "barbell") == "variant:incline"
     assert variant_key("Bench Press", "Bench Press", "barbell") == "equipment:barbell"
-    assert joined_name("Row", None) == "Row"
+    assert join_name("Row", None) == "Row"
 
 
 def test_the_clean_catalog_holds_its_contracts() -> None:
-    docs = clean_catalog()
+    docs = build_clean_catalog()
     wrong = {
         key: found
         for key, doc in docs.items()
-        if key.split(":")[0] in KINDS and (found := faults(key.split(":")[0], doc))
+        if key.split(":")[0] in KINDS and (found := find_violations(key.split(":")[0], doc))
     }
     assert wrong == {}
     kinds = [key.split(":")[0] for key in docs]
@@ -121,7 +130,7 @@ def test_the_clean_catalog_holds_its_contracts() -> None:
     ],
 )
 def test_a_breach_is_named_by_its_field(change: dict[str, Any], field: str, code: str) -> None:
-    assert (field, code) in {(fault.field, fault.code) for fault in faults("exercise", exercise(**change))}
+    assert (field, code) in {(fault.field, fault.code) for fault in find_violations("exercise", exercise(**change))}
 
 
 @pytest.mark.parametrize(
@@ -136,20 +145,22 @@ def test_a_breach_is_named_by_its_field(change: dict[str, Any], field: str, code
 def test_muscles_hang_together(change: dict[str, Any], code: str) -> None:
     doc = exercise()
     doc["muscles"] = {**doc["muscles"], **change}
-    assert code in {fault.code for fault in faults("exercise", doc)}
+    assert code in {fault.code for fault in find_violations("exercise", doc)}
 
 
 def test_an_alias_has_one_target() -> None:
-    assert faults("alias", {"alias_slug": "a", "exercise_id": "x"}) == ()
-    assert [f.code for f in faults("alias", {"alias_slug": "a"})] == ["target"]
-    assert [f.code for f in faults("alias", {"alias_slug": "a", "exercise_id": "x", "family_slug": "y"})] == ["target"]
-    assert faults("exercise", "nothing") != ()
+    assert find_violations("alias", {"alias_slug": "a", "exercise_id": "x"}) == ()
+    assert [f.code for f in find_violations("alias", {"alias_slug": "a"})] == ["target"]
+    assert [f.code for f in find_violations("alias", {"alias_slug": "a", "exercise_id": "x", "family_slug": "y"})] == [
+        "target"
+    ]
+    assert find_violations("exercise", "nothing") != ()
     assert Exercise.model_validate(exercise()).name == "Bench Press (Barbell)"
 
 
 @pytest.mark.parametrize("file", sorted(GOLDEN.glob("normalise-*.json")), ids=lambda file: file.stem)
 def test_golden_normalisation(file: Path) -> None:
-    """What normalisation makes of messy records, to the letter; written once by hand and kept."""
+    """What normalisation makes of messy records, to the letter; write_backup once by hand and kept."""
     golden = json.loads(file.read_text())
     facts = FamilyFacts(golden["family"]["base_name"], golden["family"]["qualified"])
     for case in golden["cases"]:
@@ -183,8 +194,8 @@ def test_normalisation_is_total_and_idempotent(change: dict[str, Any], qualified
     again = normalise(once.doc, facts)
     assert again.doc == once.doc
     assert again.reasons == ()
-    had = {(fault.field, fault.code) for fault in faults("exercise", doc)}
-    new = [fault for fault in faults("exercise", once.doc) if (fault.field, fault.code) not in had]
+    had = {(fault.field, fault.code) for fault in find_violations("exercise", doc)}
+    new = [fault for fault in find_violations("exercise", once.doc) if (fault.field, fault.code) not in had]
     allowed = ("execution_notes", "name", "name_slug", "variant_key", "muscles", "equipment", "stimulus_tags")
     assert all(
         fault.field.split(".")[0]
@@ -194,17 +205,18 @@ def test_normalisation_is_total_and_idempotent(change: dict[str, Any], qualified
 
 
 def test_planted_spelling_faults_are_put_right_exactly() -> None:
-    clean = clean_catalog()
-    docs, planted = plant(clean)
+    clean = build_clean_catalog()
+    planted = plant_faults(clean)
+    docs = planted.docs
     members: dict[str, list[Any]] = {}
     for key, doc in docs.items():
         if key.startswith("exercise:"):
             members.setdefault(doc["family_slug"], []).append(doc)
     checked = 0
-    for fault in planted:
+    for fault in planted.faults:
         if fault.needs != "checks" or not fault.target.startswith("exercise:") or fault.merged_into:
             continue
-        facts = facts_of(docs[f"family:{fault.family}"], members[fault.family])
+        facts = family_facts(docs[f"family:{fault.family}"], members[fault.family])
         assert normalise(docs[fault.target], facts).doc == clean[fault.target], fault
         checked += 1
     assert checked >= 100

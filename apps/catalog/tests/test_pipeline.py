@@ -10,28 +10,39 @@ from typing import Any
 import msgspec
 import pytest
 
-from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
+from catalog_testing import (
+    PATIENCE_S,
+    Says,
+    clean_families,
+    fill_catalog,
+    open_steps,
+    prepare_home,
+    read_catalog,
+    run_all,
+)
 from interlock.models import ModelFailed, Proposal, RecordingModel, ReplayModel, Reply
-from interlock_catalog.checks import inspect
-from interlock_catalog.checks.twins import near_twins
+from interlock_catalog.checks import run_checks
+from interlock_catalog.checks.duplicates import find_near_duplicates
+from interlock_catalog.confidence import Calibration, Tally, shipped_calibration
+from interlock_catalog.family_reader import read_family
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
-from interlock_catalog.reading import read_family
-from interlock_catalog.roles.repair import repaired
+from interlock_catalog.roles.coercion import coerce_entries
 from interlock_catalog.roles.reports import ProposedChange, ReportedIssue
-from interlock_catalog.runner.record import Order
-from interlock_catalog.runner.work import Work
-from interlock_catalog.seed import clean_catalog, plant
+from interlock_catalog.runner.records import RunRequest
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.seed import build_clean_catalog, build_demonstration
+from interlock_catalog.seed.demonstration import FILE
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.trust import Seen, Trust, measured
+from plant import COMMAND, encode_faults, plant_faults
 
 GOLDEN = Path(__file__).with_name("golden")
 PRESS = "bench-press-bench-press-barbell"
 RULES = ("checks:duplicate", "normaliser:naming", "normaliser:slug", "normaliser:spelling", "normaliser:text")
 MODELS = ("analyst:outlier", "biomechanics:outlier", "content:missing")
-RECORD = Trust(
+RECORD = Calibration(
     {
-        **{rule: Seen(21, 0) for rule in RULES},
-        **{f"{rule}@{model}": Seen(50, 1) for rule in MODELS for model in ("says", "competent")},
+        **{rule: Tally(21, 0) for rule in RULES},
+        **{f"{rule}@{model}": Tally(50, 1) for rule in MODELS for model in ("says", "competent")},
     }
 )
 """The same record of the rules, whatever was measured last."""
@@ -39,7 +50,7 @@ RECORD = Trust(
 
 def messy() -> dict[str, Any]:
     """A family with something of every sort."""
-    docs = some_families("bench-press", "t-bar-row")
+    docs = clean_families("bench-press", "t-bar-row")
     docs[f"exercise:{PRESS}"]["name"] = "bench press (Barbell)"
     docs["exercise:bench-press-bench-press-dumbbell"]["description"] = ""
     docs["exercise:bench-press-bench-press-smith-machine"]["movement"]["type"] = "hinge"
@@ -49,9 +60,9 @@ def messy() -> dict[str, Any]:
     return docs
 
 
-async def planned(work: Work, slug: str = "bench-press") -> FamilyPlan:
-    snapshot = await read_family(work.shop.parts.backend, slug)
-    return await plan_family(work.shop.asked(f"r/{slug}", "r", RECORD), snapshot)
+async def planned(steps: RunSteps, slug: str = "bench-press") -> FamilyPlan:
+    snapshot = await read_family(steps.app.backend, slug)
+    return await plan_family(steps.app.role_context(f"r/{slug}", "r", RECORD), snapshot)
 
 
 def plan_bytes(plan: FamilyPlan) -> bytes:
@@ -59,48 +70,57 @@ def plan_bytes(plan: FamilyPlan) -> bytes:
 
 
 def test_a_clean_catalog_has_no_certain_issue() -> None:
-    docs = clean_catalog()
+    docs = build_clean_catalog()
     families: dict[str, Snapshot] = {}
     for key, doc in docs.items():
         if key.startswith("exercise:"):
             slug = doc["family_slug"]
             families.setdefault(slug, Snapshot(slug, docs[f"family:{slug}"], {}, {})).exercises[doc["id"]] = doc
-    found = [issue for family in families.values() for issue in inspect(family)]
+    found = [issue for family in families.values() for issue in run_checks(family)]
     assert [issue for issue in found if issue.certain] == []
     assert 10 <= len(found) <= 60  # variants that differ for a reason look odd, and are left to a judge
 
 
 def test_there_are_enough_faults_of_enough_kinds() -> None:
-    _docs, planted = plant(clean_catalog())
-    assert len(planted) >= 200
-    assert len({fault.kind for fault in planted}) >= 20
-    assert plant(clean_catalog())[1] == planted
-    assert plant(clean_catalog(), seed=7)[1] != planted
+    planted = plant_faults(build_clean_catalog())
+    assert len(planted.faults) >= 200
+    assert len({fault.kind for fault in planted.faults}) >= 20
+    assert plant_faults(build_clean_catalog()) == planted
+    assert plant_faults(build_clean_catalog(), seed=7).faults != planted.faults
+
+
+def test_the_demonstration_is_what_its_command_writes() -> None:
+    """The package ships faults as data; benchmarks/plant.py, which the file names, wrote it."""
+    planted = plant_faults(build_clean_catalog())
+    assert FILE.read_bytes() == encode_faults(planted)
+    assert build_demonstration() == planted
+    assert COMMAND.encode() in FILE.read_bytes().splitlines()[0]
+    assert (Path(__file__).parents[3] / COMMAND.partition(" ")[2]).exists()
 
 
 async def test_a_clean_family_costs_one_analyst_pass_and_no_specialist(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, some_families("bench-press"))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, clean_families("bench-press"))
     model = Says()
-    async with working(loaded, model) as work:
-        plan = await planned(work)
+    async with open_steps(loaded, model) as steps:
+        plan = await planned(steps)
     assert plan.ops == ()
-    assert plan.asked == {"analyst": 1}
+    assert plan.model_calls == {"analyst": 1}
     assert [request.force for request in model.asked] == ["report_issues"]
 
 
 async def test_low_issues_call_no_specialist(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+    docs = clean_families("bench-press")
     notes = docs[f"exercise:{PRESS}"]["execution_notes"]
     docs[f"exercise:{PRESS}"]["execution_notes"] = [*notes, notes[0].upper()]
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     model = Says(
         report_issues=lambda content: {"family_slug": "bench-press", "issues": [_issue(PRESS, "description", "low")]}
     )
-    async with working(loaded, model) as work:
-        plan = await planned(work)
-    assert plan.asked == {"analyst": 1}
+    async with open_steps(loaded, model) as steps:
+        plan = await planned(steps)
+    assert plan.model_calls == {"analyst": 1}
     assert [op.tool for op in plan.ops] == ["normalize_catalog_page"]
 
 
@@ -110,8 +130,8 @@ def _issue(identity: str, field: str, severity: str = "high", **more: Any) -> di
 
 
 async def test_the_field_decides_the_specialist_and_the_work_is_looked_at_again(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, messy())
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, messy())
     dumbbell, machine = "bench-press-bench-press-dumbbell", "bench-press-bench-press-smith-machine"
 
     def issues(content: Any) -> Any:
@@ -134,30 +154,30 @@ async def test_the_field_decides_the_specialist_and_the_work_is_looked_at_again(
             for i, f, v in made]}  # fmt: skip
 
     model = Says(report_issues=issues, propose_changes=changes)
-    async with working(loaded, model) as work:
-        plan = await planned(work)
+    async with open_steps(loaded, model) as steps:
+        plan = await planned(steps)
     assert [(op.tool, op.actor) for op in plan.ops] == [
         ("merge_exercises", "librarian"),
         ("normalize_catalog_page", "normalizer"),
         ("upsert_exercise", "content"),
         ("upsert_exercise", "biomechanics"),
     ]
-    assert plan.asked == {"analyst": 2, "biomechanics": 1, "content": 1}
+    assert plan.model_calls == {"analyst": 2, "biomechanics": 1, "content": 1}
     edit = plan.ops[3].arguments["changes"][0]
     assert (edit["field"], edit["before"], edit["after"]) == ("movement.type", "hinge", "push")
     assert 0.9 < plan.ops[3].confidence < 0.99  # as far as the siblings bear it out, and never more than was said
-    assert plan.left == ()
+    assert plan.unresolved == ()
 
 
 async def test_golden_plan_byte_for_byte(tmp_path: Path) -> None:
     """The same snapshot and the same answers give the same plan; the answers come from a file."""
     golden, answers = GOLDEN / "plan-bench-press.json", GOLDEN / "answers-bench-press.jsonl"
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, messy())
-    async with working(loaded, ReplayModel(answers)) as work:
-        once, again = plan_bytes(await planned(work)), None
-    async with working(loaded, ReplayModel(answers)) as work:
-        again = plan_bytes(await planned(work))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, messy())
+    async with open_steps(loaded, ReplayModel(answers)) as steps:
+        once, again = plan_bytes(await planned(steps)), None
+    async with open_steps(loaded, ReplayModel(answers)) as steps:
+        again = plan_bytes(await planned(steps))
     assert once == again == golden.read_bytes()
     plan = json.loads(once)
     assert {op["tool"] for op in plan["ops"]} >= {"merge_exercises", "normalize_catalog_page", "upsert_exercise"}
@@ -166,15 +186,15 @@ async def test_golden_plan_byte_for_byte(tmp_path: Path) -> None:
 async def test_answers_are_recorded_and_replayed_to_the_same_plan(tmp_path: Path) -> None:
     from competent import Competent
 
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, messy())
-    async with working(loaded, RecordingModel(Competent(), tmp_path / "answers.jsonl")) as work:
-        first = plan_bytes(await planned(work))
-    async with working(loaded, ReplayModel(tmp_path / "answers.jsonl")) as work:
-        assert plan_bytes(await planned(work)) == first
-    async with working(loaded, ReplayModel(tmp_path / "answers.jsonl")) as work:
-        strange = await planned(work, "t-bar-row")
-    assert "holds no answer" in strange.refused[0].reason
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, messy())
+    async with open_steps(loaded, RecordingModel(Competent(), tmp_path / "answers.jsonl")) as steps:
+        first = plan_bytes(await planned(steps))
+    async with open_steps(loaded, ReplayModel(tmp_path / "answers.jsonl")) as steps:
+        assert plan_bytes(await planned(steps)) == first
+    async with open_steps(loaded, ReplayModel(tmp_path / "answers.jsonl")) as steps:
+        strange = await planned(steps, "t-bar-row")
+    assert "holds no answer" in strange.rejected[0].reason
 
 
 class Hangs:
@@ -190,18 +210,18 @@ class Hangs:
 
 
 async def test_a_model_that_hangs_is_given_up(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home", reply_s=0.1)
-    await fill(loaded, messy())
-    async with working(loaded, Hangs()) as work:
-        plan = await planned(work)
-    assert {item.reason for item in plan.refused} == {"no reply within 0.1 s"}
+    loaded = prepare_home(tmp_path / "home", reply_s=0.1)
+    await fill_catalog(loaded, messy())
+    async with open_steps(loaded, Hangs()) as steps:
+        plan = await planned(steps)
+    assert {item.reason for item in plan.rejected} == {"no reply within 0.1 s"}
     assert [op.tool for op in plan.ops][:2] == ["merge_exercises", "normalize_catalog_page"]  # checks need no model
 
 
 async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
     from interlock.answers.intents import Embedder
 
-    docs = some_families("lateral-raise")
+    docs = clean_families("lateral-raise")
     some = next(doc for key, doc in docs.items() if key == "exercise:lateral-raise-lateral-raise-dumbbell")
     twin = {
         **some,
@@ -216,7 +236,7 @@ async def test_names_that_mean_the_same_are_looked_at(tmp_path: Path) -> None:
         {k[9:]: d for k, d in docs.items() if k.startswith("exercise:")},
         {},
     )
-    found = near_twins(family, Embedder().embed)
+    found = find_near_duplicates(family, Embedder().embed)
     assert ("exercise:lateral-raise-x", False) in {(issue.target, issue.certain) for issue in found}
 
 
@@ -281,16 +301,16 @@ BAD = [
 
 @pytest.mark.parametrize("reports", BAD)
 async def test_a_bad_model_changes_nothing_that_it_must_not(tmp_path: Path, reports: dict[str, Any]) -> None:
-    docs = some_families("bench-press", "t-bar-row")
+    docs = clean_families("bench-press", "t-bar-row")
     docs["exercise:bench-press-bench-press-dumbbell"]["description"] = ""
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     given = {"report_issues": {"family_slug": "bench-press", "issues": [_issue(PRESS, "description")]}, **reports}
-    async with working(loaded, Says(**given)) as work:
+    async with open_steps(loaded, Says(**given)) as steps:
         run, results = await run_all(
-            work, Order(run="r1", mode="apply", families=("bench-press", "t-bar-row"), scout=False)
+            steps, RunRequest(run="r1", mode="apply", families=("bench-press", "t-bar-row"), scout=False)
         )
-    after = await contents(loaded)
+    after = await read_catalog(loaded)
     changed = {key for key in docs if after.get(key) != docs[key]}
     assert changed == set(), changed
     assert set(after) == set(docs)
@@ -305,18 +325,18 @@ async def test_a_model_that_hangs_or_raises_hurts_its_family_only(tmp_path: Path
                 raise RuntimeError("an odd error")
             return await super().reply(request)
 
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, some_families("bench-press", "t-bar-row"))
-    async with working(loaded, Odd()) as work:
-        run, results = await asyncio.wait_for(run_all(work, Order(run="r1", mode="apply")), 30)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, clean_families("bench-press", "t-bar-row"))
+    async with open_steps(loaded, Odd()) as steps:
+        run, results = await asyncio.wait_for(run_all(steps, RunRequest(run="r1", mode="apply")), PATIENCE_S)
     assert results["bench-press"].state == "clean"
     assert results["t-bar-row"].state == "seen"
-    assert "odd error" in results["t-bar-row"].refused[0].reason
+    assert "odd error" in results["t-bar-row"].rejected[0].reason
     assert run.status == "succeeded"
 
 
 async def test_every_document_shape_can_be_looked_at(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+    docs = clean_families("bench-press")
     odd: list[dict[str, Any]] = [
         {"name": None}, {"name": 7}, {"equipment": None}, {"equipment": [None, 3]}, {"muscles": []}, {"muscles": {"primary": "x"}},
         {"metadata": None}, {"movement": 3}, {"description": None}, {"execution_notes": "text"}, {"status": "odd"},
@@ -333,11 +353,11 @@ async def test_every_document_shape_can_be_looked_at(tmp_path: Path) -> None:
         }
     docs["exercise:bench-press-bare"] = {"id": "bench-press-bare", "family_slug": "bench-press"}
     docs["alias:loop"] = {"alias_slug": "loop", "exercise_id": "bench-press-odd-11"}
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
-    assert results["bench-press"].why == ""
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, results = await run_all(steps, RunRequest(run="r1", mode="apply", families=("bench-press",)))
+    assert results["bench-press"].reason == ""
     assert results["bench-press"].counts.get("failed", 0) == 0
     assert run.counts.get("unknown", 0) == 0
 
@@ -374,11 +394,11 @@ async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_o
     docs["exercise:bench-press-wide-grip-bench-press-barbell"]["muscles"] = {
         "primary": ["calves"], "secondary": [], "category": ["legs"], "contribution": {"calves": 1.0},
     }  # fmt: skip
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     for words, mended in ((("mistake", "use"), True), (("fine", "leave"), False), ((), False)):
-        async with working(loaded, Chooses(*words)) as work:
-            plan = await planned(work)
+        async with open_steps(loaded, Chooses(*words)) as steps:
+            plan = await planned(steps)
         edits = {
             change["field"]: change["after"]
             for op in plan.ops
@@ -393,15 +413,15 @@ async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_o
             assert len(edits["execution_notes"]) >= 3
             assert {op.confidence for op in plan.ops if op.tool == "upsert_exercise"} == {0.5}  # it has no record yet
     roles = ("content:missing", "biomechanics:outlier", "anatomy:outlier", "analyst:outlier")
-    proven = measured().adding({f"{rule}@chooses": Seen(20, 1) for rule in roles})
-    async with working(loaded, Chooses("mistake", "use"), proven) as work:
-        run, _results = await run_all(work, Order(run="r1", mode="apply", families=("bench-press",)))
+    proven = shipped_calibration().add({f"{rule}@chooses": Tally(20, 1) for rule in roles})
+    async with open_steps(loaded, Chooses("mistake", "use"), proven) as steps:
+        run, _results = await run_all(steps, RunRequest(run="r1", mode="apply", families=("bench-press",)))
     assert run.counts.get("ok", 0) >= 5
     assert set(run.counts) <= {"ok", "parked"}
-    assert (await contents(loaded))["exercise:bench-press-bench-press-dumbbell"]["description"]
+    assert (await read_catalog(loaded))["exercise:bench-press-bench-press-dumbbell"]["description"]
 
 
-def test_a_report_is_mended_where_there_is_one_way_to() -> None:
+def test_a_report_is_corrected_where_there_is_one_way_to() -> None:
     entry = {
         "exercise_id": "x",
         "field": "Tags",
@@ -411,17 +431,17 @@ def test_a_report_is_mended_where_there_is_one_way_to() -> None:
         "confidence": 90,
         "mood": "good",
     }
-    mended = repaired([entry, {"exercise_id": "y"}, "text"], ReportedIssue)
-    (kept,) = mended.entries
+    coerced = coerce_entries([entry, {"exercise_id": "y"}, "text"], ReportedIssue)
+    (kept,) = coerced.entries
     assert (kept["field"], kept["severity"], kept["issue_type"], kept["confidence"]) == (
         "stimulus_tags",
         "high",
         "missing",
         0.9,
     )
-    assert len(mended.reasons) >= 4
-    assert len(mended.refused) == 2
-    assert repaired("no list", ReportedIssue).entries == ()
+    assert len(coerced.corrections) >= 4
+    assert len(coerced.rejected) == 2
+    assert coerce_entries("no list", ReportedIssue).entries == ()
     change = {
         "exercise_id": "x",
         "field": "notes",
@@ -430,7 +450,7 @@ def test_a_report_is_mended_where_there_is_one_way_to() -> None:
         "evidence": "the record itself",
         "confidence": 1,
     }
-    (fixed,) = repaired([change], ProposedChange).entries
+    (fixed,) = coerce_entries([change], ProposedChange).entries
     assert (fixed["field"], fixed["evidence"], fixed["confidence"]) == (
         "execution_notes",
         "model:the-record-itself",

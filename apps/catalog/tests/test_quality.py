@@ -1,4 +1,4 @@
-"""How much of what was planted is found and mended: with checks alone, and with a model that knows its trade."""
+"""How much of what was planted is found and fixed: with checks alone, and with a competent model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
+from catalog_testing import Says, clean_families, fill_catalog, open_steps, prepare_home, read_catalog, run_all
 from interlock.cli.main import main
-from interlock_catalog.runner.durable import waiting
-from interlock_catalog.runner.endpoint import make_app
-from interlock_catalog.runner.record import Order, Runs
-from interlock_catalog.seed.build import meanings
-from interlock_catalog.trust import Seen, measured
+from interlock_catalog.confidence import Tally, shipped_calibration
+from interlock_catalog.runner.durable import read_queue
+from interlock_catalog.runner.endpoint import build_app
+from interlock_catalog.runner.records import RunRequest, RunStore
+from search_meanings import read_meanings
 
 
 @pytest.fixture(autouse=True)
@@ -28,30 +28,30 @@ def _quiet() -> Any:
     logging.disable(logging.NOTSET)
 
 
-async def test_checks_alone_mend_what_needs_no_judgement_and_nothing_else(tmp_path: Path) -> None:
-    from quality import measured as judged
+async def test_checks_alone_fix_what_needs_no_judgement_and_nothing_else(tmp_path: Path) -> None:
+    from quality import measure_quality
 
-    found = await judged(tmp_path / "home", None)
-    assert found["seen"].precision == 1.0
-    twins = {fault.target for fault in found["planted"] if fault.kind == "near_duplicate"}
-    assert set(found["wrong"]) <= twins  # copies that only a judge can see are brought into the one spelling
-    mended = {fault.target for fault in found["planted"] if fault.needs == "checks"} & found["mended"]
-    wanted = [fault for fault in found["planted"] if fault.needs == "checks"]
-    assert len(mended) / len(wanted) >= 0.98
-    assert sum(found["never"].values()) == 0
-    assert found["run"].asked == {}
+    found = await measure_quality(tmp_path / "home", None)
+    assert found.detection.precision == 1.0
+    near_duplicates = {fault.target for fault in found.planted if fault.kind == "near_duplicate"}
+    assert set(found.wrong) <= near_duplicates  # copies that only a judge can see are normalised
+    fixed = {fault.target for fault in found.planted if fault.needs == "checks"} & found.fixed_targets
+    wanted = [fault for fault in found.planted if fault.needs == "checks"]
+    assert len(fixed) / len(wanted) >= 0.98
+    assert sum(found.never.values()) == 0
+    assert found.run.model_calls == {}
 
 
 async def test_a_competent_model_reaches_the_ceiling(tmp_path: Path) -> None:
     from competent import Competent
-    from quality import measured as judged
+    from quality import measure_quality
 
-    found = await judged(tmp_path / "home", Competent())
-    assert found["seen"].precision >= 0.98
-    assert found["seen"].recall >= 0.95
-    assert found["fixed"].precision >= 0.98
-    assert found["fixed"].recall >= 0.95
-    assert found["never"] == {"invariants": 0, "cross_family_merges": 0, "outside_fields": 0}
+    found = await measure_quality(tmp_path / "home", Competent())
+    assert found.detection.precision >= 0.98
+    assert found.detection.recall >= 0.95
+    assert found.fixes.precision >= 0.98
+    assert found.fixes.recall >= 0.95
+    assert found.never == {"invariants": 0, "cross_family_merges": 0, "outside_fields": 0}
 
 
 def test_the_competent_model_cannot_know_what_was_planted() -> None:
@@ -68,19 +68,20 @@ def searched(*queries: str) -> dict[str, Any]:
 
 
 async def test_the_scout_adds_aliases_for_the_same_words(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home")
-    await fill(
-        loaded, {**some_families("bench-press"), **searched("db bench press", "something else", "bench presss barbell")}
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(
+        loaded,
+        {**clean_families("bench-press"), **searched("db bench press", "something else", "bench presss barbell")},
     )
-    async with working(loaded) as work:
-        _run, results = await run_all(work, Order(run="r1", mode="apply"))
+    async with open_steps(loaded) as steps:
+        _run, results = await run_all(steps, RunRequest(run="r1", mode="apply"))
         assert results["~searches"].counts == {"ok": 2}
-        again, _results = await run_all(work, Order(run="r2", mode="apply"))
+        again, _results = await run_all(steps, RunRequest(run="r2", mode="apply"))
         assert again.counts == {}
-    now = await contents(loaded)
+    now = await read_catalog(loaded)
     assert now["alias:db-bench-press"]["exercise_id"] == "bench-press-bench-press-dumbbell"
     assert now["alias:bench-presss-barbell"]["exercise_id"] == "bench-press-bench-press-barbell"
-    assert len([query for query, meant in meanings().items() if meant]) >= 40
+    assert len([query for query, meant in read_meanings().items() if meant]) >= 40
 
 
 def _action(query: str, **more: Any) -> dict[str, Any]:
@@ -89,7 +90,7 @@ def _action(query: str, **more: Any) -> dict[str, Any]:
 
 
 async def test_the_scout_drafts_only_what_is_whole_and_sure(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+    docs = clean_families("bench-press")
     model_doc = docs["exercise:bench-press-bench-press-barbell"]
     draft = {**model_doc, "name": "Spoto Bench Press (Barbell)", "variant_key": "variant:spoto",
              "description": "The Spoto Bench Press stops a hand's width above the chest before the bar is pressed up again."}  # fmt: skip
@@ -114,18 +115,20 @@ async def test_the_scout_drafts_only_what_is_whole_and_sure(tmp_path: Path) -> N
         _action("nobody asked", family_slug="bench-press", draft=draft),
         _action("wrong alias", proposed_action="add_alias", exercise_id="bench-press-bench-press-dumbbell"),
     ]
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, {**docs, **searched("spoto press", "thin press", "unsure press", "later press", "wrong alias")})
-    proven = measured().adding({"scout:draft_exercise@says": Seen(30, 1)})
-    async with working(loaded, Says(propose_actions={"actions": actions}), proven) as work:
-        _run, results = await run_all(work, Order(run="r1", mode="apply", families=("~searches",)))
-    now = await contents(loaded)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(
+        loaded, {**docs, **searched("spoto press", "thin press", "unsure press", "later press", "wrong alias")}
+    )
+    proven = shipped_calibration().add({"scout:draft_exercise@says": Tally(30, 1)})
+    async with open_steps(loaded, Says(propose_actions={"actions": actions}), proven) as steps:
+        _run, results = await run_all(steps, RunRequest(run="r1", mode="apply", families=("~searches",)))
+    now = await read_catalog(loaded)
     assert set(now) - set(docs) - {f"search:{n:05}" for n in range(5)} == {
         "exercise:bench-press-spoto-bench-press-barbell"
     }
     assert now["exercise:bench-press-spoto-bench-press-barbell"]["status"] == "draft"
     assert results["~searches"].counts == {"ok": 1, "parked": 1, "denied": 1}  # thin is denied, unsure is asked about
-    reasons = [item.reason for item in results["~searches"].refused]
+    reasons = [item.reason for item in results["~searches"].rejected]
     assert any("nobody searched" in reason for reason in reasons)
     assert any("not among the nearest" in reason for reason in reasons)
 
@@ -134,17 +137,17 @@ async def test_the_scout_drafts_only_what_is_whole_and_sure(tmp_path: Path) -> N
 
 
 async def test_a_worker_answers_monitors_and_events(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home", token="secret")
-    await fill(loaded, some_families("bench-press"))
-    runs = Runs(loaded.url("engine"))
+    loaded = prepare_home(tmp_path / "home", token="secret")
+    await fill_catalog(loaded, clean_families("bench-press"))
+    runs = RunStore(loaded.settings.engine)
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(make_app(loaded, runs)), base_url="http://worker"
+        transport=httpx.ASGITransport(build_app(loaded.settings, runs)), base_url="http://worker"
     ) as client:
         first = await client.get("/health")
         assert first.status_code == 503
         assert first.json()["alarms"] == ["no run has ended yet"]
-        async with working(loaded) as work:
-            await run_all(work, Order(run="r1", families=("bench-press",)))
+        async with open_steps(loaded) as steps:
+            await run_all(steps, RunRequest(run="r1", families=("bench-press",)))
         assert (await client.get("/health")).status_code == 200
         assert (await client.post("/runs", json={})).status_code == 401
         key = {"Authorization": "Bearer secret"}
@@ -154,10 +157,10 @@ async def test_a_worker_answers_monitors_and_events(tmp_path: Path) -> None:
         assert started.json()["run"]
         assert (await client.get("/health")).json()["queue_depth"] == 1
     await runs.close()
-    assert waiting(loaded)[0] == 1
+    assert read_queue(loaded.settings).depth == 1
 
 
-def test_a_monitor_is_told_that_a_run_has_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_webhook_is_fetched_when_a_run_has_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     seen: list[str] = []
 
     class Monitor(BaseHTTPRequestHandler):
@@ -173,7 +176,7 @@ def test_a_monitor_is_told_that_a_run_has_ended(tmp_path: Path, capsys: pytest.C
     home = tmp_path / "home"
     assert main(["catalog", "init", "--clean", "--home", str(home)]) == 0
     with (home / "catalog.toml").open("a") as out:
-        out.write(f'ping = "http://127.0.0.1:{server.server_address[1]}/up"\nembeddings = true\n')
+        out.write(f'webhook = "http://127.0.0.1:{server.server_address[1]}/up"\nembeddings = true\n')
     capsys.readouterr()
     assert main(["catalog", "run", "--family", "squat", "--home", str(home), "--json"]) == 0
     run = json.loads(capsys.readouterr().out)["run"]

@@ -1,4 +1,4 @@
-"""Runs: statuses, caps, locks, repairs, undo, shadow, drift, backups, real data."""
+"""Runs: statuses, caps, locks, rejected payloads, undo, shadow, drift, backups, real data."""
 
 from __future__ import annotations
 
@@ -9,42 +9,37 @@ from typing import Any
 
 import pytest
 
-from catalog_parts import Says, contents, fill, ready, run_all, some_families, working
-from interlock_catalog.agreement import agreement
+from catalog_testing import (
+    Says,
+    clean_families,
+    faulty_families,
+    fill_catalog,
+    open_steps,
+    prepare_home,
+    read_catalog,
+    run_all,
+)
 from interlock_catalog.backends.embedded import DatabaseBackend
-from interlock_catalog.importing import imported
-from interlock_catalog.keeping import drifted, restored, written
-from interlock_catalog.repairs import exported, submitted
-from interlock_catalog.report.gather import gathered
-from interlock_catalog.report.page import page
-from interlock_catalog.resource import lease_of
-from interlock_catalog.runner.record import FamilyResult, Order, status_of
-from interlock_catalog.seed import clean_catalog, plant
-from interlock_catalog.trust import Seen, measured
+from interlock_catalog.backup import find_drift, restore_backup, write_backup
+from interlock_catalog.confidence import Tally, shipped_calibration
+from interlock_catalog.importer import import_exercises
+from interlock_catalog.rejected import export_rejected, submit_rejected
+from interlock_catalog.report.change_report import build_report
+from interlock_catalog.report.html import render_html
+from interlock_catalog.resource import family_lock
+from interlock_catalog.runner.records import FamilyResult, RunRequest, status_of
+from interlock_catalog.shadow_report import build_shadow_report
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 FAMILIES = ("bench-press", "sit-up", "snatch", "squat", "front-raise", "good-morning", "seated-row")
 
 
-def faulty(*slugs: str) -> dict[str, Any]:
-    """A few families with what was planted in them."""
-    docs, _planted = plant(clean_catalog())
-    ids = {doc["id"] for key, doc in docs.items() if key.startswith("exercise:") and doc["family_slug"] in slugs}
-    return {
-        key: doc
-        for key, doc in docs.items()
-        if (key.startswith("exercise:") and doc["id"] in ids)
-        or key in {f"family:{slug}" for slug in slugs}
-        or (key.startswith("alias:") and (doc.get("exercise_id") in ids or doc.get("family_slug") in slugs))
-    }
-
-
-def order(run: str, mode: str = "apply", **more: Any) -> Order:
-    return Order(run=run, mode=mode, **{"scout": False, **more})
+def request_for(run: str, mode: str = "apply", **more: Any) -> RunRequest:
+    return RunRequest(run=run, mode=mode, **{"scout": False, **more})
 
 
 async def versions(loaded: Any) -> dict[str, int]:
-    backend = DatabaseBackend(loaded.url("backend"))
+    backend = DatabaseBackend(loaded.settings.backend)
     try:
         return {key: int(doc.version) for key, doc in (await backend.documents.page("", limit=10_000)).items()}
     finally:
@@ -52,35 +47,35 @@ async def versions(loaded: Any) -> dict[str, int]:
 
 
 async def test_a_dry_run_changes_nothing_and_says_what_it_would(tmp_path: Path) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, results = await run_all(work, order("r1", "dry_run"))
-        report = await gathered(work.shop.runtime, run)
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, results = await run_all(steps, request_for("r1", "dry_run"))
+        report = await build_report(steps.app.runtime, run)
     assert run.status == "succeeded"
     assert run.counts["planned"] > 3
-    assert await contents(loaded) == docs
+    assert await read_catalog(loaded) == docs
     changes = [change for family in report.families for change in family.changes]
     assert all(
         change.status == "planned" and change.why and change.evidence and change.risk and change.differences
         for change in changes
     )
-    shown = page(report)
+    shown = render_html(report)
     assert all(family in shown for family, result in results.items() if result.counts)
     assert "<script" not in shown
 
 
 async def test_an_applied_run_is_journalled_and_undone_to_the_letter(tmp_path: Path, backend_url: str) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home", backend=backend_url)
-    await fill(loaded, docs)
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home", backend=backend_url)
+    await fill_catalog(loaded, docs)
     before = await versions(loaded)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, order("r1"))
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("r1"))
         assert (run.status, set(run.counts)) == ("succeeded", {"ok"})
-        changed = {key for key, doc in (await contents(loaded)).items() if docs.get(key) != doc}
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
+        changed = {key for key, doc in (await read_catalog(loaded)).items() if docs.get(key) != doc}
+        entries = [entry for turn in run.turns async for entry in steps.app.runtime.operations.journal(turn=turn)]
         assert len(entries) == run.counts["ok"]
         assert {key for entry in entries for key in entry.target_ids} >= changed
         for entry in entries:
@@ -92,64 +87,64 @@ async def test_an_applied_run_is_journalled_and_undone_to_the_letter(tmp_path: P
             assert entry.timestamp_us
             assert any(name.startswith("lease:") for name in entry.lock_tokens)
             assert entry.before != entry.after
-        again, _results = await run_all(work, order("r2"))
+        again, _results = await run_all(steps, request_for("r2"))
         assert again.counts == {}
-        done = await work.shop.runtime.operations.undo(run="r1")
+        done = await steps.app.runtime.operations.undo(run="r1")
         assert all(outcome is not None and outcome.ok for _step, outcome in done)
-    assert await contents(loaded) == docs
+    assert await read_catalog(loaded) == docs
     after = await versions(loaded)
     assert all(after[key] >= number for key, number in before.items())
     assert any(after[key] > number for key, number in before.items())
 
 
 async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, order("r1"))
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("r1"))
+        entries = [entry for turn in run.turns async for entry in steps.app.runtime.operations.journal(turn=turn)]
         single = next(e for e in entries if e.op_type == "normalize_catalog_page")
         key = next(name for name in single.target_ids if name.startswith("exercise:"))
         mine = {
-            **(await contents(loaded))[key],
+            **(await read_catalog(loaded))[key],
             "description": "A person wrote this description of the exercise afterwards.",
         }
         assert (
-            await work.shop.runtime.call("restore_document", {"key": key, "state": mine}, actor="person", mode="apply")
+            await steps.app.runtime.call("restore_document", {"key": key, "state": mine}, actor="person", mode="apply")
         ).ok
-        done = await work.shop.runtime.operations.undo(run="r1")
+        done = await steps.app.runtime.operations.undo(run="r1")
         refused = [step for step, outcome in done if outcome is None]
         assert [key in (k.partition("/")[2] for k in step.keys) for step in refused] == [True]
         assert "has changed since" in refused[0].why_not
-    now = await contents(loaded)
+    now = await read_catalog(loaded)
     assert now[key] == mine
     assert {k: v for k, v in now.items() if k != key} == {k: v for k, v in docs.items() if k != key}
 
 
 async def test_a_cap_holds_and_the_next_run_goes_on_with_the_rest(tmp_path: Path) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        free, _results = await run_all(work, order("r0", "dry_run"))
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        free, _results = await run_all(steps, request_for("r0", "dry_run"))
         total = free.counts["planned"]
-        first, results = await run_all(work, order("r1", max_changes=2))
+        first, results = await run_all(steps, request_for("r1", max_changes=2))
         assert first.counts == {"ok": 2}
         assert first.status == "partial"
         assert first.left_over
         assert all(results[name].state == "overflow" for name in first.left_over)
-        assert (await work.begin(order("r2")))[: len(first.left_over)] == list(first.left_over)
-        second, _results = await run_all(work, order("r2", max_changes=total))
+        assert (await steps.begin(request_for("r2")))[: len(first.left_over)] == list(first.left_over)
+        second, _results = await run_all(steps, request_for("r2", max_changes=total))
         assert second.counts == {"ok": total - 2}
         assert second.status == "succeeded"
 
 
 async def test_a_locked_family_is_deferred_and_not_failed(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, faulty(*FAMILIES))
-    async with working(loaded) as work, work.shop.runtime.lock(lease_of("squat")):
-        run, results = await run_all(work, order("r1"))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, faulty_families(*FAMILIES))
+    async with open_steps(loaded) as steps, steps.app.runtime.lock(family_lock("squat")):
+        run, results = await run_all(steps, request_for("r1"))
     assert results["squat"].state == "deferred"
     assert run.left_over == ("squat",)
     assert run.status == "partial"
@@ -177,23 +172,23 @@ def test_a_run_succeeds_only_if_every_change_is_ok(states: list[str], counts: di
     assert status_of(results, "apply") == status
 
 
-async def test_what_is_refused_is_exported_mended_and_handed_in_again(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+async def test_what_is_rejected_is_exported_corrected_and_submitted_again(tmp_path: Path) -> None:
+    docs = clean_families("bench-press")
     dumbbell = "bench-press-bench-press-dumbbell"
     docs[f"exercise:{dumbbell}"]["description"] = ""
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     short = {"family_slug": "bench-press", "changes": [{"exercise_id": dumbbell, "field": "description", "after": "Too short.",
              "justification": "from the record", "evidence": "record:fields", "confidence": 0.9}]}  # fmt: skip
     model = Says(propose_changes=lambda _content: short)
-    async with working(loaded, model) as work:
-        run, results = await run_all(work, order("r1", families=("bench-press",)))
+    async with open_steps(loaded, model) as steps:
+        run, results = await run_all(steps, request_for("r1", families=("bench-press",)))
     assert results["bench-press"].counts == {}
-    assert [item.tool for item in results["bench-press"].refused] == ["upsert_exercise"]
-    assert [issue.field for issue in results["bench-press"].left] == ["description"]
+    assert [item.tool for item in results["bench-press"].rejected] == ["upsert_exercise"]
+    assert [issue.field for issue in results["bench-press"].unresolved] == ["description"]
     assert run.status == "succeeded"  # there was no change that is not ok
-    file = tmp_path / "repairs.jsonl"
-    assert await exported(loaded, None, file) == 1
+    file = tmp_path / "rejected.jsonl"
+    assert await export_rejected(loaded, None, file) == 1
     (line,) = [json.loads(text) for text in file.read_text().splitlines()]
     assert line["tool"] == "upsert_exercise"
     assert "break its contract" in line["reason"]
@@ -201,13 +196,13 @@ async def test_what_is_refused_is_exported_mended_and_handed_in_again(tmp_path: 
     line["arguments"]["changes"][0]["after"] = better
     line["confidence"] = 0.9
     file.write_text(json.dumps(line) + "\n" + json.dumps({"tool": "report_issues", "arguments": {}}) + "\n")
-    done = await submitted(loaded, file, "apply")
-    assert [item["status"] for item in done["items"]] == ["ok", "refused"]
-    assert (await contents(loaded))[f"exercise:{dumbbell}"]["description"] == better
+    done = await submit_rejected(loaded, file, "apply")
+    assert [item["status"] for item in done["items"]] == ["ok", "rejected"]
+    assert (await read_catalog(loaded))[f"exercise:{dumbbell}"]["description"] == better
 
 
-async def test_one_bad_exercise_does_not_keep_its_siblings_from_being_mended(tmp_path: Path) -> None:
-    docs = some_families("squat")
+async def test_one_bad_exercise_does_not_keep_its_siblings_from_being_fixed(tmp_path: Path) -> None:
+    docs = clean_families("squat")
     names = [key for key in docs if key.startswith("exercise:")][:3]
     for key in names:
         docs[key]["name_slug"] = f"{docs[key]['name_slug']}-9"
@@ -219,44 +214,44 @@ async def test_one_bad_exercise_does_not_keep_its_siblings_from_being_mended(tmp
         "name_slug": taken["name_slug"].removesuffix("-9"),
     }
     docs["family:lunge"] = {**docs["family:squat"], "slug": "lunge", "base_name": "Lunge"}
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        _run, results = await run_all(work, order("r1", families=("squat",)))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        _run, results = await run_all(steps, request_for("r1", families=("squat",)))
     assert results["squat"].counts == {"ok": 2, "denied": 1}
-    now = await contents(loaded)
+    now = await read_catalog(loaded)
     assert [now[key]["name_slug"].endswith("-9") for key in names] == [True, False, False]
 
 
 async def test_what_rests_is_deferred_and_does_not_fail(tmp_path: Path) -> None:
-    docs = faulty("squat")
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        first, _results = await run_all(work, order("r1", families=("squat",)))
-        await work.shop.runtime.operations.undo(run="r1")
-        second, results = await run_all(work, order("r2", families=("squat",)))
+    docs = faulty_families("squat")
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        first, _results = await run_all(steps, request_for("r1", families=("squat",)))
+        await steps.app.runtime.operations.undo(run="r1")
+        second, results = await run_all(steps, request_for("r2", families=("squat",)))
         assert results["squat"].state == "deferred"
         assert (second.status, second.left_over) == ("partial", ("squat",))
         assert first.status == "succeeded"
 
 
 async def test_a_rename_leaves_the_old_name_behind_as_an_alias(tmp_path: Path) -> None:
-    docs = some_families("squat")
+    docs = clean_families("squat")
     key = "exercise:squat-squat-barbell"
     docs[key] |= {"name": "Barbell Squat", "name_slug": "barbell-squat"}
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        await run_all(work, order("r1", families=("squat",)))
-        found = await work.shop.runtime.call("resolve_exercise", {"name": "Barbell Squat"}, actor="person")
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        await run_all(steps, request_for("r1", families=("squat",)))
+        found = await steps.app.runtime.call("resolve_exercise", {"name": "Barbell Squat"}, actor="person")
         assert found.value["exercise_id"] == "squat-squat-barbell"
-        await work.shop.runtime.operations.undo(run="r1")
-    assert await contents(loaded) == docs
+        await steps.app.runtime.operations.undo(run="r1")
+    assert await read_catalog(loaded) == docs
 
 
-async def test_strays_are_left_for_a_person(tmp_path: Path) -> None:
-    docs = some_families("squat")
+async def test_orphans_that_cannot_be_resolved_are_left_for_a_person(tmp_path: Path) -> None:
+    docs = clean_families("squat")
     some = next(doc for key, doc in docs.items() if key.startswith("exercise:"))
     docs["exercise:stray"] = {
         **some,
@@ -267,22 +262,22 @@ async def test_strays_are_left_for_a_person(tmp_path: Path) -> None:
     }
     docs["alias:nothing"] = {"alias_slug": "nothing"}
     docs["alias:old-family"] = {"alias_slug": "old-family", "family_slug": "gone"}
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        _run, results = await run_all(work, order("r1"))
-    left = {(issue.target, issue.code) for issue in results["~lost-aliases"].left}
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        _run, results = await run_all(steps, request_for("r1"))
+    left = {(issue.target, issue.code) for issue in results["~orphans"].unresolved}
     assert left == {("exercise:stray", "stray"), ("alias:nothing", "orphan"), ("alias:old-family", "orphan")}
 
 
-async def test_a_shadow_run_is_held_against_what_people_did(tmp_path: Path) -> None:
-    docs = faulty("squat", "front-raise", "good-morning")
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, order("s1", "shadow"))
-        assert await contents(loaded) == docs
-        entries = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
+async def test_a_shadow_run_is_compared_with_what_people_did(tmp_path: Path) -> None:
+    docs = faulty_families("squat", "front-raise", "good-morning")
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("s1", "shadow"))
+        assert await read_catalog(loaded) == docs
+        entries = [entry for turn in run.turns async for entry in steps.app.runtime.operations.journal(turn=turn)]
         spelled = [entry for entry in entries if entry.op_type == "normalize_catalog_page"]
         first = spelled[0]
         second = next(entry for entry in spelled if entry.turn != first.turn)
@@ -290,13 +285,13 @@ async def test_a_shadow_run_is_held_against_what_people_did(tmp_path: Path) -> N
         for key, state in {
             k: s for entry in same for k, s in entry.after.items()
         }.items():  # a person does the very same
-            await work.shop.runtime.call("restore_document", {"key": key, "state": state}, actor="person", mode="apply")
+            await steps.app.runtime.call("restore_document", {"key": key, "state": state}, actor="person", mode="apply")
         key, state = next(iter(second.after.items()))  # and something else there, in the very fields
         mine = {field: "mine" for field, value in state.items() if second.before[key].get(field) != value}
-        await work.shop.runtime.call(
+        await steps.app.runtime.call(
             "restore_document", {"key": key, "state": {**state, **mine}}, actor="person", mode="apply"
         )
-    found = await agreement(loaded, "s1")
+    found = await build_shadow_report(loaded, "s1")
     agreed, differed = (first.turn or "").partition("/")[2], (second.turn or "").partition("/")[2]
     assert found["families"][agreed] == {"agrees": sum(len(entry.after) for entry in same)}
     assert found["families"][differed]["differs"] == 1
@@ -305,94 +300,94 @@ async def test_a_shadow_run_is_held_against_what_people_did(tmp_path: Path) -> N
 
 
 async def test_drift_is_what_was_written_past_the_gate(tmp_path: Path) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        await run_all(work, order("r1"))
-    clean = await drifted(loaded)
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        await run_all(steps, request_for("r1"))
+    clean = await find_drift(loaded)
     assert clean["compared"] > 3
     assert clean["drifted"] == []
-    changed = next(key for key, doc in (await contents(loaded)).items() if docs.get(key) != doc)
-    backend = DatabaseBackend(loaded.url("backend"))
+    changed = next(key for key, doc in (await read_catalog(loaded)).items() if docs.get(key) != doc)
+    backend = DatabaseBackend(loaded.settings.backend)
     await backend.fill({changed: {"id": "x", "family_slug": "squat"}})
     await backend.close()
-    assert [item["key"] for item in (await drifted(loaded))["drifted"]] == [changed]
+    assert [item["key"] for item in (await find_drift(loaded))["drifted"]] == [changed]
 
 
-async def test_a_backup_is_written_whole_and_brought_back_through_the_gate(tmp_path: Path) -> None:
-    docs = faulty(*FAMILIES)
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+async def test_a_backup_is_written_whole_and_restored_through_the_gate(tmp_path: Path) -> None:
+    docs = faulty_families(*FAMILIES)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     file = tmp_path / "backup.jsonl"
-    assert await written(loaded, file) == len(docs)
-    async with working(loaded) as work:
-        await run_all(work, order("r1"))
-    planned = await restored(loaded, file, yes=False)
+    assert await write_backup(loaded, file) == len(docs)
+    async with open_steps(loaded) as steps:
+        await run_all(steps, request_for("r1"))
+    planned = await restore_backup(loaded, file, apply=False)
     assert set(planned["documents"].values()) == {"planned"}
-    done = await restored(loaded, file, yes=True)
+    done = await restore_backup(loaded, file, apply=True)
     assert set(done["documents"].values()) == {"ok"}
-    assert await contents(loaded) == docs
-    async with working(loaded) as work:
-        undone = await work.shop.runtime.operations.undo(run=done["run"])
+    assert await read_catalog(loaded) == docs
+    async with open_steps(loaded) as steps:
+        undone = await steps.app.runtime.operations.undo(run=done["run"])
         assert all(outcome is not None and outcome.ok for _step, outcome in undone)
 
 
 async def test_drafts_wait_for_a_person_unless_a_judge_with_a_good_record_has_looked(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+    docs = clean_families("bench-press")
     draft = next(key for key in docs if key.startswith("exercise:"))
     docs[draft]["status"] = "draft"
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, order("r1", families=("bench-press",)))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("r1", families=("bench-press",)))
         assert run.counts == {"parked": 1}
-        (entry,) = [entry for turn in run.turns async for entry in work.shop.runtime.operations.journal(turn=turn)]
+        (entry,) = [entry for turn in run.turns async for entry in steps.app.runtime.operations.journal(turn=turn)]
         assert (entry.op_type, entry.status, entry.rule) == ("approve_exercise", "parked", "approver-asks")
         assert entry.ticket
         assert entry.after[draft]["status"] == "approved"
-        await work.shop.runtime.operations.decide(entry.ticket, approve=True, by="os:reviewer")
-        assert (await work.shop.runtime.operations.resume(entry.ticket)).ok
-    assert (await contents(loaded))[draft]["status"] == "approved"
-    await fill(loaded, {draft: docs[draft]})
-    proven = measured().adding({"verified:judged@says": Seen(19, 0)})
-    async with working(loaded, Says(), proven) as work:
-        run, _results = await run_all(work, order("r2", families=("bench-press",)))
+        await steps.app.runtime.operations.decide(entry.ticket, approve=True, by="os:reviewer")
+        assert (await steps.app.runtime.operations.resume(entry.ticket)).ok
+    assert (await read_catalog(loaded))[draft]["status"] == "approved"
+    await fill_catalog(loaded, {draft: docs[draft]})
+    proven = shipped_calibration().add({"verified:judged@says": Tally(19, 0)})
+    async with open_steps(loaded, Says(), proven) as steps:
+        run, _results = await run_all(steps, request_for("r2", families=("bench-press",)))
         assert run.counts == {"ok": 1}
 
 
-async def test_a_dry_run_does_not_release_what_it_has_only_planned_to_mend(tmp_path: Path) -> None:
-    docs = some_families("bench-press")
+async def test_a_dry_run_does_not_approve_what_it_has_only_planned_to_fix(tmp_path: Path) -> None:
+    docs = clean_families("bench-press")
     draft = next(key for key in docs if key.startswith("exercise:"))
     docs[draft] |= {"status": "draft", "variant_key": "v2/old"}
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
-    async with working(loaded) as work:
-        run, _results = await run_all(work, order("r1", "dry_run", families=("bench-press",)))
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("r1", "dry_run", families=("bench-press",)))
         assert (run.status, run.counts) == ("succeeded", {"planned": 1})
-        run, _results = await run_all(work, order("r2", families=("bench-press",)))
+        run, _results = await run_all(steps, request_for("r2", families=("bench-press",)))
         assert run.counts == {"ok": 1, "parked": 1}
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")
-async def test_real_data_is_imported_mended_and_put_back(tmp_path: Path) -> None:
-    docs = imported(json.loads(DATA.read_text()))
+async def test_real_data_is_imported_fixed_and_undone(tmp_path: Path) -> None:
+    docs = import_exercises(json.loads(DATA.read_text()))
     assert sum(key.startswith("exercise:") for key in docs) >= 860
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, docs)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
     before = await versions(loaded)
     every = sorted(key.partition(":")[2] for key in docs if key.startswith("family:"))
     some = () if os.environ.get("TORTURE") else tuple(every[::3])  # all of it takes a minute
-    async with working(loaded) as work:
-        dry, _results = await run_all(work, order("r0", "dry_run", max_changes=10_000, families=some))
-        assert await contents(loaded) == docs
-        run, results = await run_all(work, order("r1", max_changes=10_000, families=some))
+    async with open_steps(loaded) as steps:
+        dry, _results = await run_all(steps, request_for("r0", "dry_run", max_changes=10_000, families=some))
+        assert await read_catalog(loaded) == docs
+        run, results = await run_all(steps, request_for("r1", max_changes=10_000, families=some))
         assert run.counts["ok"] >= (50 if some else 100)
         assert set(run.counts) <= {"ok", "parked", "denied"}
         assert dry.counts.get("planned", 0) >= run.counts["ok"]
-        assert not [result.why for result in results.values() if result.state == "failed" and result.why]
-        done = await work.shop.runtime.operations.undo(run="r1")
+        assert not [result.reason for result in results.values() if result.state == "failed" and result.reason]
+        done = await steps.app.runtime.operations.undo(run="r1")
         assert all(outcome is not None and outcome.ok for _step, outcome in done)
-    assert await contents(loaded) == docs
+    assert await read_catalog(loaded) == docs
     after = await versions(loaded)
     assert all(after[key] >= number for key, number in before.items())

@@ -11,31 +11,39 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from catalog_parts import contents, fill, ready, run_all, some_families, working
-from chaos import free_port, proxied, serving
+from catalog_testing import (
+    clean_families,
+    faulty_families,
+    fill_catalog,
+    open_steps,
+    prepare_home,
+    read_catalog,
+    run_all,
+)
+from chaos import free_port, run_proxy, run_server
 from interlock import Context
 from interlock.errors import Conflict, Forbidden
 from interlock_catalog.backends.http import HttpBackend
 from interlock_catalog.backends.port import Write
-from interlock_catalog.runner.record import Order
-from interlock_catalog.server.app import make_app
-from interlock_catalog.server.tokens import digest, new_token, read_tokens
+from interlock_catalog.runner.records import RunRequest
+from interlock_catalog.server.app import build_server
+from interlock_catalog.server.tokens import TokenHolder, create_token, digest_token, read_tokens
 from interlock_catalog.settings import Settings
 
-TOKENS = {digest(role): (role, role) for role in ("reader", "editor", "admin")}
+TOKENS = {digest_token(role): TokenHolder(role, role) for role in ("reader", "editor", "admin")}
 PRESS = "bench-press-bench-press-barbell"
 
 
 @pytest.fixture
 async def url(tmp_path: Path, backend_url: str) -> str:
-    loaded = ready(tmp_path / "home", backend=backend_url)
-    await fill(loaded, some_families("bench-press"))
-    return loaded.url("backend")
+    loaded = prepare_home(tmp_path / "home", backend=backend_url)
+    await fill_catalog(loaded, clean_families("bench-press"))
+    return loaded.settings.backend
 
 
 @pytest.fixture
 async def client(url: str) -> AsyncIterator[httpx.AsyncClient]:
-    app = make_app(url, TOKENS)
+    app = build_server(url, TOKENS)
     async with app.router.lifespan_context(app):
         headers = {"Authorization": "Bearer admin"}
         async with httpx.AsyncClient(
@@ -79,9 +87,30 @@ async def test_every_function_needs_its_role(client: httpx.AsyncClient) -> None:
 
 async def test_all_functions_of_the_old_api_are_there(client: httpx.AsyncClient) -> None:
     paths = (await client.get("/openapi.json")).json()["paths"]
-    named = """getExercises getExercise searchExercises resolveExercise ensureExerciseExists upsertExercise approveExercise
-        mergeExercises listFamilies normalizeCatalog normalizeCatalogPage backfillNormalizeFamily refineExercise suggestAliases
-        suggestFamilyVariant searchAliases upsertAlias deleteAlias repointAlias repointShorthandAliases backupExercises duplicateCatalog""".split()
+    named = [
+        "getExercises",
+        "getExercise",
+        "searchExercises",
+        "resolveExercise",
+        "ensureExerciseExists",
+        "upsertExercise",
+        "approveExercise",
+        "mergeExercises",
+        "listFamilies",
+        "normalizeCatalog",
+        "normalizeCatalogPage",
+        "backfillNormalizeFamily",
+        "refineExercise",
+        "suggestAliases",
+        "suggestFamilyVariant",
+        "searchAliases",
+        "upsertAlias",
+        "deleteAlias",
+        "repointAlias",
+        "repointShorthandAliases",
+        "backupExercises",
+        "duplicateCatalog",
+    ]
     assert {f"/{name}" for name in named} <= set(paths)
 
 
@@ -261,8 +290,8 @@ async def test_a_lost_answer_is_given_again_as_it_was(client: httpx.AsyncClient)
         == {"written": ["alias:press-it"]}
     )
     key = {"Idempotency-Key": "gone"}
-    body = {"alias_slug": "press-it", "replacement": {"alias_slug": "press-me", "exercise_id": PRESS}}
-    answers = [await client.post("/deleteAlias", json=body, headers=key) for _ in range(3)]
+    moved = {"alias_slug": "press-it", "replacement": {"alias_slug": "press-me", "exercise_id": PRESS}}
+    answers = [await client.post("/deleteAlias", json=moved, headers=key) for _ in range(3)]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.text for answer in answers}) == 1
     pages = [
@@ -327,6 +356,7 @@ async def test_bodies_that_are_too_large_or_no_json_are_refused(client: httpx.As
         b'{"exercise": NaN}',
         b"[" * 10_000,
         b'{"exercise": {"id": "\\ud800", "family_slug": "x"}}',
+        b'{"exercise": {"id": "x", "family_slug": "y"}, "\\ud800": 1}',
     ):
         assert (
             400
@@ -338,13 +368,14 @@ async def test_bodies_that_are_too_large_or_no_json_are_refused(client: httpx.As
 
 
 async def test_a_request_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
-    loaded = ready(tmp_path / "home")
-    await fill(loaded, some_families("t-bar-row"))
-    app = make_app(loaded.url("backend"), TOKENS, longest_s=0.3)
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, clean_families("t-bar-row"))
+    app = build_server(loaded.settings.backend, TOKENS, max_s=0.3)
 
-    @app.get("/stuck")
     async def stuck() -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
+
+    app.add_api_route("/stuck", stuck)
 
     async def dripping() -> AsyncIterator[bytes]:
         while True:
@@ -359,30 +390,28 @@ async def test_a_request_that_takes_for_ever_is_ended(tmp_path: Path) -> None:
         answer = await client.post("/upsertExercise", content=dripping())
         assert answer.status_code == 408
         assert "send it again" in answer.json()["detail"]
+    app = build_server(loaded.settings.backend, TOKENS)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(app), base_url="http://catalog", headers=headers
+    ) as client:
         assert (await client.get("/listFamilies")).status_code == 200
 
 
 def test_tokens_are_kept_as_digests(tmp_path: Path) -> None:
     file = tmp_path / "tokens.toml"
-    token = new_token(file, "ann", "editor")
+    token = create_token(file, "ann", "editor")
     assert token not in file.read_text()
     assert file.stat().st_mode & 0o777 == 0o600
-    assert read_tokens(file) == {digest(token): ("ann", "editor")}
+    assert read_tokens(file) == {digest_token(token): TokenHolder("ann", "editor")}
     with pytest.raises(Exception, match="already"):
-        new_token(file, "ann", "reader")
+        create_token(file, "ann", "reader")
 
 
 # The client
 
 
-def connected(url: str, **more: Any) -> HttpBackend:
-    return HttpBackend(
-        url, Settings(token="editor", **{"backoff_s": 0.01, "backoff_cap_s": 0.05, "timeout_s": 1.0, **more})
-    )
-
-
 async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path, url: str) -> None:
-    app = make_app(url, TOKENS)
+    app = build_server(url, TOKENS)
     async with app.router.lifespan_context(app):
         backend = HttpBackend("http://catalog", Settings(token="editor"), httpx.ASGITransport(app))
         from interlock_catalog.backends.embedded import DatabaseBackend
@@ -400,7 +429,7 @@ async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path
         assert await backend.exercises(family="bench-press") == await direct.exercises(family="bench-press")
         assert await backend.aliases_of(ids, ["bench-press"]) == await direct.aliases_of(ids, ["bench-press"])
         assert await backend.aliases(limit=4) == await direct.aliases(limit=4)
-        assert await backend.named(["bench-press-barbell"]) == await direct.named(["bench-press-barbell"])
+        assert await backend.find_by_name(["bench-press-barbell"]) == await direct.find_by_name(["bench-press-barbell"])
         assert await backend.searches() == await direct.searches()
         context = Context(
             call_id="c", actor="a", attempt=1, idempotency_key="k.1", tokens={"lease:bench-press": 3}, ledger="l"
@@ -420,43 +449,39 @@ async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path
         reader = HttpBackend("http://catalog", Settings(token="reader"), httpx.ASGITransport(app))
         with pytest.raises(Forbidden):
             await reader.write(stale)
-        for opened in (backend, reader):
-            await opened.close()
+        for connection in (backend, reader):
+            await connection.close()
         await direct.close()
 
 
 async def test_a_run_over_a_faulty_wire_ends_as_over_a_good_one(tmp_path: Path) -> None:
-    from test_runs import faulty
-
-    docs = faulty("bench-press", "squat", "front-raise")
-    calm = ready(tmp_path / "calm")
-    await fill(calm, docs)
-    async with working(calm) as work:
-        await run_all(work, Order(run="r1", mode="apply", scout=False))
-    store = ready(tmp_path / "server")
-    await fill(store, docs)
-    token, port = new_token(store.folder / "tokens.toml", "auto", "editor"), free_port()
-    with serving(store.folder, port):
-        proxy = await proxied(port, 0.3, seed=11)
-        loaded = ready(
+    docs = faulty_families("bench-press", "squat", "front-raise")
+    calm = prepare_home(tmp_path / "calm")
+    await fill_catalog(calm, docs)
+    async with open_steps(calm) as steps:
+        await run_all(steps, RunRequest(run="r1", mode="apply", scout=False))
+    store = prepare_home(tmp_path / "server")
+    await fill_catalog(store, docs)
+    token, port = create_token(store.folder / "tokens.toml", "auto", "editor"), free_port()
+    async with run_server(store.folder, port), run_proxy(port, 0.3, seed=11) as proxy:
+        loaded = prepare_home(
             tmp_path / "home",
             backend=f"http://127.0.0.1:{proxy.port}",
             token=token,
             attempts=12,
             backoff_s=0.01,
             backoff_cap_s=0.1,
-            timeout_s=1.0,
+            timeout_s=60.0,
         )
-        async with working(loaded) as work:
-            run, _results = await run_all(work, Order(run="r1", mode="apply", scout=False))
+        async with open_steps(loaded) as steps:
+            run, _results = await run_all(steps, RunRequest(run="r1", mode="apply", scout=False))
             assert set(run.counts) == {"ok"}, run
-            after = await contents(store)
-            assert after == await contents(calm)
-            done = await work.shop.runtime.operations.undo(run="r1")
+            after = await read_catalog(store)
+            assert after == await read_catalog(calm)
+            done = await steps.app.runtime.operations.undo(run="r1")
             assert all(outcome is not None and outcome.ok for _step, outcome in done)
         assert sum(count for kind, count in proxy.counts.items() if kind != "fine") > 20
-        await proxy.stop()
-    assert await contents(store) == docs
+    assert await read_catalog(store) == docs
 
 
 # The whole schema
@@ -466,14 +491,16 @@ def test_the_schema_is_kept(tmp_path: Path) -> None:
     """Schemathesis: whatever fits the schema or does not, the server never fails."""
     import schemathesis
     from schemathesis.checks import not_a_server_error
+    from schemathesis.core.result import Ok
 
-    loaded = ready(tmp_path / "home")
-    asyncio.run(fill(loaded, some_families("t-bar-row")))
-    app = make_app(loaded.url("backend"), TOKENS)
+    loaded = prepare_home(tmp_path / "home")
+    asyncio.run(fill_catalog(loaded, clean_families("t-bar-row")))
+    app = build_server(loaded.settings.backend, TOKENS)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     seen: list[int] = []
     sent: set[str] = set()
     for found in schema.get_all_operations():
+        assert isinstance(found, Ok)
         operation = found.ok()
 
         @given(case=operation.as_strategy())

@@ -14,111 +14,119 @@ from interlock.answers.constrained import constrain
 from interlock.config import load_settings
 from interlock.models import Model, RecordingModel, ReplayModel, open_model
 from interlock_catalog.backends import Backend
-from interlock_catalog.checks.twins import Embed
-from interlock_catalog.reading import Memo
-from interlock_catalog.reads import reading_tools
+from interlock_catalog.checks.duplicates import Embed
+from interlock_catalog.confidence import Calibration, shipped_calibration
+from interlock_catalog.family_reader import SnapshotCache
+from interlock_catalog.read_tools import build_read_tools
 from interlock_catalog.resource import Catalog
-from interlock_catalog.roles.desk import Asked
-from interlock_catalog.roles.reports import report_tools
-from interlock_catalog.settings import Loaded, load
-from interlock_catalog.tools import changing_tools
-from interlock_catalog.trust import Trust, measured
+from interlock_catalog.roles.context import RoleContext
+from interlock_catalog.roles.reports import build_report_tools
+from interlock_catalog.settings import Loaded, Settings, load_catalog_settings
+from interlock_catalog.tools import build_write_tools
 
-HERE = Path(__file__).parent
-POLICY = HERE / "policy.toml"
+POLICY = Path(__file__).with_name("policy.toml")
 
 
-class Parts(msgspec.Struct, frozen=True):
-    """The catalog put together, without a ledger."""
-
-    backend: Backend
-    memo: Memo
-    tools: tuple[Tool, ...]
-
-
-class Shop(msgspec.Struct, frozen=True):
+class AppContext(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that a run works with."""
 
     loaded: Loaded
-    parts: Parts
+    backend: Backend
+    snapshots: SnapshotCache
+    tools: tuple[Tool, ...]
     runtime: Runtime
-    model: Model | None
-    embed: Embed | None
-    patience_s: float = 6.0
-    """How long a family that somebody else holds is waited for: as long as a dead one keeps it."""
-    measured: Trust = measured()
-    """How far each rule is trusted before anybody has decided anything."""
+    model: Model | None = None
+    embed: Embed | None = None
+    lock_wait_s: float = 6.0
+    """How long a family that somebody else has locked is waited for: longer than a dead process keeps its lease."""
+    calibration: Calibration = shipped_calibration()
+    """How often each rule has been right before anybody has decided anything here."""
 
-    def asked(self, turn: str, run: str, trust: Trust | None = None) -> Asked:
-        """One piece of work."""
-        tools = {tool.name: tool for tool in self.parts.tools}
-        made = Asked(self.runtime, tools, (self.model, self.embed), (turn, run))
-        made.trust = self.measured if trust is None else trust
-        made.reply_s = self.loaded.settings.reply_s
-        return made
+    @property
+    def settings(self) -> Settings:
+        """The settings of the catalog."""
+        return self.loaded.settings
+
+    def role_context(self, turn: str, run: str, calibration: Calibration | None = None) -> RoleContext:
+        """What roles work with on one family of a run, or on its searches."""
+        return RoleContext(
+            runtime=self.runtime,
+            tools={tool.name: tool for tool in self.tools},
+            turn=turn,
+            run=run,
+            model=self.model,
+            embed=self.embed,
+            calibration=self.calibration if calibration is None else calibration,
+            reply_s=self.settings.reply_s,
+        )
 
 
-def backend_of(loaded: Loaded) -> Backend:
+def open_backend(settings: Settings) -> Backend:
     """The backend that the settings name."""
-    url = loaded.url("backend")
-    if url.startswith(("http://", "https://")):
+    if settings.is_remote:
         from interlock_catalog.backends.http import HttpBackend
 
-        return HttpBackend(url, loaded.settings)
+        return HttpBackend(settings.backend, settings)
     from interlock_catalog.backends.embedded import DatabaseBackend
 
-    return DatabaseBackend(url)
+    return DatabaseBackend(settings.backend)
 
 
-def parts_of(backend: Backend) -> Parts:
-    """The tools over a backend."""
-    memo = Memo()
-    tools = (*reading_tools(backend, memo), *changing_tools(Catalog(backend)), *report_tools())
-    return Parts(backend, memo, tools)
+def build_tools(backend: Backend, snapshots: SnapshotCache) -> tuple[Tool, ...]:
+    """Every tool of the catalog, over one backend."""
+    return (*build_read_tools(backend, snapshots), *build_write_tools(Catalog(backend)), *build_report_tools())
 
 
 @asynccontextmanager
-async def opened(loaded: Loaded, *, judges: bool = False) -> AsyncIterator[Shop]:
-    """The catalog with its ledger; with `judges`, also the model and the vectors that the settings name."""
-    settings = load_settings(_ledger(loaded)).settings
-    parts = parts_of(backend_of(loaded))
-    model = model_of(loaded) if judges else None
-    embed = _embed() if judges and loaded.settings.embeddings else None
-    policy = settings.policy if Path(settings.policy).exists() else POLICY
-    runtime = Runtime.open(settings.store, policy=policy, tools=parts.tools, settings=settings)
+async def open_app(loaded: Loaded, *, with_model: bool = False) -> AsyncIterator[AppContext]:
+    """The catalog with its ledger; `with_model`: also the model and the embeddings that the settings name."""
+    ledger = load_settings(_ledger_file(loaded)).settings
+    backend, snapshots = open_backend(loaded.settings), SnapshotCache()
+    tools = build_tools(backend, snapshots)
+    model = _open_model(loaded.settings) if with_model else None
+    embed = _open_embedder() if with_model and loaded.settings.embeddings else None
+    policy = ledger.policy if Path(ledger.policy).exists() else POLICY
+    runtime = Runtime.open(ledger.store, policy=policy, tools=tools, settings=ledger)
     try:
         async with runtime:
-            yield Shop(loaded, parts, runtime, model, embed, settings.lease_s + 1.0)
+            yield AppContext(
+                loaded=loaded,
+                backend=backend,
+                snapshots=snapshots,
+                tools=tools,
+                runtime=runtime,
+                model=model,
+                embed=embed,
+                lock_wait_s=ledger.lease_s + 1.0,
+            )
     finally:
         if model is not None:
             await model.close()
-        await parts.backend.close()
+        await backend.close()
 
 
-def _ledger(loaded: Loaded) -> Path | None:
+def _ledger_file(loaded: Loaded) -> Path | None:
     file = loaded.folder / "interlock.toml"
     return file if file.exists() else None
 
 
-def model_of(loaded: Loaded) -> Model | None:
-    """The model that the settings name, recorded or replayed where they say so."""
-    replay, record, name = loaded.file("replay"), loaded.file("record"), loaded.settings.model
-    if replay is not None:
-        return ReplayModel(replay)
-    if name == "none":
+def _open_model(settings: Settings) -> Model | None:
+    if settings.replay:
+        return ReplayModel(Path(settings.replay))
+    if settings.model == "none":
         return None
-    model = constrain(open_model(name))
-    return model if record is None else RecordingModel(model, record)
+    model = constrain(open_model(settings.model))
+    return RecordingModel(model, Path(settings.record)) if settings.record else model
 
 
-def _embed() -> Embed:
-    from interlock.answers.intents import Embedder
+def _open_embedder() -> Embed:
+    from interlock.answers.intents import Embedder  # takes a second and a hundred megabytes
 
     return Embedder().embed
 
 
 def __getattr__(name: str) -> Any:
-    """`TOOLS`, for `interlock.toml`: made when somebody asks, from the settings of the folder they are in."""
+    """`TOOLS`, for `interlock.toml`: built on first use, from the settings of the folder that one is in."""
     if name != "TOOLS":
         raise AttributeError(name)
-    return parts_of(backend_of(load())).tools
+    return build_tools(open_backend(load_catalog_settings().settings), SnapshotCache())

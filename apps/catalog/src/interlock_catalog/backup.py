@@ -1,4 +1,4 @@
-"""Backups: every document a line; and back again, document by document, through the gate."""
+"""Backups: every document a line, restored document by document through the gate; and drift from the journal."""
 
 from __future__ import annotations
 
@@ -11,34 +11,29 @@ import msgspec
 
 from interlock.errors import ConfigError
 from interlock.values import Versioned
-from interlock_catalog.app import Shop, backend_of, opened
-from interlock_catalog.backends import Backend
-from interlock_catalog.contracts import KINDS, Doc, kind_of
-from interlock_catalog.runner.ids import new_run
+from interlock_catalog.app import AppContext, open_app, open_backend
+from interlock_catalog.backends import Backend, iterate_pages
+from interlock_catalog.contracts import KINDS, Doc, Json, kind_of
+from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.settings import Loaded
 
-_PAGE = 500
+_CHUNK = 500
 
 
-async def every(backend: Backend) -> AsyncIterator[tuple[str, Versioned]]:
-    """Every document of a catalog, page by page."""
-    for page_of in (backend.exercises, backend.aliases, backend.families):
-        after = ""
-        while True:
-            page = await page_of(after=after, limit=_PAGE)
+async def iterate_documents(backend: Backend) -> AsyncIterator[tuple[str, Versioned]]:
+    """Every document of a catalog with its key, page by page."""
+    for read_page in (backend.exercises, backend.aliases, backend.families):
+        async for page in iterate_pages(read_page):
             for item in page.items():
                 yield item
-            if len(page) < _PAGE:
-                break
-            after = next(reversed(page))
 
 
-async def written(loaded: Loaded, file: Path) -> int:
-    """Write a backup; the file appears when it is whole."""
-    backend, count, partial = backend_of(loaded), 0, file.with_name(f"{file.name}.part")
+async def write_backup(loaded: Loaded, file: Path) -> int:
+    """Write every document to a file; it appears under its name when it is complete."""
+    backend, count, partial = open_backend(loaded.settings), 0, file.with_name(f"{file.name}.part")
     try:
         with partial.open("w", encoding="utf-8") as out:
-            async for key, doc in every(backend):
+            async for key, doc in iterate_documents(backend):
                 out.write(json.dumps({"key": key, "state": doc.value}, ensure_ascii=False, sort_keys=True) + "\n")
                 count += 1
     finally:
@@ -63,49 +58,58 @@ def read_backup(file: Path) -> dict[str, Doc]:
     return found
 
 
-async def restored(loaded: Loaded, file: Path, *, yes: bool) -> dict[str, Any]:
-    """Plan (or, with `yes`, make) what brings the catalog back to a backup; how each document came out."""
-    wanted, run = read_backup(file), new_run()
-    async with opened(loaded) as shop:
+async def restore_backup(loaded: Loaded, file: Path, *, apply: bool) -> dict[str, Any]:
+    """Plan (or, with `apply`, make) what brings the catalog back to a backup; how each document came out."""
+    wanted, run = read_backup(file), new_run_id()
+    async with open_app(loaded) as app:
         differ: dict[str, Doc | None] = {}
-        seen: set[str] = set()
-        async for key, doc in every(shop.parts.backend):
-            seen.add(key)
+        present: set[str] = set()
+        async for key, doc in iterate_documents(app.backend):
+            present.add(key)
             if doc.value != wanted.get(key):
                 differ[key] = wanted.get(key)
-        differ |= {key: state for key, state in wanted.items() if key not in seen}
-        done = {key: await _put_back(shop, run, key, state, yes=yes) for key, state in sorted(differ.items())}
+        differ |= {key: state for key, state in wanted.items() if key not in present}
+        done = {
+            key: await _restore_document(app, run, key, state, apply=apply) for key, state in sorted(differ.items())
+        }
     return {"run": run, "documents": done}
 
 
-async def _put_back(shop: Shop, run: str, key: str, state: Doc | None, *, yes: bool) -> str:
-    outcome = await shop.runtime.call(
+async def _restore_document(app: AppContext, run: str, key: str, state: Doc | None, *, apply: bool) -> str:
+    outcome = await app.runtime.call(
         "restore_document",
         {"key": key, "state": state},
         actor="person",
         run=run,
         turn=run,
-        mode="apply" if yes else "dry_run",
+        mode="apply" if apply else "dry_run",
         evidence=("backup:file",),
     )
     return outcome.status.value
 
 
-async def drifted(loaded: Loaded) -> dict[str, Any]:
+class _Recorded(msgspec.Struct, frozen=True):
+    """What the journal says that a document was made."""
+
+    record: int
+    state: Json
+
+
+async def find_drift(loaded: Loaded) -> dict[str, Any]:
     """Documents that are not what the journal says the last recorded change made of them."""
-    async with opened(loaded) as shop:
-        last: dict[str, tuple[int, Any]] = {}
-        async for entry in shop.runtime.operations.journal():
+    async with open_app(loaded) as app:
+        last: dict[str, _Recorded] = {}
+        async for entry in app.runtime.operations.journal():
             if entry.status == "done" and isinstance(entry.after, dict):
-                for key, state in entry.after.items():
-                    last[key] = (entry.record, state)
+                last |= {key: _Recorded(entry.record, state) for key, state in entry.after.items()}
         found = []
         keys = sorted(last)
-        for start in range(0, len(keys), _PAGE):
-            some = keys[start : start + _PAGE]
-            now = await shop.parts.backend.read_many(some)
-            for key in some:
+        for start in range(0, len(keys), _CHUNK):
+            page = keys[start : start + _CHUNK]
+            now = await app.backend.read_many(page)
+            for key in page:
                 state = now[key].value if key in now else None
-                if state != last[key][1]:
-                    found.append({"key": key, "record": last[key][0], "journal": last[key][1], "catalog": state})
+                if state != last[key].state:
+                    recorded = {"record": last[key].record, "journal": last[key].state}
+                    found.append({"key": key, **recorded, "catalog": state})
     return {"compared": len(last), "drifted": msgspec.to_builtins(found)}

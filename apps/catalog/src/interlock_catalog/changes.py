@@ -38,7 +38,7 @@ PATCHABLE = (
 """What `upsert_exercise` may set; id, status and merges have operations of their own."""
 
 
-def _storable(text: str) -> str:
+def _check_encodable(text: str) -> str:
     text.encode()  # a lone surrogate is no text
     return text
 
@@ -53,25 +53,25 @@ class FieldChange(Strict):
     evidence: Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
 
 
-class Item(Strict):
+class NormaliseItem(Strict):
     """One exercise of a page that is normalised, with what must be known about its family."""
 
     exercise_id: Name
-    family_name: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f]*$"), AfterValidator(_storable)]
+    family_name: Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f]*$"), AfterValidator(_check_encodable)]
     qualified: bool
     old_slug: Slug | None = None
-    """A slug that it loses by this, and that is to lead to it from now on."""
+    """A slug that it loses by this, and that becomes an alias."""
 
 
-class Target(Strict):
-    """Where an alias should point."""
+class AliasTarget(Strict):
+    """An alias, and what it should point at."""
 
     alias_slug: Name
     exercise_id: Name | None = None
     family_slug: Slug | None = None
 
 
-def patched(state: Doc | None, changes: Sequence[Mapping[str, Json]], identity: str) -> Doc:
+def patch_exercise(state: Doc | None, changes: Sequence[Mapping[str, Json]], identity: str) -> Doc:
     """An exercise with changes made; a new one is a draft."""
     made: Doc = dict(state) if state is not None else {"id": identity, "status": "draft", "merge_lineage": []}
     for change in changes:
@@ -79,18 +79,18 @@ def patched(state: Doc | None, changes: Sequence[Mapping[str, Json]], identity: 
     return made
 
 
-def normalised(state: Doc | None, item: Mapping[str, Json]) -> Doc | None:
-    """An exercise in the one spelling."""
+def normalise_exercise(state: Doc | None, item: Mapping[str, Json]) -> Doc | None:
+    """An exercise in canonical form."""
     if state is None:
         return None
     return normalise(state, FamilyFacts(str(item["family_name"]), bool(item["qualified"]))).doc
 
 
-def merged(key: str, state: Doc | None, source: str, target: str) -> Doc | None:
+def merge_document(key: str, state: Doc | None, source: str, target: str) -> Doc | None:
     """What a merge of `source` into `target` makes of one document: of either exercise, or of an alias."""
     kind, _, name = key.partition(":")
     if kind == "alias":
-        return alias_to(name, exercise_id=target)
+        return build_alias(name, exercise_id=target)
     if state is None:
         return None
     if name == source:
@@ -99,8 +99,8 @@ def merged(key: str, state: Doc | None, source: str, target: str) -> Doc | None:
     return {**state, "merge_lineage": [*lineage, source]}
 
 
-def alias_to(slug: str, *, exercise_id: str | None = None, family_slug: str | None = None) -> Doc:
-    """An alias document."""
+def build_alias(slug: str, *, exercise_id: str | None = None, family_slug: str | None = None) -> Doc:
+    """An alias document, with the targets that it has and no others."""
     doc: Doc = {"alias_slug": slug}
     if exercise_id is not None:
         doc["exercise_id"] = exercise_id
@@ -109,12 +109,12 @@ def alias_to(slug: str, *, exercise_id: str | None = None, family_slug: str | No
     return doc
 
 
-def approved(state: Doc | None) -> Doc | None:
-    """A draft that is released."""
+def approve_draft(state: Doc | None) -> Doc | None:
+    """The same draft, approved."""
     return None if state is None else {**state, "status": "approved"}
 
 
-def known_by(doc: Doc | None) -> str:
-    """What an exercise was known by when something was decided about it; what was merged into it does not matter."""
+def content_digest(doc: Doc | None) -> str:
+    """Identifies an exercise as it was when something was decided about it; what was merged into it does not matter."""
     plain = None if doc is None else {**doc, "merge_lineage": []}
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,7 +1,8 @@
-"""How sure a rule makes one: by how often it was right, where that was measured and where people have decided.
+"""Confidence: how often a rule has been right, where that was measured and where people have decided.
 
 A rule is known by its evidence tag. What a model had a hand in has the model's name behind it (`analyst:outlier@NAME`):
-its record is its own, and one that nobody has measured or confirmed yet is worth a coin's toss, so a person is asked.
+a model's record is its own, and one that nobody has measured or confirmed yet has a confidence of 0.5, so that a person
+is asked.
 """
 
 from __future__ import annotations
@@ -21,110 +22,122 @@ from interlock_catalog.checks.issues import ROLES
 
 CALIBRATION = Path(__file__).with_name("calibration.toml")
 """Written by `make bench-catalog`: what each rule did to planted faults, other ones than it is judged by."""
+DECISION_WINDOW_S = 90 * 86_400
+"""How long people's decisions count: the catalog, the model and the people change."""
 
 
-class Seen(msgspec.Struct, frozen=True, array_like=True):
-    """How often a rule was right, and how often not."""
+class Tally(msgspec.Struct, frozen=True, array_like=True):
+    """How often a rule was right, and how often wrong."""
 
     right: int = 0
     wrong: int = 0
 
     @property
-    def sure(self) -> float:
+    def confidence(self) -> float:
         """The expected share of right ones (Jeffreys' prior: 0.5 for none seen, 0.95 for nine of nine)."""
         return round((self.right + 0.5) / (self.right + self.wrong + 1), 3)
 
-    def __add__(self, other: Seen) -> Seen:
-        return Seen(self.right + other.right, self.wrong + other.wrong)
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(self.right + other.right, self.wrong + other.wrong)
 
 
-class Trust(msgspec.Struct, frozen=True):
-    """The record of every rule."""
+_RIGHT, _WRONG = Tally(1, 0), Tally(0, 1)
 
-    rules: dict[str, Seen] = {}
-    unseen: Seen = Seen()
-    """The record of a rule that has none."""
 
-    def of(self, *rules: str) -> float:
-        """How sure these rules together make one: as sure as the weakest."""
-        return min((self.rules.get(rule, self.unseen).sure for rule in rules), default=self.unseen.sure)
+class Calibration(msgspec.Struct, frozen=True):
+    """The tally of every rule."""
 
-    def adding(self, more: Mapping[str, Seen]) -> Trust:
-        """With what was seen besides."""
+    rules: dict[str, Tally] = {}
+    unseen: Tally = Tally()
+    """For a rule that has none."""
+
+    def confidence_of(self, *rules: str) -> float:
+        """The confidence in a change that rests on these rules: that of the weakest."""
+        tallies = [self.rules.get(rule, self.unseen) for rule in rules] or [self.unseen]
+        return min(tally.confidence for tally in tallies)
+
+    def add(self, more: Mapping[str, Tally]) -> Calibration:
+        """The same with further tallies added to it."""
         names = sorted({*self.rules, *more})
-        rules = {name: self.rules.get(name, Seen()) + more.get(name, Seen()) for name in names}
-        return Trust(rules, self.unseen)
+        rules = {name: self.rules.get(name, Tally()) + more.get(name, Tally()) for name in names}
+        return Calibration(rules, self.unseen)
 
 
-def rules_of(evidence: Iterable[str]) -> list[str]:
-    """The tags that answer for a change: those of the model, if it had a hand in it, for then it was its choice."""
+def accountable_rules(evidence: Iterable[str]) -> list[str]:
+    """The tags that answer for a change: the model's alone, if it had a hand in it, for then it was its choice."""
     tags = [tag for tag in evidence if not tag.startswith("left:")]  # why a draft is not released is no rule
     return [tag for tag in tags if "@" in tag] or tags
 
 
 @cache
-def measured() -> Trust:
+def shipped_calibration() -> Calibration:
     """What was measured on planted faults."""
-    return read(CALIBRATION)
+    return read_calibration(CALIBRATION)
 
 
-def read(file: Path) -> Trust:
+def read_calibration(file: Path) -> Calibration:
     """A table of rules with how often each was right and wrong."""
-    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Trust)
+    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Calibration)
 
 
-REMEMBERED_S = 90 * 86_400
-"""For how long people's decisions count."""
-_DECIDED = {TicketState.APPROVED: Seen(1, 0), TicketState.SPENT: Seen(1, 0), TicketState.DENIED: Seen(0, 1)}
-Told = tuple[tuple[str, ...], Seen]
-"""Evidence tags, and what a decision says of them."""
+class _Decision(msgspec.Struct, frozen=True):
+    """What people made of one proposal."""
+
+    evidence: tuple[str, ...]
+    tally: Tally
 
 
-async def decided(runtime: Runtime) -> dict[str, Seen]:
-    """What people have made of each rule's proposals: tickets they decided, and shadow plans they went along with.
+_TALLY_OF = {TicketState.APPROVED: _RIGHT, TicketState.SPENT: _RIGHT, TicketState.DENIED: _WRONG}
 
-    What the autopilot later did itself says nothing, and neither does what was taken back.
+
+async def tally_decisions(runtime: Runtime) -> dict[str, Tally]:
+    """What people have made of each rule's proposals: tickets that they decided, shadow plans that they agreed with.
+
+    What the autopilot did itself says nothing, and neither does what was undone.
     """
-    since_us = round((time.time() - REMEMBERED_S) * 1e6)
-    found: dict[str, Seen] = {}
-    for evidence, seen in [*await _tickets(runtime, since_us), *await _shadows(runtime, since_us)]:
-        for rule in rules_of(evidence):
-            found[rule] = found.get(rule, Seen()) + seen
+    since_us = round((time.time() - DECISION_WINDOW_S) * 1e6)
+    found: dict[str, Tally] = {}
+    for decision in [*await _ticket_decisions(runtime, since_us), *await _shadow_decisions(runtime, since_us)]:
+        for rule in accountable_rules(decision.evidence):
+            found[rule] = found.get(rule, Tally()) + decision.tally
     return found
 
 
-async def _tickets(runtime: Runtime, since_us: int) -> list[Told]:
-    """The last decision about each operation; a question that was withdrawn by whoever asked it is none."""
+async def _ticket_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
+    """The last decision about each operation; a ticket that was withdrawn by whoever opened it is none."""
     last: dict[str, Ticket] = {}
     for ticket in sorted(await runtime.store.tickets(), key=lambda ticket: ticket.decided_us):
-        decided = ticket.kind == "change" and ticket.state in _DECIDED and ticket.decided_us >= since_us
-        if decided and ticket.decided_by not in ("", ticket.asked_by):
+        is_decided = ticket.kind == "change" and ticket.state in _TALLY_OF and ticket.decided_us >= since_us
+        if is_decided and ticket.decided_by not in ("", ticket.asked_by):
             last[ticket.call] = ticket
-    asked, found = {ticket.id: ticket for ticket in last.values()}, list[Told]()
+    tickets, found = {ticket.id: ticket for ticket in last.values()}, list[_Decision]()
     for turn in dict.fromkeys(ticket.turn for ticket in last.values()):
         async for entry in runtime.operations.journal(turn=turn):
-            if entry.ticket in asked:
-                state = asked.pop(entry.ticket).state
-                found += [(entry.evidence, _DECIDED[state])] if entry.status != "undone" else []
+            if entry.ticket in tickets:
+                tally = _TALLY_OF[tickets.pop(entry.ticket).state]
+                found += [_Decision(entry.evidence, tally)] if entry.status != "undone" else []
     return found
 
 
-async def _shadows(runtime: Runtime, since_us: int) -> list[Told]:
-    """The last plan for the same documents on the same evidence, if people have done it, or something else there."""
+async def _shadow_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
+    """The last plan for the same documents on the same evidence, if people have done it, or something else there.
+
+    Only the last, as the same plan is made night after night until somebody acts on it: that is one decision.
+    """
     plans: dict[int, list[ShadowComparison]] = {}
     for item in await runtime.operations.shadow(since_us=since_us):
         plans.setdefault(item.record, []).append(item)
     last = {(items[0].tool, items[0].evidence, *(item.key for item in items)): items for items in plans.values()}
-    found = list[Told]()
+    found = list[_Decision]()
     for items in last.values():
         verdicts = {item.verdict for item in items}
-        if any(by_itself(item.with_whom) for item in items):
+        if any(is_own_change(item.with_whom) for item in items):
             continue
         if "differs" in verdicts or verdicts == {"agrees"}:
-            found.append((items[0].evidence, Seen(0, 1) if "differs" in verdicts else Seen(1, 0)))
+            found.append(_Decision(items[0].evidence, _WRONG if "differs" in verdicts else _RIGHT))
     return found
 
 
-def by_itself(whom: str) -> bool:
-    """Whether a shadow plan was held against a change of the autopilot's own."""
+def is_own_change(whom: str) -> bool:
+    """Whether a shadow plan was compared with a change of the autopilot's own; `whom` is `actor (principal)`."""
     return whom.partition(" (")[0] in ROLES

@@ -1,4 +1,4 @@
-"""What a valid exercise, alias and family is: strict models over the one vocabulary, and rules between their fields."""
+"""Contracts of the documents: strict models over the controlled vocabulary, and rules between their fields."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ import msgspec
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
 
 from interlock_catalog.naming import qualifier_of, split_name
-from interlock_catalog.vocabulary import MUSCLE_GROUPS, group_of, ordered, slug, words
+from interlock_catalog.vocabulary import MUSCLE_GROUPS, group_of, ordered_words, slug, words
 
 Json = Any
 Doc = dict[str, Json]
-LEAST_DESCRIPTION = 50
-SUM_MAY_BE_OFF = 0.011
-RETIRED = ("coaching_cues", "tips", "instructions")
+MIN_DESCRIPTION = 50
+SUM_TOLERANCE = 0.011
+"""Shares are written in hundredths: rounding may leave one over, and floats a little more."""
+RETIRED_FIELDS = ("coaching_cues", "tips", "instructions")
 """Fields of older versions, whose content belongs in the execution notes."""
 _VARIANT = re.compile(r"(equipment|variant):[a-z0-9]+(-[a-z0-9]+)*")
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-z]+;")
 _ADDRESS = re.compile(r"\b(https?:|www\.|javascript:)", re.IGNORECASE)
-_ODD_SIGNS = ("<", "&", ":", "www", "lorem", "todo", "tbd", "fixme", "placeholder", "asdf", "test")
-"""What every odd text has in it somewhere: most texts need no closer look."""
+_SUSPICIOUS = ("<", "&", ":", "www", "lorem", "todo", "tbd", "fixme", "placeholder", "asdf", "test")
+"""What every text that breaks a rule has in it somewhere: for most texts the regular expressions need not run."""
 TEXT_FIELDS = ("description", "execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 _PLACEHOLDER = re.compile(r"\b(lorem|todo|tbd|fixme|placeholder|asdf|test test)\b", re.IGNORECASE)
 
 
-class Fault(msgspec.Struct, frozen=True, order=True):
+class Violation(msgspec.Struct, frozen=True, order=True):
     """One way in which a document breaks its contract."""
 
     field: str
@@ -44,17 +45,17 @@ class Strict(BaseModel):
 
 def one_of(values: Iterable[str], what: str) -> Callable[[str], str]:
     """A validator: the text is one of these."""
-    held = frozenset(values)
+    allowed = frozenset(values)
 
     def check(text: str) -> str:
-        if text not in held:
+        if text not in allowed:
             raise ValueError(f"{text!r} is not in the vocabulary of {what}")
         return text
 
     return check
 
 
-def enum(values: Iterable[str]) -> WithJsonSchema:
+def enum_schema(values: Iterable[str]) -> WithJsonSchema:
     """How a model is shown that a text is one of these."""
     return WithJsonSchema({"type": "string", "enum": list(values)})
 
@@ -76,15 +77,15 @@ Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$"),
 Text = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_plain)]
 Line = Annotated[str, Field(min_length=3, max_length=400)]
 Lines = Annotated[list[Line], Field(min_length=1, max_length=20)]
-Equipment = Annotated[str, _word("equipment"), enum(ordered("equipment"))]
-Muscle = Annotated[str, _word("muscle"), enum(ordered("muscle"))]
-Category = Annotated[str, _word("category"), enum(ordered("category"))]
-Level = Annotated[str, _word("level"), enum(ordered("level"))]
-Plane = Annotated[str, _word("plane_of_motion"), enum(ordered("plane_of_motion"))]
-MovementType = Annotated[str, _word("movement_type"), enum(ordered("movement_type"))]
-Split = Annotated[str, _word("split"), enum(ordered("split"))]
-Tag = Annotated[str, _word("stimulus_tag"), enum(ordered("stimulus_tag"))]
-Group = Annotated[str, AfterValidator(one_of(MUSCLE_GROUPS, "muscle categories")), enum(MUSCLE_GROUPS)]
+Equipment = Annotated[str, _word("equipment"), enum_schema(ordered_words("equipment"))]
+Muscle = Annotated[str, _word("muscle"), enum_schema(ordered_words("muscle"))]
+Category = Annotated[str, _word("category"), enum_schema(ordered_words("category"))]
+Level = Annotated[str, _word("level"), enum_schema(ordered_words("level"))]
+Plane = Annotated[str, _word("plane_of_motion"), enum_schema(ordered_words("plane_of_motion"))]
+MovementType = Annotated[str, _word("movement_type"), enum_schema(ordered_words("movement_type"))]
+Split = Annotated[str, _word("split"), enum_schema(ordered_words("split"))]
+Tag = Annotated[str, _word("stimulus_tag"), enum_schema(ordered_words("stimulus_tag"))]
+Group = Annotated[str, AfterValidator(one_of(MUSCLE_GROUPS, "muscle categories")), enum_schema(MUSCLE_GROUPS)]
 
 
 class Muscles(Strict):
@@ -112,7 +113,7 @@ class Movement(Strict):
 
 
 class Exercise(Strict):
-    """One exercise."""
+    """An exercise, as people see it when it is approved."""
 
     id: Annotated[str, Field(min_length=1, max_length=128)]
     name: Annotated[str, Field(min_length=3, max_length=120)]
@@ -124,7 +125,7 @@ class Exercise(Strict):
     muscles: Muscles
     metadata: Metadata
     movement: Movement
-    description: Annotated[str, Field(min_length=LEAST_DESCRIPTION, max_length=2000)]
+    description: Annotated[str, Field(min_length=MIN_DESCRIPTION, max_length=2000)]
     execution_notes: Lines
     common_mistakes: Lines
     suitability_notes: Lines
@@ -164,28 +165,28 @@ def kind_of(key: str) -> str:
     return key.partition(":")[0]
 
 
-def live(exercise: Mapping[str, Json] | None) -> bool:
+def is_live(exercise: Mapping[str, Json] | None) -> bool:
     """Whether an exercise is there for people: not merged away, not deprecated."""
     return exercise is not None and exercise.get("status") not in ("merged", "deprecated")
 
 
-def faults(kind: str, doc: Json) -> tuple[Fault, ...]:
+def find_violations(kind: str, doc: Json) -> tuple[Violation, ...]:
     """Every way in which a document breaks its contract, in the order of its fields."""
     try:
         text = msgspec.json.encode(doc)
     except (TypeError, ValueError, msgspec.MsgspecError):
-        return _faults(kind, doc)
-    return _faults_of(kind, text)
+        return _violations_of(kind, doc)
+    return _violations_of_text(kind, text)
 
 
 @lru_cache(maxsize=256)
-def _faults_of(kind: str, text: bytes) -> tuple[Fault, ...]:
-    """A plan asks several times about the same few documents."""
-    return _faults(kind, msgspec.json.decode(text))
+def _violations_of_text(kind: str, text: bytes) -> tuple[Violation, ...]:
+    """Cached, as a plan asks several times about the same few documents."""
+    return _violations_of(kind, msgspec.json.decode(text))
 
 
-def _faults(kind: str, doc: Json) -> tuple[Fault, ...]:
-    found: dict[tuple[str, str], Fault] = {}
+def _violations_of(kind: str, doc: Json) -> tuple[Violation, ...]:
+    found: dict[tuple[str, str], Violation] = {}
     try:
         _ADAPTERS[kind].validate_python(doc)
     except ValidationError as error:
@@ -193,57 +194,62 @@ def _faults(kind: str, doc: Json) -> tuple[Fault, ...]:
             path = ".".join(str(part) for part in item["loc"] if not isinstance(part, int)) or kind
             path = path.removesuffix(".[key]")
             code = {"missing": "missing", "extra_forbidden": "unknown_field"}.get(item["type"], "invalid")
-            found.setdefault((path, code), Fault(path, code, item["msg"].removeprefix("Value error, ")))
+            found.setdefault((path, code), Violation(path, code, item["msg"].removeprefix("Value error, ")))
     if isinstance(doc, dict):
         rules = _exercise_rules(doc) if kind == "exercise" else _alias_rules(doc) if kind == "alias" else iter(())
-        for fault in rules:
-            found.setdefault((fault.field, fault.code), fault)
+        for violation in rules:
+            found.setdefault((violation.field, violation.code), violation)
     return tuple(sorted(found.values()))
 
 
-def _exercise_rules(doc: Doc) -> Iterator[Fault]:
+def _exercise_rules(doc: Doc) -> Iterator[Violation]:
     name, equipment = doc.get("name"), doc.get("equipment")
     if isinstance(name, str):
         if doc.get("name_slug") != slug(name):
-            yield Fault("name_slug", "slug", f"the slug of {name!r} is {slug(name)!r}")
+            yield Violation("name_slug", "slug", f"the slug of {name!r} is {slug(name)!r}")
         first = equipment[0] if isinstance(equipment, list) and equipment else None
         qualifier = split_name(name)[1]
         if qualifier is not None and first is not None and qualifier_of(name) != first:
-            yield Fault("name", "qualifier", f"the name says {qualifier!r}, the equipment {first!r}")
+            yield Violation("name", "qualifier", f"the name says {qualifier!r}, the equipment {first!r}")
     if not isinstance(doc.get("name_slug", ""), str) or not isinstance(doc.get("merged_into") or "", str):
-        yield Fault("name_slug", "shape", "slugs and ids are texts")
-    yield from _doubled(doc)
+        yield Violation("name_slug", "shape", "slugs and ids are texts")
+    yield from _repeat_rules(doc)
     yield from _muscle_rules(doc.get("muscles"))
     yield from _text_rules(doc)
     merged, target = doc.get("status") == "merged", doc.get("merged_into")
     if merged != bool(target):
-        yield Fault("merged_into", "merge", "an exercise is merged if, and only if, it names what it was merged into")
+        yield Violation(
+            "merged_into", "merge", "an exercise is merged if, and only if, it names what it was merged into"
+        )
 
 
-def _text_rules(doc: Doc) -> Iterator[Fault]:
+def _text_rules(doc: Doc) -> Iterator[Violation]:
     for field in TEXT_FIELDS:
         value = doc.get(field)
         text = "\n".join(map(str, value)) if isinstance(value, list) else value if isinstance(value, str) else ""
         small = text.casefold()
-        if not any(sign in small for sign in _ODD_SIGNS):
+        if not any(sign in small for sign in _SUSPICIOUS):
             continue
         if _PLACEHOLDER.search(text):
-            yield Fault(field, "placeholder", f"{field} holds a placeholder")
+            yield Violation(field, "placeholder", f"{field} holds a placeholder")
         if _MARKUP.search(text):
-            yield Fault(field, "markup", f"{field} has markup in it")
+            yield Violation(field, "markup", f"{field} has markup in it")
         if _ADDRESS.search(text):
-            yield Fault(field, "address", f"{field} holds a web address, which has no place there")
+            yield Violation(field, "address", f"{field} holds a web address, which has no place there")
 
 
-def _doubled(doc: Doc) -> Iterator[Fault]:
+def _repeat_rules(doc: Doc) -> Iterator[Violation]:
     for field in ("equipment", "execution_notes", "common_mistakes", "stimulus_tags", "suitability_notes"):
         values = doc.get(field)
-        if isinstance(values, list) and repeated(values):
-            yield Fault(field, "doubled", f"{field} says the same thing twice")
+        if isinstance(values, list) and find_repeats(values):
+            yield Violation(field, "doubled", f"{field} says the same thing twice")
 
 
-def repeated(values: Sequence[Json]) -> list[int]:
-    """Where a list says again what it said: right after it, or in other letters. A step may come twice in an order."""
+def find_repeats(values: Sequence[Json]) -> list[int]:
+    """The places where a list repeats itself: right after the first time, or in other letters.
+
+    Elsewhere a line may come again on purpose, as a step that is done twice.
+    """
     seen: dict[str, str] = {}
     found = []
     for place, value in enumerate(values):
@@ -255,30 +261,30 @@ def repeated(values: Sequence[Json]) -> list[int]:
     return found
 
 
-def _muscle_rules(muscles: Json) -> Iterator[Fault]:
+def _muscle_rules(muscles: Json) -> Iterator[Violation]:
     if not isinstance(muscles, dict):
         return
     primary, secondary = _texts(muscles.get("primary")), _texts(muscles.get("secondary"))
     if primary is None or secondary is None:
         return
     if len({*primary, *secondary}) < len(primary) + len(secondary):
-        yield Fault("muscles.secondary", "doubled", "a muscle is listed twice")
+        yield Violation("muscles.secondary", "doubled", "a muscle is listed twice")
     groups = muscle_groups(primary)
     if groups and muscles.get("category") != groups:
-        yield Fault("muscles.category", "derived", f"the primary muscles belong to {', '.join(groups)}")
+        yield Violation("muscles.category", "derived", f"the primary muscles belong to {', '.join(groups)}")
     shares = muscles.get("contribution")
-    if not isinstance(shares, dict) or not all(_number(share) for share in shares.values()):
+    if not isinstance(shares, dict) or not all(_is_number(share) for share in shares.values()):
         return
     if set(shares) != {*primary, *secondary}:
         odd = sorted(set(shares) ^ {*primary, *secondary})
-        yield Fault("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(odd)}")
-    elif abs(sum(shares.values()) - 1) > SUM_MAY_BE_OFF:
-        yield Fault("muscles.contribution", "sum", f"the contributions add up to {sum(shares.values()):.2f}, not 1")
+        yield Violation("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(odd)}")
+    elif abs(sum(shares.values()) - 1) > SUM_TOLERANCE:
+        yield Violation("muscles.contribution", "sum", f"the contributions add up to {sum(shares.values()):.2f}, not 1")
 
 
-def _alias_rules(doc: Doc) -> Iterator[Fault]:
+def _alias_rules(doc: Doc) -> Iterator[Violation]:
     if bool(doc.get("exercise_id")) == bool(doc.get("family_slug")):
-        yield Fault("exercise_id", "target", "an alias has one target: an exercise, or a family")
+        yield Violation("exercise_id", "target", "an alias has one target: an exercise, or a family")
 
 
 def muscle_groups(primary: Sequence[str]) -> list[str]:
@@ -289,7 +295,7 @@ def muscle_groups(primary: Sequence[str]) -> list[str]:
 
 
 def value_at(doc: Json, path: str) -> Json:
-    """What stands at a path; None if nothing does."""
+    """The value at a path; None if there is none."""
     for part in path.split("."):
         doc = doc.get(part) if isinstance(doc, dict) else None
     return doc
@@ -308,7 +314,7 @@ def _texts(value: Json) -> list[str] | None:
     return value if isinstance(value, list) and all(isinstance(item, str) for item in value) else None
 
 
-def _number(value: Json) -> bool:
+def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -321,11 +327,12 @@ _SHAPES: dict[str, type] = {
     **dict.fromkeys(TEXT_FIELDS[1:], list),
     **dict.fromkeys(("muscles", "metadata", "movement"), dict),
 }
+# These are columns of the database, and parts of keys.
 _INDEXED = ("family_slug", "name_slug", "exercise_id", "merged_into", "alias_slug", "slug", "id")
 
 
-def misshapen(doc: Mapping[str, Json]) -> str | None:
-    """What of a document no reader could do anything with, however faulty it may be; None if nothing is."""
+def shape_error(doc: Mapping[str, Json]) -> str | None:
+    """What of a document is not even of the right type, so that no reader could cope with it; None if nothing is."""
     for field, kind in _SHAPES.items():
         value = doc.get(field)
         if value is not None and not isinstance(value, kind):

@@ -1,10 +1,10 @@
-"""Reading a family whole, in as few requests as that takes; details are fetched once a run."""
+"""Reading a whole family in as few requests as that takes, and handing it to whoever works on it."""
 
 from __future__ import annotations
 
 from interlock.errors import NotFound
 from interlock_catalog.backends import Backend, Docs
-from interlock_catalog.contracts import live
+from interlock_catalog.contracts import is_live
 from interlock_catalog.snapshot import Snapshot
 
 
@@ -15,7 +15,7 @@ async def read_family(backend: Backend, slug: str) -> Snapshot:
     if not found and not members:
         raise NotFound(f"there is no family {slug!r}; see `interlock catalog list --families`")
     ids = {_name(key) for key in members}
-    names = {str(doc.value.get("name_slug")) for doc in members.values() if live(doc.value)}
+    names = {str(doc.value.get("name_slug")) for doc in members.values() if is_live(doc.value)}
     aliases = _documents(await backend.aliases_of(ids, [slug]))
     more = await backend.read_many(f"alias:{name}" for name in names if name and f"alias:{name}" not in aliases)
     aliases |= _documents(more)
@@ -38,7 +38,7 @@ async def read_family(backend: Backend, slug: str) -> Snapshot:
 
 
 def _documents(found: Docs) -> Docs:
-    """What are documents at all: something else under a key is for a person to look at."""
+    """Those that are documents at all: something else under a key is for a person to look at."""
     return {key: doc for key, doc in found.items() if isinstance(doc.value, dict)}
 
 
@@ -46,16 +46,19 @@ def _name(key: str) -> str:
     return key.partition(":")[2]
 
 
-class Memo:
-    """What a run has read and not yet worked on: the tool that reads puts it here, the pipeline takes it."""
+class SnapshotCache:
+    """Families that were read and not yet worked on: the tool `open_family` puts them here, the pipeline takes them.
+
+    A tool's result is recorded, so it holds versions and a digest and not the documents themselves.
+    """
 
     def __init__(self) -> None:
-        self._held: dict[tuple[str, str], Snapshot] = {}
+        self._snapshots: dict[tuple[str, str], Snapshot] = {}
 
     def put(self, turn: str, snapshot: Snapshot) -> None:
         """Keep a family for whoever asked for it."""
-        self._held[turn, snapshot.slug] = snapshot
+        self._snapshots[turn, snapshot.slug] = snapshot
 
     def take(self, turn: str, slug: str) -> Snapshot | None:
         """A family that was read for this turn, once."""
-        return self._held.pop((turn, slug), None)
+        return self._snapshots.pop((turn, slug), None)

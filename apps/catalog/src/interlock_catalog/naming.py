@@ -6,13 +6,21 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from interlock_catalog.vocabulary import equipment_name, equipment_named, known, slug, words
+from interlock_catalog.vocabulary import (
+    AMBIGUOUS_EQUIPMENT,
+    canonical_word,
+    equipment_from_name,
+    equipment_name,
+    slug,
+    words,
+)
 
+# `Row (Barbell)`: the last pair of brackets, with something before it.
 _QUALIFIED = re.compile(r"^(?P<base>.*\S)\s*\((?P<qualifier>[^()]*)\)\s*$")
 _SPACES = re.compile(r"\s+")
-_SMALL = frozenset({"and", "to", "the", "with", "of", "on", "in", "a", "an", "from", "for", "or", "at"})
+_LOWER_CASE_WORDS = frozenset({"and", "to", "the", "with", "of", "on", "in", "a", "an", "from", "for", "or", "at"})
 _ONE_SIDE = re.compile(r"\b(single|one)[- ](arm|leg|hand|side)\b|\bunilateral\b", re.IGNORECASE)
-_LONGEST_ID = 128
+_MAX_ID_CHARS = 128
 
 
 @lru_cache(maxsize=2048)
@@ -23,22 +31,22 @@ def split_name(name: str) -> tuple[str, str | None]:
     return (plain, None) if found is None else (found["base"], found["qualifier"].strip())
 
 
-def joined_name(base: str, equipment: str | None) -> str:
+def join_name(base: str, equipment: str | None) -> str:
     """A name with its qualifier."""
     return base if equipment is None else f"{base} ({equipment_name(equipment)})"
 
 
 @lru_cache(maxsize=2048)
-def titled(name: str) -> str:
-    """A base name in capitals as titles have them, single spaces, no dot at the end."""
+def title_case(name: str) -> str:
+    """A base name in title case, with single spaces and no dot at the end."""
     parts = _SPACES.sub(" ", name).strip(" .").split(" ")
-    return " ".join(_titled_word(part, first=place == 0) for place, part in enumerate(parts))
+    return " ".join(_title_word(part, first=place == 0) for place, part in enumerate(parts))
 
 
-def _titled_word(word: str, *, first: bool) -> str:
+def _title_word(word: str, *, first: bool) -> str:
     if "-" in word and word.upper() != word:
-        return "-".join(_titled_word(part, first=first or place > 0) for place, part in enumerate(word.split("-")))
-    if not first and word in _SMALL:
+        return "-".join(_title_word(part, first=first or place > 0) for place, part in enumerate(word.split("-")))
+    if not first and word in _LOWER_CASE_WORDS:
         return word
     if len(word) > 1 and ((word.isupper() and len(word) <= 3) or (not word.islower() and not word.isupper())):
         return word  # an acronym, or capitals that somebody chose
@@ -48,12 +56,12 @@ def _titled_word(word: str, *, first: bool) -> str:
 def qualifier_of(name: str) -> str | None:
     """The equipment that a name's qualifier stands for, None if it has none or stands for nothing known."""
     _base, qualifier = split_name(name)
-    return None if qualifier is None else equipment_named(qualifier)
+    return None if qualifier is None else equipment_from_name(qualifier)
 
 
-def doc_id(family_slug: str, name: str) -> str:
+def build_exercise_id(family_slug: str, name: str) -> str:
     """The id of an exercise: fixed when it is made, whatever it is called later."""
-    return f"{family_slug}-{slug(name)}"[:_LONGEST_ID].rstrip("-")
+    return f"{family_slug}-{slug(name)}"[:_MAX_ID_CHARS].rstrip("-")
 
 
 def variant_of(base: str, family_name: str) -> str:
@@ -70,7 +78,7 @@ def variant_key(base: str, family_name: str, equipment: str | None) -> str:
 
 
 @lru_cache(maxsize=2048)
-def same_words(name: str, *, exactly: bool = False) -> tuple[str, ...]:
+def name_words(name: str, *, exactly: bool = False) -> tuple[str, ...]:
     """The words of a name in their order, roughly singular, with equipment as its slug.
 
     `exactly`: equipment is known by its own name alone, as two spellings of one slug need not be the same thing.
@@ -78,17 +86,17 @@ def same_words(name: str, *, exactly: bool = False) -> tuple[str, ...]:
     base, qualifier = split_name(name)
     found = slug(base).split("-")
     if qualifier is not None:
-        found.append(equipment_named(qualifier) or slug(qualifier))
+        found.append(equipment_from_name(qualifier) or slug(qualifier))
     return tuple(word if word in words("equipment") else _singular(word) for word in _with_equipment(found, exactly))
 
 
-def other_equipment(base: str, its_own: Iterable[str]) -> bool:
+def names_other_equipment(base: str, its_own: Iterable[str]) -> bool:
     """Whether a base name speaks of another equipment than it has."""
-    found = {word for word in same_words(base) if word in words("equipment")} - {"bench", "box", "other"}
+    found = {word for word in name_words(base) if word in words("equipment")} - AMBIGUOUS_EQUIPMENT
     return bool(found - set(its_own))
 
 
-def without(base: str, equipment: str) -> str:
+def drop_equipment(base: str, equipment: str) -> str:
     """A base name without the equipment's own name in it."""
     return _SPACES.sub(" ", re.sub(rf"\b{re.escape(equipment_name(equipment))}\b", " ", base, flags=re.I)).strip()
 
@@ -100,9 +108,9 @@ def _with_equipment(parts: list[str], exactly: bool) -> list[str]:
     while place < len(parts):
         for length in (3, 2, 1):
             span = parts[place : place + length]
-            found = known("equipment", " ".join(span)) if len(span) == length else None
-            spelled = not exactly or "-".join(span) == found
-            if found is not None and spelled and found not in ("other", "box", "bench"):
+            found = canonical_word("equipment", " ".join(span)) if len(span) == length else None
+            is_exact = not exactly or "-".join(span) == found
+            if found is not None and is_exact and found not in AMBIGUOUS_EQUIPMENT:
                 out.append(found)
                 place += length
                 break
@@ -113,12 +121,12 @@ def _with_equipment(parts: list[str], exactly: bool) -> list[str]:
 
 
 def _singular(word: str) -> str:
-    """A rough singular, alike for every name that is compared."""
+    """A rough singular: right or not, it is the same for every name that is compared."""
     if word.endswith(("sses", "shes", "ches")):
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def one_sided(name: str) -> bool:
+def is_one_sided(name: str) -> bool:
     """Whether a name says that one side works alone."""
     return _ONE_SIDE.search(name) is not None

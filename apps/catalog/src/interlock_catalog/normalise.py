@@ -1,4 +1,4 @@
-"""Normalisation: the same facts in the one spelling. Pure, says why, does nothing where two readings are possible."""
+"""Normalisation: the same facts in canonical form. Pure, says why, does nothing where two readings are possible."""
 
 from __future__ import annotations
 
@@ -9,12 +9,21 @@ from functools import lru_cache
 
 import msgspec
 
-from interlock_catalog.contracts import RETIRED, Doc, Json, live, muscle_groups, repeated
-from interlock_catalog.naming import joined_name, one_sided, other_equipment, split_name, titled, variant_key, without
-from interlock_catalog.vocabulary import equipment_named, known, slug, words
+from interlock_catalog.contracts import RETIRED_FIELDS, Doc, Json, find_repeats, is_live, muscle_groups
+from interlock_catalog.naming import (
+    drop_equipment,
+    is_one_sided,
+    join_name,
+    names_other_equipment,
+    split_name,
+    title_case,
+    variant_key,
+)
+from interlock_catalog.vocabulary import canonical_word, equipment_from_name, slug, words
 
 _SPACES = re.compile(r"\s+")
-_LARGEST = 1e6
+_LARGEST_SHARE = 1e6
+"""Percent and per mille are scaled; beyond this it is no share of anything."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _TEXT_LISTS = ("execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 
@@ -36,38 +45,49 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 class Normalised(msgspec.Struct, frozen=True):
-    """A document in the one spelling, and what was changed."""
+    """A document in canonical form, and what was changed."""
 
     doc: Doc
     reasons: tuple[Reason, ...]
 
 
-def facts_of(family: Doc | None, members: Iterable[Doc]) -> FamilyFacts:
+def family_facts(family: Doc | None, members: Iterable[Doc]) -> FamilyFacts:
     """The facts of a family, from its document and its live exercises."""
-    firsts = {known("equipment", first) or first for doc in members if live(doc) and (first := _first(doc)) is not None}
+    firsts = {first for doc in members if is_live(doc) and (first := _primary_equipment(doc)) is not None}
+    primaries = {canonical_word("equipment", first) or first for first in firsts}
     name = (family or {}).get("base_name")
-    return FamilyFacts(name if isinstance(name, str) else "", len(firsts) > 1)
+    return FamilyFacts(name if isinstance(name, str) else "", len(primaries) > 1)
 
 
 def normalise(doc: Doc, family: FamilyFacts) -> Normalised:
-    """An exercise in the one spelling; a merged or deprecated one is left as it is."""
-    if not live(doc):
+    """An exercise in canonical form; a merged or deprecated one is left as it is."""
+    if not is_live(doc):
         return Normalised(doc, ())
     made, reasons = dict(doc), list[Reason]()
-    for step in (_retired, _words, _equipment, _muscles, _texts, _name, _variant, _sides):
+    # Equipment before names, and names before what is derived from them.
+    for step in (
+        _drop_retired_fields,
+        _spell_words,
+        _spell_equipment,
+        _correct_muscles,
+        _clean_texts,
+        _correct_name,
+        _derive_variant_key,
+        _derive_unilateral,
+    ):
         step(made, family, reasons)
     return Normalised(made, tuple(reasons))
 
 
-def _set(doc: Doc, field: str, value: Json, why: tuple[str, str], reasons: list[Reason]) -> None:
-    if doc.get(field) != value:
-        doc[field] = value
-        reasons.append(Reason(field, *why))
+def _set(doc: Doc, value: Json, reason: Reason, reasons: list[Reason]) -> None:
+    if doc.get(reason.field) != value:
+        doc[reason.field] = value
+        reasons.append(reason)
 
 
-def _retired(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _drop_retired_fields(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     """Fields of older versions go; what they say is kept among the execution notes, or they stay."""
-    for field in RETIRED:
+    for field in RETIRED_FIELDS:
         old, notes = doc.get(field), doc.get("execution_notes", [])
         lines = [old] if isinstance(old, str) else old
         texts = isinstance(lines, list) and all(isinstance(line, str) for line in lines)
@@ -77,11 +97,12 @@ def _retired(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
         kept = [*notes, *(line for line in lines if line.strip() and line not in notes)]
         reasons.append(Reason(field, "retired", f"{field} was retired; its lines belong to execution_notes"))
         if lines:
-            _set(doc, "execution_notes", kept, ("retired", f"took over the lines of {field}"), reasons)
+            reason = Reason("execution_notes", "retired", f"took over the lines of {field}")
+            _set(doc, kept, reason, reasons)
 
 
-def _words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
-    """Every word of a closed vocabulary in its one spelling."""
+def _spell_words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+    """Every word of a closed vocabulary in its canonical spelling."""
     for path, kind in (
         ("category", "category"),
         ("metadata.level", "level"),
@@ -94,7 +115,7 @@ def _words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
         if not isinstance(holder, dict):
             continue
         field = rest or head
-        spelled = known(kind, holder.get(field))
+        spelled = canonical_word(kind, holder.get(field))
         if spelled is not None and spelled != holder[field]:
             why = f"{holder[field]!r} is written {spelled!r}"
             if rest:
@@ -102,21 +123,30 @@ def _words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
             else:
                 doc[head] = spelled
             reasons.append(Reason(path, "spelling", why))
-    _spelled_list(doc, "stimulus_tags", "stimulus_tag", reasons)
+    _spell_list(doc, "stimulus_tags", "stimulus_tag", reasons)
 
 
-def _spelled_list(doc: Doc, field: str, kind: str, reasons: list[Reason]) -> None:
+def _spell_list(doc: Doc, field: str, kind: str, reasons: list[Reason]) -> None:
     values = doc.get(field)
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
-        spelled = list(dict.fromkeys(known(kind, value) or value for value in values))
-        _set(doc, field, spelled, ("spelling", f"{field} in the words of the vocabulary, each once"), reasons)
+        spelled = list(dict.fromkeys(canonical_word(kind, value) or value for value in values))
+        reason = Reason(field, "spelling", f"{field} in the words of the vocabulary, each once")
+        _set(doc, spelled, reason, reasons)
 
 
-def _equipment(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
-    _spelled_list(doc, "equipment", "equipment", reasons)
+def _spell_equipment(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+    _spell_list(doc, "equipment", "equipment", reasons)
 
 
-def _muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+_MUSCLE_REASONS = (
+    Reason("muscles.primary", "spelling", "muscles in the words of the vocabulary, each once"),
+    Reason("muscles.secondary", "spelling", "muscles in the words of the vocabulary, each once"),
+    Reason("muscles.contribution", "sum", "contributions of these muscles, adding up to 1"),
+    Reason("muscles.category", "derived", "the categories of the primary muscles"),
+)
+
+
+def _correct_muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     muscles = doc.get("muscles")
     if not isinstance(muscles, dict):
         return
@@ -124,30 +154,29 @@ def _muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     for field in ("primary", "secondary"):
         values = made.get(field)
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
-            spelled = [known("muscle", value) or value for value in values]
-            first = made.get("primary") if field == "secondary" else None
-            others = {item for item in first if isinstance(item, str)} if isinstance(first, list) else set()
-            made[field] = [value for value in dict.fromkeys(spelled) if value not in others]
-    shares = _shares(made)
+            made[field] = _spell_muscles(values, made.get("primary") if field == "secondary" else None)
+    shares = _correct_shares(made)
     if shares is not None:
         made["contribution"] = shares
     primary = made.get("primary")
     texts = isinstance(primary, list) and all(isinstance(muscle, str) for muscle in primary)
     if texts and primary and (groups := muscle_groups(primary)):
         made["category"] = groups
-    whys = {
-        "primary": ("spelling", "muscles in the words of the vocabulary, each once"),
-        "secondary": ("spelling", "muscles in the words of the vocabulary, each once"),
-        "contribution": ("sum", "contributions of these muscles, adding up to 1"),
-        "category": ("derived", "the categories of the primary muscles"),
-    }
-    for field, why in whys.items():
+    for reason in _MUSCLE_REASONS:
+        field = reason.field.partition(".")[2]
         if made.get(field) != muscles.get(field):
-            reasons.append(Reason(f"muscles.{field}", *why))
+            reasons.append(reason)
     doc["muscles"] = made
 
 
-def _shares(muscles: Doc) -> dict[str, float] | None:
+def _spell_muscles(values: list[str], primary: Json) -> list[str]:
+    """Each muscle once; a secondary one that is primary, too, counts as primary."""
+    taken = {item for item in primary if isinstance(item, str)} if isinstance(primary, list) else set()
+    spelled = [canonical_word("muscle", value) or value for value in values]
+    return [value for value in dict.fromkeys(spelled) if value not in taken]
+
+
+def _correct_shares(muscles: Doc) -> dict[str, float] | None:
     """Contributions that add up to 1; None where it cannot be told what they should be."""
     given, primary, secondary = muscles.get("contribution"), muscles.get("primary"), muscles.get("secondary")
     if not isinstance(given, dict) or not isinstance(primary, list) or not isinstance(secondary, list):
@@ -156,9 +185,9 @@ def _shares(muscles: Doc) -> dict[str, float] | None:
         return None
     shares: dict[str, float] = {}
     for muscle, share in given.items():
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < _LARGEST:
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < _LARGEST_SHARE:
             return None
-        spelled = known("muscle", muscle) or muscle
+        spelled = canonical_word("muscle", muscle) or muscle
         shares[spelled] = shares.get(spelled, 0.0) + float(share)
     wanted = [*primary, *secondary]
     missing = [muscle for muscle in wanted if muscle not in shares]
@@ -167,10 +196,10 @@ def _shares(muscles: Doc) -> dict[str, float] | None:
         shares[missing[0]] = rest  # what the others leave is its share
     if set(shares) != set(wanted) or any(muscle not in words("muscle") for muscle in wanted):
         return None
-    return _scaled({muscle: shares[muscle] for muscle in wanted})
+    return _scale_shares({muscle: shares[muscle] for muscle in wanted})
 
 
-def _scaled(shares: dict[str, float]) -> dict[str, float]:
+def _scale_shares(shares: dict[str, float]) -> dict[str, float]:
     """Shares in hundredths that add up to 1; what rounding leaves goes to the largest."""
     total = sum(shares.values())
     if abs(total - 1) < 1e-9:
@@ -181,25 +210,26 @@ def _scaled(shares: dict[str, float]) -> dict[str, float]:
     return {muscle: count / 100 for muscle, count in hundredths.items()}
 
 
-def _texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _clean_texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     """Texts without markup and odd spaces; lists without what says nothing or was said before."""
     description = doc.get("description")
     if isinstance(description, str):
-        _set(doc, "description", plain_text(description), ("text", "plain text with single spaces"), reasons)
+        reason = Reason("description", "text", "plain text with single spaces")
+        _set(doc, plain_text(description), reason, reasons)
     for field in _TEXT_LISTS:
         values = doc.get(field)
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
             lines = [line for value in values if (line := plain_text(value))]
-            again = set(repeated(lines))
+            again = set(find_repeats(lines))
             kept = [line for place, line in enumerate(lines) if place not in again]
             if kept or not values:
-                _set(doc, field, kept, ("text", "plain lines, none twice in a row"), reasons)
+                _set(doc, kept, Reason(field, "text", "plain lines, none twice in a row"), reasons)
 
 
 @lru_cache(maxsize=2048)
 def plain_text(text: str) -> str:
     """A text without markup, with single spaces."""
-    for _layer in range(5):  # markup may hide markup
+    for _layer in range(5):  # markup may hide markup; nobody writes it five deep by mistake
         made = _SPACES.sub(" ", html.unescape(_TAG.sub(" ", text))).strip()
         if made == text:
             break
@@ -207,61 +237,64 @@ def plain_text(text: str) -> str:
     return text
 
 
-def _name(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
+def _correct_name(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
     name = doc.get("name")
     if not isinstance(name, str) or not name.strip():
         return
+    spelled = _spell_name(name, doc, family)
+    if slug(spelled):
+        _set(doc, spelled, Reason("name", "naming", "names are written Name (Equipment)"), reasons)
+        _set(doc, slug(spelled), Reason("name_slug", "slug", "the slug of the name"), reasons)
+
+
+def _spell_name(name: str, doc: Doc, family: FamilyFacts) -> str:
     base, qualifier = split_name(name)
-    first = _first(doc)
-    named = None if qualifier is None else equipment_named(qualifier)
+    first = _primary_equipment(doc)
+    named = None if qualifier is None else equipment_from_name(qualifier)
     if qualifier and named is None:  # it says something else than equipment, which is kept
         base = f"{base} {qualifier}"
-    base = titled(base)
+    base = title_case(base)
     if first is None or first not in words("equipment"):
-        spelled = titled(name)
-    elif named is not None and named != first and not _says(doc, first, named):
-        spelled = joined_name(base, named)  # name and equipment disagree, and nothing says which is right
-    elif named is None and other_equipment(base, doc["equipment"]):
-        spelled = base if qualifier is None else titled(name)  # the same, with the equipment in the middle of the name
-    else:
-        shorter = without(base, first)
-        moved = shorter != base and slug(family.base_name) in slug(shorter) and bool(slug(family.base_name))
-        qualified = qualifier is not None or moved or family.qualified
-        spelled = joined_name(shorter if moved else base, first if qualified else None)
-    if slug(spelled):
-        _set(doc, "name", spelled, ("naming", "names are written Name (Equipment)"), reasons)
-        _set(doc, "name_slug", slug(spelled), ("slug", "the slug of the name"), reasons)
+        return title_case(name)
+    if named is not None and named != first and not _confirms_equipment(doc, first, named):
+        return join_name(base, named)  # name and equipment disagree, and nothing says which is right
+    if named is None and names_other_equipment(base, doc["equipment"]):
+        return base if qualifier is None else title_case(name)  # the equipment is in the middle of the name
+    shorter = drop_equipment(base, first)
+    moved = shorter != base and slug(family.base_name) in slug(shorter) and bool(slug(family.base_name))
+    qualified = qualifier is not None or moved or family.qualified
+    return join_name(shorter if moved else base, first if qualified else None)
 
 
-def _says(doc: Doc, first: str, named: str) -> bool:
-    """Whether id and variant key take the side of the equipment field against the name."""
+def _confirms_equipment(doc: Doc, first: str, named: str) -> bool:
+    """Whether id and variant key agree with the equipment field, and not with the name."""
     identity, variant = str(doc.get("id", "")), str(doc.get("variant_key", ""))
     said = [identity.endswith(f"-{first}"), variant == f"equipment:{first}"]
     against = [identity.endswith(f"-{named}"), variant == f"equipment:{named}"]
     return any(said) and not any(against)
 
 
-def _variant(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
-    name, first = doc.get("name"), _first(doc)
+def _derive_variant_key(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
+    name, first = doc.get("name"), _primary_equipment(doc)
     if not isinstance(name, str) or not family.base_name or first is None or first not in words("equipment"):
         return
     made = variant_key(split_name(name)[0], family.base_name, first)
-    _set(doc, "variant_key", made, ("variant", "what makes it special in its family"), reasons)
+    _set(doc, made, Reason("variant_key", "variant", "what makes it special in its family"), reasons)
 
 
-def _sides(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _derive_unilateral(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
     """A name that says 'single arm' says that it is unilateral."""
     metadata, name = doc.get("metadata"), doc.get("name")
     if (
         isinstance(metadata, dict)
         and isinstance(name, str)
-        and one_sided(name)
+        and is_one_sided(name)
         and metadata.get("unilateral") is not True
     ):
         doc["metadata"] = {**metadata, "unilateral": True}
         reasons.append(Reason("metadata.unilateral", "sides", "the name says that one side works alone"))
 
 
-def _first(doc: Doc) -> str | None:
+def _primary_equipment(doc: Doc) -> str | None:
     equipment = doc.get("equipment")
     return equipment[0] if isinstance(equipment, list) and equipment and isinstance(equipment[0], str) else None

@@ -1,4 +1,4 @@
-"""The repair list: what a run refused, exported for people, mended there, and handed in again."""
+"""What a run rejected: exported for people, corrected by hand, and submitted again."""
 
 from __future__ import annotations
 
@@ -7,33 +7,42 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock_catalog.app import opened
-from interlock_catalog.pipeline.carry import SERVICE
-from interlock_catalog.report.gather import once
-from interlock_catalog.runner.ids import new_run
-from interlock_catalog.runner.record import Run, Runs
+from interlock_catalog.app import AppContext, open_app
+from interlock_catalog.contracts import Json
+from interlock_catalog.pipeline.execute import SERVICE
+from interlock_catalog.report.change_report import latest_entries
+from interlock_catalog.runner.ids import new_run_id
+from interlock_catalog.runner.records import FamilyResult, Run, open_run_store, turn_of
 from interlock_catalog.settings import Loaded
 
-_MENDABLE = ("invariant", "contract", "schema", "invalid_arguments")
-"""Refusals of a payload, as against those of a policy that does not want the change at all."""
+_CORRECTABLE = ("invariant", "contract", "schema", "invalid_arguments")
+"""Rules that deny a payload for what it holds, as against those of a policy that does not want the change at all."""
 
 
-async def exported(loaded: Loaded, run: str | None, file: Path) -> int:
-    """Write what a run refused to a file, a line each; how many there are."""
-    runs = Runs(loaded.url("engine"))
-    try:
-        found = await _run(runs, run)
-    finally:
-        await runs.close()
-    lines: list[dict[str, Any]] = []
-    async with opened(loaded) as shop:
+async def export_rejected(loaded: Loaded, run: str | None, file: Path) -> int:
+    """Write what a run rejected to a file, a line each; how many there are."""
+    async with open_run_store(loaded.settings) as runs:
+        found = await runs.get(run) if run is not None else await runs.newest()
+    if found is None:
+        raise ConfigError("there has been no run yet")
+    lines: list[dict[str, Json]] = []
+    async with open_app(loaded) as app:
         for result in found.families:
-            lines += [
-                {"tool": r.tool, "arguments": r.arguments, "reason": r.reason, "family": result.family}
-                for r in result.refused
-            ]
-            entries = [e async for e in shop.runtime.operations.journal(turn=f"{found.id}/{result.family}")]
-            lines += [
+            lines += await _rejected_lines(app, found, result)
+    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
+    return len(lines)
+
+
+async def _rejected_lines(app: AppContext, run: Run, result: FamilyResult) -> list[dict[str, Json]]:
+    """What was rejected before it became a call, and what the gate denied."""
+    lines: list[dict[str, Json]] = [
+        {"tool": item.tool, "arguments": item.arguments, "reason": item.reason, "family": result.family}
+        for item in result.rejected
+    ]
+    entries = [entry async for entry in app.runtime.operations.journal(turn=turn_of(run.id, result.family))]
+    for entry in latest_entries(entries):
+        if entry.status == "denied" and entry.rule in _CORRECTABLE:
+            lines.append(
                 {
                     "tool": entry.op_type,
                     "actor": entry.actor,
@@ -43,51 +52,38 @@ async def exported(loaded: Loaded, run: str | None, file: Path) -> int:
                     "reason": entry.reason,
                     "family": result.family,
                 }
-                for entry in once(entries)
-                if entry.status == "denied" and entry.rule in _MENDABLE
-            ]
-    file.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
-    return len(lines)
-
-
-async def _run(runs: Runs, name: str | None) -> Run:
-    if name is not None:
-        return await runs.get(name)
-    found = await runs.all(limit=1)
-    if not found:
-        raise ConfigError("there has been no run yet")
-    return found[0]
-
-
-async def submitted(loaded: Loaded, file: Path, mode: str) -> dict[str, Any]:
-    """Hand in every line of a file as a call; how each came out."""
-    items = _read(file)
-    run = new_run()
-    done = []
-    async with opened(loaded) as shop:
-        changing = {tool.name for tool in shop.parts.tools if tool.effect.value != "read"}
-        for number, item in enumerate(items, 1):
-            tool = str(item.get("tool"))
-            if tool not in changing:
-                reason = f"{tool!r} is a report, not a change; write the change that it led to"
-                done.append({"line": number, "tool": tool, "status": "refused", "reason": reason})
-                continue
-            outcome = await shop.runtime.call(
-                tool,
-                item.get("arguments"),
-                actor=str(item.get("actor") or "person"),
-                principal=SERVICE,
-                run=run,
-                turn=f"{run}/repairs",
-                mode=mode,
-                evidence=(*(item.get("evidence") or ()), "repair:person"),
-                confidence=item.get("confidence"),
             )
-            done.append({"line": number, "tool": tool, "status": outcome.status.value, "reason": outcome.summary})
+    return lines
+
+
+async def submit_rejected(loaded: Loaded, file: Path, mode: str) -> dict[str, Any]:
+    """Submit every line of a file as a call; how each came out."""
+    items, run = _read_lines(file), new_run_id()
+    async with open_app(loaded) as app:
+        done = [{"line": number, **await _submit(app, run, item, mode)} for number, item in enumerate(items, 1)]
     return {"run": run, "items": done}
 
 
-def _read(file: Path) -> list[dict[str, Any]]:
+async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) -> dict[str, str]:
+    tool = str(item.get("tool"))
+    if not any(known.name == tool and known.effect.value != "read" for known in app.tools):
+        reason = f"{tool!r} is a report, not a change; write the change that it led to"
+        return {"tool": tool, "status": "rejected", "reason": reason}
+    outcome = await app.runtime.call(
+        tool,
+        item.get("arguments"),
+        actor=str(item.get("actor") or "person"),
+        principal=SERVICE,
+        run=run,
+        turn=f"{run}/rejected",
+        mode=mode,
+        evidence=(*(item.get("evidence") or ()), "correction:person"),
+        confidence=item.get("confidence"),
+    )
+    return {"tool": tool, "status": outcome.status.value, "reason": outcome.summary}
+
+
+def _read_lines(file: Path) -> list[dict[str, Any]]:
     try:
         found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The catalog as a resource: what the engine reads before a change, and puts back when one is taken back."""
+"""The catalog as a resource: what the engine reads before a change, and restores when one is undone."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ class Catalog:
         differ = {key: state for key, state in op.states.items() if state != _value(found, key)}
         if not differ:
             return
-        versions = {key: found[key].version if key in found else "0" for key in differ}
-        known = {key: version for key, version in versions.items() if key in found}
-        await self.backend.write(Write(op.op, differ, known, op.arguments), context)
+        versions = {key: found[key].version for key in differ if key in found}
+        await self.backend.write(Write(op.op, differ, versions, op.arguments), context)
         now = await self.backend.read_many(differ)
         wrong = sorted(key for key, state in differ.items() if _value(now, key) != state)
         if wrong:
@@ -55,6 +54,6 @@ def _value(found: Docs, key: str) -> Doc | None:
     return found[key].value if key in found else None
 
 
-def lease_of(family_slug: str) -> str:
-    """The key that is held while a family is worked on."""
+def family_lock(family_slug: str) -> str:
+    """The key that is locked while a family is worked on."""
     return f"{NAME}/lease:{family_slug}"

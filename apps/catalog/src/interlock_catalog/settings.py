@@ -1,119 +1,94 @@
-"""Settings of the catalog: defaults, catalog.toml, CATALOG_* variables, command line; read here, nowhere else."""
+"""Settings of the catalog: defaults, catalog.toml, CATALOG_* variables, the command line."""
 
 from __future__ import annotations
 
-import os
 import socket
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
-from interlock.canonical import nearest
+from interlock.config import LoadedSettings, SettingsSource, setting
 from interlock.errors import ConfigError
 
 FILE = "catalog.toml"
-PREFIX = "CATALOG_"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set. Files are relative to the folder of catalog.toml."""
 
-    backend: str = "sqlite:///catalog.db"
-    """Where the catalog is: sqlite:///FILE, postgresql://…, or the http(s) address of a server."""
-    engine: str = "sqlite:///runs.db"
-    """Where runs are remembered: sqlite:///FILE, or postgresql://… for several workers."""
-    token: str = ""
-    """For an http backend: who we are."""
-    timeout_s: float = 10.0
-    attempts: int = 6
-    backoff_s: float = 0.1
-    backoff_cap_s: float = 5.0
-    """For an http backend: for each request, and how it is tried again."""
-    lanes: int = 4
-    """Families at a time."""
-    max_changes: int = 1000
-    """Changes that one run makes at most; what is left over goes to the next run."""
-    model: str = "none"
-    """Who judges: none, local, provider:name or python:module:NAME."""
-    reply_s: float = 180.0
-    """After how long a model's reply is given up: for a batch, and for a small model on one core, this is long."""
-    embeddings: bool = False
-    """Whether names are compared by meaning, too."""
-    record: str = ""
-    """A file to which model answers are added."""
-    replay: str = ""
-    """A file from which model answers are taken, in place of a model."""
-    worker: str = ""
-    """The name of this worker; the machine's, if there is none."""
-    ping: str = ""
-    """An address that is fetched after every run that succeeded."""
-    stale_s: float = 5.0
-    """After how long without a sign of life a worker is taken for dead."""
-    alert_age_h: float = 26.0
-    alert_queue: int = 20
-    alert_failures: float = 0.2
-    alert_lock_s: float = 600.0
-    """When `interlock catalog health` raises an alarm."""
-
-
-class Loaded(msgspec.Struct, frozen=True):
-    """Settings, and the folder that they are for."""
-
-    settings: Settings
-    folder: Path
-
-    def url(self, name: str) -> str:
-        """A setting that is an address, with its file where the folder is."""
-        given: str = getattr(self.settings, name)
-        if not given.startswith("sqlite:///"):
-            return given
-        return f"sqlite:///{self.folder / given.removeprefix('sqlite:///')}"
-
-    def file(self, name: str) -> Path | None:
-        """A setting that is a file."""
-        given: str = getattr(self.settings, name)
-        return self.folder / given if given else None
+    backend: Annotated[
+        str,
+        setting(
+            "where the catalog is: sqlite:///FILE, postgresql://…, or the http(s) address of a server",
+            anchor="database",
+        ),
+    ] = "sqlite:///catalog.db"
+    engine: Annotated[
+        str,
+        setting("where runs are stored: sqlite:///FILE, or postgresql://… for several workers", anchor="database"),
+    ] = "sqlite:///runs.db"
+    token: Annotated[str, setting("the token for an http backend; also what POST /runs of a worker asks for")] = ""
+    timeout_s: Annotated[float, setting("seconds for one request to an http backend")] = 10.0
+    attempts: Annotated[int, setting("attempts for one request to an http backend")] = 6
+    backoff_s: Annotated[float, setting("seconds before the second attempt; doubled for each further one")] = 0.1
+    backoff_cap_s: Annotated[float, setting("the longest wait between two attempts, in seconds")] = 5.0
+    lanes: Annotated[int, setting("families that a run works on at a time")] = 4
+    max_changes: Annotated[int, setting("changes of one run at most; the rest is left for the next run")] = 1000
+    model: Annotated[str, setting("the model that judges: none, local, provider:name or python:module:NAME")] = "none"
+    # A batch run can wait: on one core a small model takes a minute for a large family.
+    reply_s: Annotated[float, setting("seconds after which a model's reply is given up")] = 180.0
+    embeddings: Annotated[bool, setting("whether names are compared by their embeddings, too")] = False
+    record: Annotated[str, setting("a file to which model replies are added", anchor="file")] = ""
+    replay: Annotated[str, setting("a file from which model replies are taken, in place of a model", anchor="file")] = (
+        ""
+    )
+    worker: Annotated[str, setting("the name of this worker (default: the machine's name)")] = ""
+    webhook: Annotated[str, setting("an address that is fetched after every run that did not fail")] = ""
+    # Several times the heartbeat of one second, so that a busy machine is not taken for a dead worker.
+    stale_s: Annotated[float, setting("seconds without a heartbeat after which a worker is taken for dead")] = 5.0
+    # A nightly run plus two hours.
+    alert_age_h: Annotated[float, setting("health: hours since the last run ended")] = 26.0
+    alert_queue: Annotated[int, setting("health: runs in the queue")] = 20
+    alert_failures: Annotated[float, setting("health: share of the last runs that failed")] = 0.2
+    alert_lock_s: Annotated[float, setting("health: seconds for which a family has been locked")] = 600.0
 
     @property
-    def worker(self) -> str:
-        """The name of this worker."""
-        return self.settings.worker or socket.gethostname()
+    def worker_name(self) -> str:
+        """The name of this worker, by default that of the machine."""
+        return self.worker or socket.gethostname()
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the catalog is behind HTTP."""
+        return self.backend.startswith(("http://", "https://"))
 
 
-def load(
-    folder: Path | None = None, environment: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None
-) -> Loaded:
-    """Read the settings; a key that nothing reads is an error."""
-    environment = os.environ if environment is None else environment
-    folder = folder or Path(environment.get("CATALOG_HOME") or ".")
-    values: dict[str, Any] = {}
-    path = folder / FILE
-    if path.exists():
-        try:
-            values = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-            raise ConfigError(f"{path}: not valid TOML: {error}") from None
-    for name, text in environment.items():
-        if name.startswith(PREFIX) and name != "CATALOG_HOME":
-            values[name.removeprefix(PREFIX).lower()] = text
-    values |= {key: value for key, value in (given or {}).items() if value is not None}
-    for key in values:
-        if key not in Settings.__struct_fields__:
-            close = nearest(key, Settings.__struct_fields__, 1)
-            way_out = (
-                f"did you mean {close[0]!r}?" if close else f"settings are {', '.join(Settings.__struct_fields__)}"
-            )
-            raise ConfigError(f"{key!r} is no setting of the catalog; {way_out}")
-    try:
-        settings = msgspec.convert(values, Settings, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"catalog settings: {error}") from None
+Loaded = LoadedSettings[Settings]
+
+
+def _check(settings: Settings, _origins: Mapping[str, str]) -> None:
     waits = min(settings.timeout_s, settings.reply_s)
     if min(settings.lanes, settings.attempts) < 1 or settings.max_changes < 0 or waits <= 0:
         raise ConfigError("lanes and attempts are at least 1, max_changes at least 0, timeout_s and reply_s above 0")
     if settings.record and settings.replay:
-        raise ConfigError("answers are recorded or replayed, not both")
-    return Loaded(settings, folder)
+        raise ConfigError("replies are recorded or replayed, not both")
+
+
+SOURCE = SettingsSource(kind=Settings, file=FILE, prefix="CATALOG_", home="CATALOG_HOME", check=_check)
+
+
+def load_catalog_settings(
+    folder: Path | None = None, environment: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None
+) -> Loaded:
+    """The settings of a folder, whether or not there is a catalog in it."""
+    return SOURCE.load(folder=folder, environment=environment, given=given)
+
+
+def load_existing_catalog(folder: Path | None, **given: Any) -> Loaded:
+    """The settings of a folder in which `interlock catalog init` has made a catalog."""
+    found = load_catalog_settings(folder, given=given)
+    if not (found.folder / FILE).exists():
+        raise ConfigError(f"{found.folder / FILE}: there is no catalog here; make one with `interlock catalog init`")
+    return found

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock_catalog.contracts import Doc, live
-from interlock_catalog.normalise import FamilyFacts, facts_of
+from interlock_catalog.contracts import Doc, is_live
+from interlock_catalog.normalise import FamilyFacts, family_facts
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """Everything that is decided about a family is decided from this, so that the same snapshot gives the same plan."""
+    """Everything about a family is decided from this, so that the same snapshot gives the same plan."""
 
     slug: str
     family: Doc | None
     exercises: dict[str, Doc]
     """By id."""
     aliases: dict[str, Doc]
-    """By slug: those of its exercises, those of the family itself, and those that bear the name of one of them."""
+    """By slug: those of its exercises, those of the family itself, and those with the name of one of them."""
     elsewhere: dict[str, Doc] = {}
     """Exercises of other families that these aliases or merges point at, by id."""
     versions: dict[str, str] = {}
@@ -29,12 +29,12 @@ class Snapshot(msgspec.Struct, frozen=True):
     @property
     def live(self) -> dict[str, Doc]:
         """The exercises that are there for people."""
-        return {key: doc for key, doc in self.exercises.items() if live(doc)}
+        return {key: doc for key, doc in self.exercises.items() if is_live(doc)}
 
     @property
     def facts(self) -> FamilyFacts:
         """What normalisation needs."""
-        return facts_of(self.family, self.exercises.values())
+        return family_facts(self.family, self.exercises.values())
 
     @property
     def digest(self) -> str:
@@ -42,7 +42,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         content = [self.slug, self.family, self.exercises, self.aliases, self.elsewhere]
         return hashlib.sha256(_encode(content)).hexdigest()[:16]
 
-    def becoming(self, states: Mapping[str, Doc | None]) -> Snapshot:
+    def with_states(self, states: Mapping[str, Doc | None]) -> Snapshot:
         """The same family once these keys have these states."""
         exercises, aliases, family = dict(self.exercises), dict(self.aliases), self.family
         for key, state in states.items():
@@ -50,9 +50,9 @@ class Snapshot(msgspec.Struct, frozen=True):
             if kind == "family" and name == self.slug:
                 family = state
                 continue
-            held = exercises if kind == "exercise" else aliases
+            documents = exercises if kind == "exercise" else aliases
             if state is None:
-                held.pop(name, None)
+                documents.pop(name, None)
             else:
-                held[name] = state
+                documents[name] = state
         return msgspec.structs.replace(self, family=family, exercises=exercises, aliases=aliases)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -10,7 +10,16 @@ from pydantic import Field
 from interlock import Context, RetryRule, Tool, tool
 from interlock_catalog import invariants
 from interlock_catalog.backends import Backend, Write
-from interlock_catalog.changes import FieldChange, Item, Target, alias_to, approved, merged, normalised, patched
+from interlock_catalog.changes import (
+    AliasTarget,
+    FieldChange,
+    NormaliseItem,
+    approve_draft,
+    build_alias,
+    merge_document,
+    normalise_exercise,
+    patch_exercise,
+)
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.resource import Catalog
 
@@ -18,24 +27,30 @@ Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$")]
 FamilySlug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9-]+$")]
 Key = Annotated[str, Field(pattern=r"^(exercise|alias|family):[^\s/]+$", max_length=160)]
 Why = Annotated[str, Field(min_length=3, max_length=2000)]
-Simulation = Callable[[Doc | None, Mapping[str, Json], str], Doc | None]
-MOST_ITEMS = 60
+States = Mapping[str, Json]
+Simulation = Callable[[Doc | None, States, str], Doc | None]
+Invariant = Callable[[Backend, States, States, States], Awaitable[list[str]]]
+MAX_ITEMS = 60
+"""Exercises of one normalisation: what fits into one transaction and one request to a server."""
 _RETRY = RetryRule(max_attempts=3, base_s=0.1, factor=2.0, cap_s=2.0)
 
 
-def changing_tools(catalog: Catalog) -> tuple[Tool, ...]:
-    """The tools over one catalog."""
+def build_write_tools(catalog: Catalog) -> tuple[Tool, ...]:
+    """The tools that change one catalog."""
     makers = (_upsert_exercise, _normalize, _merge, _upsert_alias, _delete_alias, _approve, _restore)
     return tuple(make(catalog) for make in makers)
 
 
-def _options(catalog: Catalog, simulate: Simulation, check: Any, locks: str = "lease:{family_slug}") -> dict[str, Any]:
+def _options(
+    catalog: Catalog, simulate: Simulation, check: Invariant, locks: str = "lease:{family_slug}"
+) -> dict[str, Any]:
+    """What the tools have in common: one change at a time in a family, each at most once in a run."""
     return {
         "effect": "write",
         "resource": catalog,
         "locks": locks,
         "simulate": simulate,
-        "invariants": _asking(check, catalog.backend),
+        "invariants": _bind_backend(check, catalog.backend),
         "once_per": "run",
         "idempotent": True,
         "capabilities": {"catalog:write"},
@@ -44,12 +59,11 @@ def _options(catalog: Catalog, simulate: Simulation, check: Any, locks: str = "l
     }
 
 
-def _asking(check: Any, backend: Backend) -> Any:
-    async def ask(arguments: Any, before: Any, after: Any) -> list[str]:
-        found: list[str] = await check(backend, arguments, before, after)
-        return found
+def _bind_backend(check: Invariant, backend: Backend) -> Callable[..., Awaitable[list[str]]]:
+    async def check_states(arguments: States, before: States, after: States) -> list[str]:
+        return await check(backend, arguments, before, after)
 
-    return ask
+    return check_states
 
 
 async def _perform(
@@ -62,9 +76,9 @@ async def _perform(
 
 def _upsert_exercise(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
-        return patched(state, arguments["changes"], key.partition(":")[2])
+        return patch_exercise(state, arguments["changes"], key.partition(":")[2])
 
-    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.after_upsert))
+    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.check_upsert))
     async def upsert_exercise(
         exercise_id: Id,
         family_slug: FamilySlug,
@@ -87,21 +101,21 @@ def _normalize(catalog: Catalog) -> Tool:
         kind, _, name = key.partition(":")
         if kind == "alias":
             item = next(item for item in arguments["items"] if item["old_slug"] == name)
-            return state or alias_to(name, exercise_id=item["exercise_id"])
-        return normalised(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
+            return state or build_alias(name, exercise_id=item["exercise_id"])
+        return normalise_exercise(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
         old = tuple(f"alias:{item['old_slug']}" for item in arguments["items"] if item["old_slug"])
         return (*(f"exercise:{item['exercise_id']}" for item in arguments["items"]), *old)
 
-    @tool(key=key, **_options(catalog, simulate, invariants.after_normalise))
+    @tool(key=key, **_options(catalog, simulate, invariants.check_normalise))
     async def normalize_catalog_page(
         family_slug: FamilySlug,
-        items: Annotated[list[Item], Field(min_length=1, max_length=MOST_ITEMS)],
+        items: Annotated[list[NormaliseItem], Field(min_length=1, max_length=MAX_ITEMS)],
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Bring exercises of a family into the one spelling: names, words, sums. An old slug becomes an alias."""
+        """Bring exercises of a family into canonical form: names, words, sums. An old slug becomes an alias."""
         plain = [item.model_dump() for item in items]
         arguments = {"family_slug": family_slug, "items": plain, "justification": justification}
         await _perform(catalog, simulate, key(arguments), "normalize_catalog_page", arguments, context)
@@ -112,25 +126,25 @@ def _normalize(catalog: Catalog) -> Tool:
 
 def _merge(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
-        return merged(key, state, str(arguments["source_id"]), str(arguments["target_id"]))
+        return merge_document(key, state, str(arguments["source_id"]), str(arguments["target_id"]))
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
         exercises = (f"exercise:{arguments['source_id']}", f"exercise:{arguments['target_id']}")
         return (*exercises, *(f"alias:{alias}" for alias in arguments["aliases"]))
 
-    @tool(key=key, **_options(catalog, simulate, invariants.after_merge))
+    @tool(key=key, **_options(catalog, simulate, invariants.check_merge))
     async def merge_exercises(
         source_id: Id,
         target_id: Id,
         family_slug: FamilySlug,
         aliases: Annotated[list[Id], Field(max_length=100)],
-        seen: dict[str, str],
+        digests: dict[str, str],
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Merge an exercise into another one of its family, both as they were `seen`, with these aliases."""
+        """Merge an exercise into another one of its family, with these aliases, if both still have these digests."""
         arguments: dict[str, Json] = {"source_id": source_id, "target_id": target_id, "family_slug": family_slug}
-        arguments |= {"aliases": aliases, "seen": seen, "justification": justification}
+        arguments |= {"aliases": aliases, "digests": digests, "justification": justification}
         await _perform(catalog, simulate, key(arguments), "merge_exercises", arguments, context)
         return {"merged": source_id, "into": target_id, "aliases": aliases}
 
@@ -140,9 +154,9 @@ def _merge(catalog: Catalog) -> Tool:
 def _upsert_alias(catalog: Catalog) -> Tool:
     def simulate(_state: Doc | None, arguments: Mapping[str, Json], _key: str) -> Doc | None:
         targets = {"exercise_id": arguments["exercise_id"], "family_slug": arguments["family_slug"]}
-        return alias_to(str(arguments["alias_slug"]), **targets)
+        return build_alias(str(arguments["alias_slug"]), **targets)
 
-    options = _options(catalog, simulate, invariants.after_alias, "lease:{of_family}")
+    options = _options(catalog, simulate, invariants.check_alias, "lease:{of_family}")
 
     @tool(key="alias:{alias_slug}", **options)
     async def upsert_alias(
@@ -167,19 +181,19 @@ def _delete_alias(catalog: Catalog) -> Tool:
         replacement = arguments["replacement"]
         if key == f"alias:{replacement['alias_slug']}":
             targets = {"exercise_id": replacement["exercise_id"], "family_slug": replacement["family_slug"]}
-            return alias_to(str(replacement["alias_slug"]), **targets)
+            return build_alias(str(replacement["alias_slug"]), **targets)
         return None if key == f"alias:{arguments['alias_slug']}" else state
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
         return (f"alias:{arguments['alias_slug']}", f"alias:{arguments['replacement']['alias_slug']}")
 
-    options = _options(catalog, simulate, invariants.after_replacement, "lease:{of_family}")
+    options = _options(catalog, simulate, invariants.check_replacement, "lease:{of_family}")
 
     @tool(key=key, **options)
     async def delete_alias(
-        alias_slug: Id, of_family: FamilySlug, replacement: Target, justification: Why, context: Context
+        alias_slug: Id, of_family: FamilySlug, replacement: AliasTarget, justification: Why, context: Context
     ) -> dict[str, Any]:
-        """Take a wrong mapping away and put the right one in its place: under the same name, or under another."""
+        """Remove an alias and put the right one in its place: under the same name, or under another."""
         arguments = {"alias_slug": alias_slug, "of_family": of_family, "replacement": replacement.model_dump()}
         arguments["justification"] = justification
         await _perform(catalog, simulate, tuple(dict.fromkeys(key(arguments))), "delete_alias", arguments, context)
@@ -190,18 +204,18 @@ def _delete_alias(catalog: Catalog) -> Tool:
 
 def _approve(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, _arguments: Mapping[str, Json], _key: str) -> Doc | None:
-        return approved(state)
+        return approve_draft(state)
 
-    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.after_approval))
+    @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.check_approval))
     async def approve_exercise(
         exercise_id: Id,
         family_slug: FamilySlug,
-        seen: str,
+        digest: str,
         justification: Why,
         context: Context,
     ) -> dict[str, Any]:
-        """Release a draft that has no fault, and is as it was `seen`."""
-        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "seen": seen}
+        """Approve a draft that holds its contract and still has this digest."""
+        arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "digest": digest}
         arguments["justification"] = justification
         await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "approve_exercise", arguments, context)
         return {"exercise_id": exercise_id, "status": "approved"}
@@ -210,6 +224,7 @@ def _approve(catalog: Catalog) -> Tool:
 
 
 def _restore(catalog: Catalog) -> Tool:
+    # Only for `interlock catalog restore`: no invariants, as a backup may hold what breaks them today.
     @tool(
         effect="write",
         key="{key}",
@@ -226,6 +241,3 @@ def _restore(catalog: Catalog) -> Tool:
         return {"key": key}
 
     return restore_document
-
-
-__all__ = ["MOST_ITEMS", "changing_tools"]

@@ -1,4 +1,4 @@
-"""The one vocabulary: closed sets of slugs, and what people write instead of each."""
+"""The controlled vocabulary: closed sets of words, and the synonyms that people write instead of each."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from types import MappingProxyType
 
 _FILE = Path(__file__).with_name("vocabulary.toml")
 _NOT_SLUG = re.compile(r"[^a-z0-9]+")
-_ONLY_PLAIN = re.compile(r"[A-Za-z0-9 '\u2019().,-]*")
+# What a slug keeps, or drops without loss: letters, digits, and the punctuation that names are written with.
+_LOSSLESS = re.compile(r"[A-Za-z0-9 '\u2019().,-]*")
 KINDS = ("equipment", "muscle", "category", "level", "plane_of_motion", "movement_type", "split", "stimulus_tag")
 MUSCLE_GROUPS = ("chest", "back", "shoulders", "arms", "legs", "core", "full_body")
+AMBIGUOUS_EQUIPMENT = frozenset({"bench", "box", "other"})
+"""Equipment whose word may be part of a name and mean something else: a bench press needs no bench in its record."""
 
 
 @lru_cache(maxsize=2048)
 def slug(text: str) -> str:
     """A text as small letters and digits with single hyphens; accents go, and so does what has no such letter."""
-    return _NOT_SLUG.sub("-", _folded(text).lower().replace("'", "").replace("\u2019", "")).strip("-")
+    return _NOT_SLUG.sub("-", _fold_accents(text).lower().replace("'", "").replace("\u2019", "")).strip("-")
 
 
-def _folded(text: str) -> str:
+def _fold_accents(text: str) -> str:
     if text.isascii():
         return text
     return "".join(c for c in unicodedata.normalize("NFD", text) if not unicodedata.combining(c))
 
 
 @lru_cache(maxsize=2048)
-def whole(text: str) -> bool:
-    """Whether a slug tells everything that a text does: no letter, digit or sign of it is lost."""
-    return _ONLY_PLAIN.fullmatch(_folded(text)) is not None
+def is_lossless_slug(text: str) -> bool:
+    """Whether the slug of a text tells everything that the text does: no letter, digit or sign of it is lost."""
+    return _LOSSLESS.fullmatch(_fold_accents(text)) is not None
 
 
 @cache
@@ -41,13 +44,13 @@ def _raw() -> dict[str, dict[str, object]]:
 
 @cache
 def words(kind: str) -> frozenset[str]:
-    """The values of a kind."""
+    """The words of a kind."""
     return frozenset(_raw()[kind])
 
 
 @cache
-def ordered(kind: str) -> tuple[str, ...]:
-    """The values of a kind in the order of the file, which is the order in which people are shown them."""
+def ordered_words(kind: str) -> tuple[str, ...]:
+    """The words of a kind in the order of the file, which is the order in which people and models are shown them."""
     return tuple(_raw()[kind])
 
 
@@ -66,15 +69,15 @@ def _plain(text: str) -> str:
     return _NOT_SLUG.sub(" ", text.lower()).strip()
 
 
-def known(kind: str, text: object) -> str | None:
+def canonical_word(kind: str, text: object) -> str | None:
     """The one spelling of what somebody wrote; None if the vocabulary has nothing for it."""
     if not isinstance(text, str):
         return None
-    return text if text in words(kind) else _known(kind, text)
+    return text if text in words(kind) else _lookup(kind, text)
 
 
 @lru_cache(maxsize=2048)
-def _known(kind: str, text: str) -> str | None:
+def _lookup(kind: str, text: str) -> str | None:
     return _spellings(kind).get(_plain(text))
 
 
@@ -90,9 +93,9 @@ def equipment_name(equipment: str) -> str:
 
 
 @lru_cache(maxsize=2048)
-def equipment_named(name: str) -> str | None:
+def equipment_from_name(name: str) -> str | None:
     """The equipment that a qualifier in a name stands for."""
-    for equipment in ordered("equipment"):
+    for equipment in ordered_words("equipment"):
         if equipment_name(equipment).lower() == name.strip().lower():
             return equipment
-    return known("equipment", name)
+    return canonical_word("equipment", name)

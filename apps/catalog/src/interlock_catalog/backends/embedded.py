@@ -11,6 +11,7 @@ from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Doc, Json
 
 _BATCH = 500
+"""Documents of one transaction."""
 
 
 class DatabaseBackend:
@@ -23,54 +24,44 @@ class DatabaseBackend:
         )
 
     async def read_many(self, keys: Iterable[str]) -> Docs:
-        """Those of the documents that there are."""
         return await self.documents.read_many(keys)
 
     async def families(self, *, after: str = "", limit: int = 200) -> Docs:
-        """A page of families."""
         return await self.documents.page("family:", after=after, limit=limit)
 
     async def exercises(self, *, family: str | None = None, after: str = "", limit: int = 200) -> Docs:
-        """A page of exercises, or all of a family."""
         if family is not None:
             return await self.documents.find("family_slug", [family], prefix="exercise:")
         return await self.documents.page("exercise:", after=after, limit=limit)
 
     async def aliases(self, *, after: str = "", limit: int = 500) -> Docs:
-        """A page of aliases."""
         return await self.documents.page("alias:", after=after, limit=limit)
 
     async def aliases_of(self, exercises: Iterable[str], families: Iterable[str] = ()) -> Docs:
-        """The aliases that point at these exercises or families."""
         found = await self.documents.find("exercise_id", exercises, prefix="alias:")
         found |= await self.documents.find("family_slug", families, prefix="alias:")
         return dict(sorted(found.items()))
 
-    async def named(self, slugs: Iterable[str]) -> Docs:
-        """The exercises that bear one of these name slugs."""
+    async def find_by_name(self, slugs: Iterable[str]) -> Docs:
         return await self.documents.find("name_slug", slugs, prefix="exercise:")
 
     async def searches(self, *, after: str = "", limit: int = 500) -> list[Search]:
-        """A page of the log of searches."""
         page = await self.documents.page("search:", after=after, limit=limit)
         return [_search(key, found) for key, found in page.items()]
 
     async def write(self, write: Write, context: Context | None = None) -> None:
-        """Write documents together."""
         await self.documents.write_all(write.states, context, versions=write.versions)
 
     async def fill(self, docs: Mapping[str, Doc | None]) -> None:
-        """Put documents there as they are, many at a time: for `init`, `import` and `restore`, before anybody works."""
+        """Put documents there as they are, past the gate: for `init`, before anybody works."""
         keys = sorted(docs)
         for start in range(0, len(keys), _BATCH):
             await self.documents.write_all({key: docs[key] for key in keys[start : start + _BATCH]})
 
-    async def everything(self) -> dict[str, Json]:
-        """Every document."""
+    async def read_all(self) -> dict[str, Json]:
         return await self.documents.snapshot()
 
     async def close(self) -> None:
-        """Let go."""
         await self.documents.close()
 
 

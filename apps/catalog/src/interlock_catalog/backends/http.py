@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import httpx
+import msgspec
 
 from interlock import Context, RetryRule
 from interlock.errors import Unavailable
@@ -17,23 +18,38 @@ from interlock_catalog.contracts import Json
 from interlock_catalog.settings import Settings
 
 _CHUNK = 40
-_MOST_HELD = 2000
+"""Keys of one request: an address stays below the 8 kB that servers and proxies take."""
+_MAX_CACHED = 2000
+
+
+class _Cached(msgspec.Struct, frozen=True):
+    """An answer, and the ETag that it came with."""
+
+    etag: str
+    body: Json
+
+
+class _FunctionCall(msgspec.Struct, frozen=True):
+    """A function of the server that makes a write, its body, and the version that it must find."""
+
+    function: str
+    body: Json
+    if_match: str | None = None
 
 
 class HttpBackend:
-    """A catalog at an address. What was read is kept by its ETag, so that it is not sent again unless it changed."""
+    """A catalog at an address. What was read is cached by its ETag, so that it is not sent again unless it changed."""
 
     def __init__(self, base: str, settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
         limits = httpx.Limits(max_connections=20, max_keepalive_connections=20)
-        self._bare = httpx.AsyncClient(headers=headers, limits=limits, transport=transport, trust_env=False)
+        self._connections = httpx.AsyncClient(headers=headers, limits=limits, transport=transport, trust_env=False)
         retry = RetryRule(max_attempts=settings.attempts, base_s=settings.backoff_s, cap_s=settings.backoff_cap_s)
-        self._client = HttpClient(self._bare, retry=retry, timeout_s=settings.timeout_s, keyed=True)
+        self._client = HttpClient(self._connections, retry=retry, timeout_s=settings.timeout_s, keyed=True)
         self._base = base.rstrip("/")
-        self._held: dict[str, tuple[str, Json]] = {}
+        self._cache: dict[str, _Cached] = {}
 
     async def read_many(self, keys: Iterable[str]) -> Docs:
-        """Those of the documents that there are."""
         found: Docs = {}
         by_kind: dict[str, list[str]] = {}
         for key in sorted(set(keys)):
@@ -51,21 +67,17 @@ class HttpBackend:
         return dict(sorted(found.items()))
 
     async def families(self, *, after: str = "", limit: int = 200) -> Docs:
-        """A page of families."""
         return await self._page("listFamilies", [("after", after), ("limit", str(limit))])
 
     async def exercises(self, *, family: str | None = None, after: str = "", limit: int = 200) -> Docs:
-        """A page of exercises, or all of a family."""
         if family is not None:
             return await self._page("getExercises", [("family", family)])
         return await self._page("getExercises", [("after", after), ("limit", str(limit))])
 
     async def aliases(self, *, after: str = "", limit: int = 500) -> Docs:
-        """A page of aliases."""
         return await self._page("searchAliases", [("after", after), ("limit", str(limit))])
 
     async def aliases_of(self, exercises: Iterable[str], families: Iterable[str] = ()) -> Docs:
-        """The aliases that point at these exercises or families."""
         asked = [("exercise_ids", name) for name in sorted(set(exercises))]
         asked += [("families", name) for name in sorted(set(families))]
         found: Docs = {}
@@ -73,33 +85,30 @@ class HttpBackend:
             found |= await self._page("searchAliases", asked[start : start + _CHUNK])
         return dict(sorted(found.items()))
 
-    async def named(self, slugs: Iterable[str]) -> Docs:
-        """The exercises that bear one of these name slugs."""
+    async def find_by_name(self, slugs: Iterable[str]) -> Docs:
         asked, found = [("slugs", slug) for slug in sorted(set(slugs)) if slug], Docs()
         for start in range(0, len(asked), _CHUNK):
             found |= await self._page("findByName", asked[start : start + _CHUNK])
         return found
 
     async def searches(self, *, after: str = "", limit: int = 500) -> list[Search]:
-        """A page of the log of searches."""
         body = await self._get("listSearches", [("after", after), ("limit", str(limit))])
         return [Search(*row) for row in body["searches"]]
 
     async def write(self, write: Write, context: Context | None = None) -> None:
         """One function call; its idempotency key and fencing tokens go with it."""
-        function, body, match = _function(write)
-        headers = {} if match is None else {"If-Match": f'"{match}"'}
+        call = _function_call(write)
+        headers = {} if call.if_match is None else {"If-Match": f'"{call.if_match}"'}
         if context is not None and context.tokens:
             headers["X-Fencing-Tokens"] = ",".join(f"{key}={token}" for key, token in sorted(context.tokens.items()))
             headers["X-Fencing-Ledger"] = context.ledger
         key = None if context is None else context.idempotency_key
         await self._client.request(
-            "POST", f"{self._base}/{function}", Effect.WRITE, body=body, key=key, headers=headers
+            "POST", f"{self._base}/{call.function}", Effect.WRITE, body=call.body, key=key, headers=headers
         )
 
     async def close(self) -> None:
-        """Let go."""
-        await self._bare.aclose()
+        await self._connections.aclose()
 
     async def _page(self, function: str, asked: list[tuple[str, str]]) -> Docs:
         body = await self._get(function, asked)
@@ -107,43 +116,42 @@ class HttpBackend:
 
     async def _get(self, function: str, asked: list[tuple[str, str]]) -> Any:
         url = f"{self._base}/{function}?{urlencode([pair for pair in asked if pair[1] != ''])}"
-        held = self._held.get(url)
-        headers = {} if held is None else {"If-None-Match": held[0]}
+        cached = self._cache.get(url)
+        headers = {} if cached is None else {"If-None-Match": cached.etag}
         answer = await self._client.request("GET", url, headers=headers, accept=(304,))
-        if answer.status_code == 304 and held is not None:
-            return held[1]
+        if answer.status_code == 304 and cached is not None:
+            return cached.body
         try:
             body = answer.json()
         except ValueError:
             raise Unavailable(f"{function} answered something that is not JSON") from None
         tag = answer.headers.get("etag")
         if tag is not None:
-            if len(self._held) >= _MOST_HELD:
-                self._held.pop(next(iter(self._held)))
-            self._held[url] = (tag, body)
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.pop(next(iter(self._cache)))  # the oldest
+            self._cache[url] = _Cached(tag, body)
         return body
 
 
-def _function(write: Write) -> tuple[str, Json, str | None]:
-    """The function that makes a write, its body, and the version that it must find."""
+def _function_call(write: Write) -> _FunctionCall:
     given, keys = write.arguments, list(write.states)
-    match = write.versions.get(keys[0]) if len(keys) == 1 else None
+    version = write.versions.get(keys[0]) if len(keys) == 1 else None
     match write.op:
         case "upsert_exercise":
-            return "upsertExercise", {"exercise": write.states[keys[0]]}, match
+            return _FunctionCall("upsertExercise", {"exercise": write.states[keys[0]]}, version)
         case "approve_exercise":
-            return "approveExercise", {"id": given["exercise_id"]}, match
+            return _FunctionCall("approveExercise", {"id": given["exercise_id"]}, version)
         case "normalize_catalog_page":
-            return "normalizeCatalogPage", {"family_slug": given["family_slug"], "items": given["items"]}, None
+            return _FunctionCall("normalizeCatalogPage", _pick(given, "family_slug", "items"))
         case "merge_exercises":
-            return "mergeExercises", _some(given, "source_id", "target_id", "family_slug", "aliases"), None
+            return _FunctionCall("mergeExercises", _pick(given, "source_id", "target_id", "family_slug", "aliases"))
         case "upsert_alias":
-            return "upsertAlias", _some(given, "alias_slug", "exercise_id", "family_slug"), match
+            return _FunctionCall("upsertAlias", _pick(given, "alias_slug", "exercise_id", "family_slug"), version)
         case "delete_alias":
-            return "deleteAlias", {"alias_slug": given["alias_slug"], "replacement": given["replacement"]}, None
+            return _FunctionCall("deleteAlias", _pick(given, "alias_slug", "replacement"))
         case _:
-            return "writeDocuments", {"documents": write.states}, match
+            return _FunctionCall("writeDocuments", {"documents": write.states}, version)
 
 
-def _some(given: dict[str, Json], *names: str) -> dict[str, Json]:
+def _pick(given: dict[str, Json], *names: str) -> dict[str, Json]:
     return {name: given[name] for name in names}

@@ -1,4 +1,4 @@
-"""What the application needs from wherever the catalog lives."""
+"""The port to wherever the catalog is."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Backend(Protocol):
     """A catalog. Pages are in the order of their keys; `after` is the last key of the page before."""
 
     async def read_many(self, keys: Iterable[str]) -> Docs:
-        """Those of the documents that there are."""
+        """Those of the documents that exist."""
         ...
 
     async def families(self, *, after: str = "", limit: int = 200) -> Docs:
@@ -58,8 +58,8 @@ class Backend(Protocol):
         """The aliases that point at these exercises or families."""
         ...
 
-    async def named(self, slugs: Iterable[str]) -> Docs:
-        """The exercises that bear one of these name slugs."""
+    async def find_by_name(self, slugs: Iterable[str]) -> Docs:
+        """The exercises with one of these name slugs."""
         ...
 
     async def searches(self, *, after: str = "", limit: int = 500) -> list[Search]:
@@ -70,6 +70,4 @@ class Backend(Protocol):
         """Write documents together, under the context's idempotency key and fencing tokens."""
         ...
 
-    async def close(self) -> None:
-        """Let go."""
-        ...
+    async def close(self) -> None: ...

@@ -1,6 +1,6 @@
-"""Deterministic checks: what can be seen to be wrong without a model, and what only looks odd."""
+"""Deterministic checks: what can be seen to be wrong without a model, and what is only suspected."""
 
-from interlock_catalog.checks.inspect import inspect
-from interlock_catalog.checks.issues import HIGH, Issue, grave
+from interlock_catalog.checks.issues import Issue, severe_issues
+from interlock_catalog.checks.run_checks import run_checks
 
-__all__ = ["HIGH", "Issue", "grave", "inspect"]
+__all__ = ["Issue", "run_checks", "severe_issues"]

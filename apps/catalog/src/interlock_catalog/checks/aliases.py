@@ -5,31 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from interlock_catalog.checks.issues import Issue
-from interlock_catalog.contracts import Doc, live
+from interlock_catalog.contracts import Doc, is_live
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 
-_LONGEST_CHAIN = 10
+_MAX_MERGE_CHAIN = 10
+"""Merges of merges; a longer chain is a circle."""
 
 
-def alias_issues(family: Snapshot) -> Iterator[Issue]:
+def find_alias_issues(family: Snapshot) -> Iterator[Issue]:
     """What is wrong with the aliases of a family, with the target that each should have."""
-    slugs = _slugs(family)
+    slugs = _future_slugs(family)
     for alias, doc in sorted(family.aliases.items()):
         target, own = doc.get("exercise_id"), doc.get("family_slug")
         key = f"alias:{alias}"
         if target and own:
             yield _issue(key, "two_targets", "it names an exercise and a family", str(target))
-        elif target and not live(found := find(family, str(target))):
-            last = settled(family, found)
+        elif target and not is_live(found := find_exercise(family, str(target))):
+            last = resolve_merged(family, found)
             what = "is not there" if found is None else f"is {found.get('status')}"
             yield _issue(key, "orphan", f"its target {target!r} {what}", last)
         elif target and alias in slugs and slugs[alias] != target:
             yield _issue(key, "shadows", f"{slugs[alias]!r} has this very name", slugs[alias])
 
 
-def _slugs(family: Snapshot) -> dict[str, str]:
-    """Who will bear which name; looked at closely only where an alias bears one of them."""
+def _future_slugs(family: Snapshot) -> dict[str, str]:
+    """The exercise of each name slug, as normalisation will make it.
+
+    That takes a while for a large family, so it is done only where an alias has the name of an exercise at all.
+    """
     named = {str(doc.get("name_slug")) for doc in family.live.values()}
     if not named & set(family.aliases):
         return {}
@@ -37,20 +41,20 @@ def _slugs(family: Snapshot) -> dict[str, str]:
     return {str(normalise(doc, facts).doc.get("name_slug")): i for i, doc in sorted(family.live.items())}
 
 
-def find(family: Snapshot, identity: str) -> Doc | None:
-    """An exercise, wherever it is."""
+def find_exercise(family: Snapshot, identity: str) -> Doc | None:
+    """An exercise of this family, or one elsewhere that something in it points at."""
     return family.exercises.get(identity) or family.elsewhere.get(identity)
 
 
-def settled(family: Snapshot, doc: Doc | None) -> str | None:
+def resolve_merged(family: Snapshot, doc: Doc | None) -> str | None:
     """The live exercise of this family at the end of a chain of merges; None if there is none."""
-    for _step in range(_LONGEST_CHAIN):
+    for _step in range(_MAX_MERGE_CHAIN):
         if doc is None:
             return None
-        if live(doc):
+        if is_live(doc):
             return str(doc["id"]) if doc.get("id") in family.exercises else None
         target = doc.get("merged_into")
-        doc = find(family, str(target)) if target else None
+        doc = find_exercise(family, str(target)) if target else None
     return None
 
 

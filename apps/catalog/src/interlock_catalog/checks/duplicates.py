@@ -1,4 +1,4 @@
-"""Duplicates inside a family: by the words of the name, and by what the name means where vectors are at hand."""
+"""Duplicates inside a family: by the words of the names, and by their embeddings where there are any."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from itertools import combinations
 from typing import Any
 
 from interlock_catalog.checks.issues import Issue
-from interlock_catalog.contracts import Doc, faults, value_at
-from interlock_catalog.naming import same_words
+from interlock_catalog.contracts import Doc, find_violations, value_at
+from interlock_catalog.naming import name_words
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.vocabulary import known, whole
+from interlock_catalog.vocabulary import AMBIGUOUS_EQUIPMENT, canonical_word, is_lossless_slug
 
 Embed = Callable[[Sequence[str]], Any]
 """Unit vectors of texts, as rows."""
 LIKELY = 0.86
-"""The similarity of two names from which on somebody should look."""
+"""The cosine similarity of two names from which on they are suspected to be one exercise."""
 
 
-def twins(family: Snapshot) -> Iterator[Issue]:
+def find_duplicates(family: Snapshot) -> Iterator[Issue]:
     """Live exercises whose names are the same words beside the equipment.
 
     One is certainly a duplicate only if the words tell everything that the names do, in the same order, and muscles and
-    movement agree; otherwise somebody judges ('high to low', 'low to high').
+    movement agree; otherwise it is suspected ('high to low', 'low to high').
     """
     groups: dict[tuple[str, ...], list[str]] = {}
     for identity, doc in sorted(family.live.items()):
@@ -32,30 +32,28 @@ def twins(family: Snapshot) -> Iterator[Issue]:
     for group in groups.values():
         if len(group) < 2:
             continue
-        best = best_of(family, group)
+        best = choose_survivor(family, group)
         for identity in group:
             if identity != best:
-                sure = _surely_the_same(family.exercises[identity], family.exercises[best])
-                why = (
-                    "the same words, written another way" if sure else "the same words, but perhaps not the same thing"
-                )
-                yield _issue(identity, best, family, certain=sure, why=why)
+                same = _is_certainly_same(family.exercises[identity], family.exercises[best])
+                why = "written another way" if same else "but perhaps not the same thing"
+                yield _issue(identity, best, family, certain=same, why=f"the same words, {why}")
 
 
-def _surely_the_same(one: Doc, other: Doc) -> bool:
+def _is_certainly_same(one: Doc, other: Doc) -> bool:
     names = (str(one["name"]), str(other["name"]))
     alike = all(value_at(one, field) == value_at(other, field) for field in ("muscles.primary", "movement.type"))
-    return alike and all(map(whole, names)) and _words(one, exactly=True) == _words(other, exactly=True)
+    return alike and all(map(is_lossless_slug, names)) and _words(one, exactly=True) == _words(other, exactly=True)
 
 
-def copies(one: Doc, other: Doc) -> bool:
+def is_copy(one: Doc, other: Doc) -> bool:
     """Whether two records say the same of themselves in everything but the name: one is a copy of the other."""
     fields = ("equipment", "muscles", "movement", "metadata", "category", "description")
     return all(one.get(field) == other.get(field) for field in fields)
 
 
-def near_twins(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
-    """Pairs with the same equipment, muscles and movement whose names mean nearly the same: somebody has to judge."""
+def find_near_duplicates(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
+    """Pairs with the same equipment, muscles and movement whose names mean nearly the same: they are suspected."""
     docs = [(identity, doc) for identity, doc in sorted(family.live.items()) if isinstance(doc.get("name"), str)]
     alike = [
         (one, other)
@@ -70,19 +68,19 @@ def near_twins(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
     for (one, first), (other, second) in alike:
         near = float(vectors[first["name"]] @ vectors[second["name"]])
         if near >= LIKELY:
-            best = best_of(family, [one, other])
+            best = choose_survivor(family, [one, other])
             worse = other if best == one else one
             found.append(_issue(worse, best, family, certain=False, why=f"names {near:.2f} alike, all else equal"))
     return tuple(found)
 
 
-def best_of(family: Snapshot, group: Sequence[str]) -> str:
-    """The one that is kept: approved before draft, then the fewest faults, the most text, the first id."""
+def choose_survivor(family: Snapshot, group: Sequence[str]) -> str:
+    """The one that is kept: approved before draft, then the fewest violations, the most text, the first id."""
 
     def rank(identity: str) -> tuple[int, int, int, str]:
         doc = family.exercises[identity]
         text = len(str(doc.get("description", ""))) + len(str(doc.get("execution_notes", "")))
-        return (0 if doc.get("status") == "approved" else 1, len(faults("exercise", doc)), -text, identity)
+        return (0 if doc.get("status") == "approved" else 1, len(find_violations("exercise", doc)), -text, identity)
 
     return min(group, key=rank)
 
@@ -91,10 +89,9 @@ def _words(doc: Doc, *, exactly: bool = False) -> tuple[str, ...]:
     """The primary equipment and the other words of the name in their order: 'Barbell Row' is 'Row (Barbell)'."""
     equipment = doc.get("equipment")
     first = equipment[0] if isinstance(equipment, list) and equipment and isinstance(equipment[0], str) else ""
-    primary = known("equipment", first) or first
-    spoken = primary not in ("box", "bench", "other")  # of these a name may speak and mean something by it
-    said = [word for word in same_words(str(doc["name"]), exactly=exactly) if not (spoken and word == primary)]
-    return (primary, *(word for word in said if word))
+    primary = canonical_word("equipment", first) or first
+    said = name_words(str(doc["name"]), exactly=exactly)
+    return (primary, *(word for word in said if word and (word != primary or primary in AMBIGUOUS_EQUIPMENT)))
 
 
 def _kind(doc: Doc) -> tuple[str, ...]:

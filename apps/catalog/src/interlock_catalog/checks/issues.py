@@ -1,7 +1,8 @@
-"""An issue: which field of which document, what kind, how grave, on what evidence, and whose work it is."""
+"""An issue: which field of which document, what kind, how severe, on what evidence, and which role fixes it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import msgspec
 Json = Any
 TYPES = ("missing", "incomplete", "inconsistent", "inaccurate")
 SEVERITIES = ("low", "medium", "high", "critical")
-HIGH = ("high", "critical")
+SEVERE = ("high", "critical")
 FIELDS: dict[str, tuple[str, ...]] = {
     "content": ("description", "execution_notes", "common_mistakes"),
     "biomechanics": (
@@ -42,7 +43,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
     severity: str
     evidence: str
     certain: bool = True
-    """False: it only looks odd, and somebody has to judge."""
+    """False: it is only suspected, and somebody has to judge."""
     by: str = "checks"
     confidence: float = 1.0
     suggestion: Json = None
@@ -52,7 +53,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
     @property
     def specialist(self) -> str | None:
-        """The field decides who mends it; None: nobody but the librarian or a person."""
+        """The field decides who fixes it; None: nobody but the librarian or a person."""
         return specialist_of(self.field)
 
     @property
@@ -62,16 +63,16 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
 
 
 def specialist_of(field: str) -> str | None:
-    """Who owns a field, or the field that it is part of."""
+    """The specialist that owns a field, or the field that it is part of."""
     for name, fields in FIELDS.items():
         if any(field == owned or field.startswith(f"{owned}.") or owned.startswith(f"{field}.") for owned in fields):
             return name
     return None
 
 
-def grave(issues: Any) -> list[Issue]:
+def severe_issues(issues: Iterable[Issue]) -> list[Issue]:
     """The issues for which specialists are called: high or critical, and certain."""
-    return [issue for issue in issues if issue.severity in HIGH and issue.certain]
+    return [issue for issue in issues if issue.severity in SEVERE and issue.certain]
 
 
 _TYPE = {
@@ -94,8 +95,8 @@ _CRITICAL = ("description", "name", "equipment", "muscles", "muscles.primary", "
 _LOW = ("doubled", "markup")
 
 
-def of_fault(target: str, field: str, code: str, message: str) -> Issue:
-    """A breach of the contract as an issue."""
+def issue_from_violation(target: str, field: str, code: str, message: str) -> Issue:
+    """A violation of the contract as an issue."""
     severity = "high"
     if code in _LOW:
         severity = "low"
@@ -113,9 +114,9 @@ def of_fault(target: str, field: str, code: str, message: str) -> Issue:
     )
 
 
-def of_reason(target: str, field: str, code: str, why: str) -> Issue:
-    """Something that normalisation puts right by itself."""
-    severity = "low" if code in ("text",) else "medium"
+def issue_from_normalisation(target: str, field: str, code: str, why: str) -> Issue:
+    """What normalisation corrects by itself, as an issue."""
+    severity = "low" if code == "text" else "medium"
     return Issue(
         target=target,
         field=field,

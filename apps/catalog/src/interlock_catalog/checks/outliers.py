@@ -1,4 +1,4 @@
-"""What looks odd beside its siblings, or does not speak of its own subject: it may be right, so somebody judges."""
+"""Outliers among siblings, and texts off their subject: they may be right, so they are only suspected."""
 
 from __future__ import annotations
 
@@ -8,53 +8,65 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
+import msgspec
+
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, Json, value_at
 from interlock_catalog.naming import split_name
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.vocabulary import equipment_name, ordered, slug
+from interlock_catalog.vocabulary import equipment_name, ordered_words, slug
 
 COMPARED = ("movement.type", "movement.split", "category", "metadata.plane_of_motion", "muscles.primary")
-LEAST_SIBLINGS = 3
-LEAST_SHARE = 0.6
-_UNSAID = ("bodyweight", "other", "box", "bench", "machine")
-"""Equipment whose name may stand in any text."""
+MIN_SIBLINGS = 3
+"""With fewer, one value more or less makes a majority."""
+MIN_SHARE = 0.6
+"""The share of siblings with the same value from which on another value is an outlier."""
+_IN_ANY_TEXT = ("bodyweight", "other", "box", "bench", "machine")
+"""Equipment whose name is also a plain word: a text that has it need not speak of the equipment."""
 
 
-def odd_ones(family: Snapshot) -> Iterator[Issue]:
+def find_outliers(family: Snapshot) -> Iterator[Issue]:
     """Values that differ from what most siblings have, and descriptions that speak of something else."""
     docs, base_name = family.live, family.facts.base_name
-    usual = {field: _usual(docs, field) for field in COMPARED}
+    majorities = {field: _find_majority(docs, field) for field in COMPARED}
     for identity, doc in sorted(docs.items()):
-        for field, found in usual.items():
+        for field, majority in majorities.items():
             value = value_at(doc, field)
-            if found is not None and value not in (None, [], "") and not _alike(value, found[0]):
-                yield _issue(identity, field, "outlier", f"{value!r}, while {found[1]:.0%} have {found[0]!r}", found)
-        yield from _strange_text(identity, doc, family.slug, base_name)
+            if majority is not None and value not in (None, [], "") and not _is_alike(value, majority.value):
+                why = f"{value!r}, while {majority.share:.0%} have {majority.value!r}"
+                yield _issue(identity, field, "outlier", why, majority)
+        yield from _check_description(identity, doc, family.slug, base_name)
 
 
-def _usual(docs: dict[str, Doc], field: str) -> tuple[Json, float] | None:
-    """The value that most of the family has, and how many have it."""
-    values = [_frozen(value) for doc in docs.values() if (value := value_at(doc, field)) not in (None, [], "")]
-    if len(values) <= LEAST_SIBLINGS:
+class _Majority(msgspec.Struct, frozen=True):
+    """The value that most of a family has, and the share that has it."""
+
+    value: Json
+    share: float
+
+
+def _find_majority(docs: dict[str, Doc], field: str) -> _Majority | None:
+    values = [
+        json.dumps(value, sort_keys=True)
+        for doc in docs.values()
+        if (value := value_at(doc, field)) not in (None, [], "")
+    ]
+    if len(values) <= MIN_SIBLINGS:
         return None
     common, count = Counter(values).most_common(1)[0]
     share = count / len(values)
-    return (json.loads(common), share) if share >= LEAST_SHARE else None
+    return _Majority(json.loads(common), share) if share >= MIN_SHARE else None
 
 
-def _frozen(value: Json) -> str:
-    return json.dumps(value, sort_keys=True)
+def _is_alike(value: Json, other: Json) -> bool:
+    """Lists that share an element are alike: a variant may add a muscle."""
+    if isinstance(value, list) and isinstance(other, list):
+        return any(item in other for item in value)
+    return bool(value == other)
 
 
-def _alike(value: Json, usual: Json) -> bool:
-    """Lists that share an element are alike."""
-    if isinstance(value, list) and isinstance(usual, list):
-        return any(item in usual for item in value)
-    return bool(value == usual)
-
-
-def _strange_text(identity: str, doc: Doc, family: str, base_name: str) -> Iterator[Issue]:
+def _check_description(identity: str, doc: Doc, family: str, base_name: str) -> Iterator[Issue]:
+    """Whether a description speaks of the exercise, and of its own equipment."""
     text, name = doc.get("description"), doc.get("name")
     if not isinstance(text, str) or not isinstance(name, str) or not text.strip():
         return
@@ -62,24 +74,24 @@ def _strange_text(identity: str, doc: Doc, family: str, base_name: str) -> Itera
     own = {slug(split_name(name)[0]), family, slug(base_name)}
     if not any(f"-{part}-" in said or f"-{part}s-" in said for part in own if part):
         why = f"it names neither {name!r} nor {base_name!r}"
-        yield _issue(identity, "description", "other_subject", why, None)
+        yield _issue(identity, "description", "other_subject", why)
         return
     equipment = doc.get("equipment")
     mine = {str(item) for item in equipment} if isinstance(equipment, list) else set()
-    named = {slug(found) for found in _spoken().findall(text)}
-    others = [item for item in ordered("equipment") if item in named and item not in mine]
+    named = {slug(found) for found in _equipment_pattern().findall(text)}
+    others = [item for item in ordered_words("equipment") if item in named and item not in mine]
     if others and "other" not in mine:
-        yield _issue(identity, "description", "other_equipment", f"it speaks of {', '.join(others)}", None)
+        yield _issue(identity, "description", "other_equipment", f"it speaks of {', '.join(others)}")
 
 
 @cache
-def _spoken() -> re.Pattern[str]:
-    """Any equipment of which a text may speak, by its own name."""
-    names = [equipment_name(item) for item in ordered("equipment") if item not in _UNSAID]
+def _equipment_pattern() -> re.Pattern[str]:
+    """Any equipment by its own name; the longest first, as one name may begin with another."""
+    names = [equipment_name(item) for item in ordered_words("equipment") if item not in _IN_ANY_TEXT]
     return re.compile(rf"\b({'|'.join(sorted(names, key=len, reverse=True))})s?\b", re.IGNORECASE)
 
 
-def _issue(identity: str, field: str, code: str, why: str, usual: tuple[Json, float] | None) -> Issue:
+def _issue(identity: str, field: str, code: str, why: str, majority: _Majority | None = None) -> Issue:
     return Issue(
         target=f"exercise:{identity}",
         field=field,
@@ -88,6 +100,6 @@ def _issue(identity: str, field: str, code: str, why: str, usual: tuple[Json, fl
         severity="high",
         evidence=f"{field}: {why}",
         certain=False,
-        suggestion=None if usual is None else usual[0],
-        confidence=0.5 if usual is None else round(usual[1], 2),
+        suggestion=None if majority is None else majority.value,
+        confidence=0.5 if majority is None else round(majority.share, 2),
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
-from interlock_catalog.cli import looking, running, serving, setup, watching
+from interlock_catalog.cli import query, run, serve, setup, worker
 
 EPILOG = """\
 a first look:   interlock catalog init; interlock catalog run --html report.html
@@ -16,16 +17,14 @@ settings:       catalog.toml in this folder (or --home FOLDER), then CATALOG_* v
 
 def register(commands: Any, _common: Any) -> None:
     """Add the command to `interlock`."""
-    import argparse
-
     parser = commands.add_parser(
         "catalog",
         help="an autopilot that keeps an exercise catalog clean",
-        description="Catalog: finds and mends what is wrong in a catalog of exercises, under schemas, policy and a"
-        " journal. A dry run is the default; what was applied can be taken back with `interlock undo`.",
+        description="Catalog: finds and fixes what is wrong in a catalog of exercises, under schemas, a policy and a"
+        " journal. A dry run is the default; what was applied can be undone with `interlock undo`.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for module in (setup, running, watching, looking, serving):
+    for module in (setup, run, worker, query, serve):
         module.register(actions)

@@ -1,4 +1,4 @@
-"""`interlock catalog run`, `runs`, `show` and `repairs`."""
+"""`interlock catalog run`, `runs`, `show` and `rejected`."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ import argparse
 import asyncio
 import getpass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from interlock.cli.output import console, notes, print_json, shown
 from interlock.errors import ConfigError
-from interlock_catalog.cli.common import add, loaded_of
-from interlock_catalog.runner.record import Order, Run
-from interlock_catalog.settings import Loaded
+from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.settings import Loaded, load_existing_catalog
+
+if TYPE_CHECKING:
+    from interlock_catalog.report.change_report import ChangeReport
+    from interlock_catalog.runner.records import Run, RunRequest
 
 
 def register(actions: Any) -> None:
-    """Add the commands."""
-    run = add(
+    run = add_command(
         actions,
         "run",
         run_run,
-        "look at the catalog, and mend it",
+        "check the catalog, and fix it",
         "Go through families, find what is wrong,"
         " and plan (--dry-run, the default), make (--apply) or only compare (--shadow) the changes. A run that was"
         " cut short goes on with --resume RUN.",
@@ -35,66 +36,71 @@ def register(actions: Any) -> None:
     mode.add_argument("--shadow", dest="mode", action="store_const", const="shadow", help="plan, to compare later")
     run.add_argument("--family", action="append", default=[], metavar="SLUG", help="only this family (repeatable)")
     run.add_argument("--max-changes", type=int, metavar="N", help="make at most so many; the rest is for the next run")
-    run.add_argument("--model", help="who judges: none, local, provider:name")
-    run.add_argument("--record", metavar="FILE", help="add the model's answers to a file")
-    run.add_argument("--replay", metavar="FILE", help="take the model's answers from a file")
+    run.add_argument("--model", help="the model that judges: none, local, provider:name")
+    run.add_argument("--record", metavar="FILE", help="add the model's replies to a file")
+    run.add_argument("--replay", metavar="FILE", help="take the model's replies from a file")
     run.add_argument("--no-scout", action="store_true", help="leave the failed searches alone")
     run.add_argument("--queue", action="store_true", help="leave it to a worker, and do not wait")
     run.add_argument("--resume", metavar="RUN", help="go on with a run that was cut short")
     run.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page, too")
     run.add_argument("--all", action="store_true", help="show every change")
-    runs = add(actions, "runs", run_runs, "list the runs")
+    runs = add_command(actions, "runs", run_runs, "list the runs")
     runs.add_argument("--newest", type=int, default=20, metavar="N", help="how many (default 20)")
-    show = add(actions, "show", run_show, "show what a run did, and why")
+    show = add_command(actions, "show", run_show, "show what a run did, and why")
     show.add_argument("run_id", metavar="RUN")
     show.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page, too")
     show.add_argument("--all", action="store_true", help="show every change")
     show.add_argument("--journal", action="store_true", help="the bare journal entries, as JSON")
-    repairs = add(
+    _register_rejected(actions)
+
+
+def _register_rejected(actions: Any) -> None:
+    rejected = add_command(
         actions,
-        "repairs",
-        run_repairs,
-        "export what a run refused, or hand it in again",
+        "rejected",
+        run_rejected,
+        "export what a run rejected, or submit it again",
         "Without --submit,"
-        " write what a run refused (and why) to a file, a line each. Mend the arguments there, and hand the file"
-        " in again with --submit.",
+        " write what a run rejected (and why) to a file, a line each. Correct the arguments there, and submit the"
+        " file again with --submit.",
     )
-    repairs.add_argument("file", type=Path)
-    repairs.add_argument("--run", dest="run_id", metavar="RUN", help="whose (default: the last run's)")
-    repairs.add_argument("--submit", action="store_true", help="hand in what the file holds")
-    repairs.add_argument("--apply", action="store_true", help="with --submit: make the changes, do not only plan them")
+    rejected.add_argument("file", type=Path)
+    rejected.add_argument("--run", dest="run_id", metavar="RUN", help="whose (default: the last run's)")
+    rejected.add_argument("--submit", action="store_true", help="submit what the file holds")
+    rejected.add_argument("--apply", action="store_true", help="with --submit: make the changes, do not only plan them")
 
 
 def run_run(given: argparse.Namespace) -> int:
     """One run, here or on a worker."""
-    from interlock_catalog.runner.ids import new_run
+    from interlock_catalog.runner.ids import new_run_id
+    from interlock_catalog.runner.records import RunRequest
 
-    overrides = {"model": given.model, "record": given.record, "replay": given.replay}
-    loaded = loaded_of(given, **overrides)
+    loaded = load_existing_catalog(given.home, model=given.model, record=given.record, replay=given.replay)
     if given.max_changes is not None and given.max_changes < 0:
         raise ConfigError("--max-changes is zero or more")
-    most = loaded.settings.max_changes if given.max_changes is None else given.max_changes
-    order = Order(
-        run=given.resume or new_run(),
+    request = RunRequest(
+        run=given.resume or new_run_id(),
         mode=given.mode or "dry_run",
         families=tuple(given.family),
-        max_changes=most,
+        max_changes=loaded.settings.max_changes if given.max_changes is None else given.max_changes,
         scout=not given.no_scout,
         by=f"person:{getpass.getuser()}",
     )
     if given.queue:
-        from interlock_catalog.runner.durable import enqueue
+        from interlock_catalog.runner.durable import enqueue_run
 
-        enqueue(loaded, order)
-        print_json({"run": order.run}) if given.json else console().print(f"queued as {shown(order.run)}")
+        enqueue_run(loaded.settings, request)
+        print_json({"run": request.run}) if given.json else console().print(f"queued as {shown(request.run)}")
         return 0
-    run, report = asyncio.run(_run(loaded, order, resume=bool(given.resume)))
-    _show(given, run, report)
-    return {"succeeded": 0, "partial": 1}.get(run.status, 1)
+    report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
+    _print_report(given, report)
+    return 0 if report.run.status == "succeeded" else 1
 
 
-async def _run(loaded: Loaded, order: Order, *, resume: bool) -> tuple[Run, Any]:
-    from interlock_catalog.report.gather import gathered
+async def _run_here(loaded: Loaded, request: RunRequest, *, resume: bool) -> ChangeReport:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from interlock_catalog.report.change_report import build_report
     from interlock_catalog.runner.foreground import run_in_foreground
 
     with Progress(
@@ -107,93 +113,92 @@ async def _run(loaded: Loaded, order: Order, *, resume: bool) -> tuple[Run, Any]
     ) as bar:
         task = bar.add_task("starting", total=None)
 
-        def tell(done: int, total: int, name: str) -> None:
+        def on_progress(done: int, total: int, name: str) -> None:
             bar.update(task, completed=done, total=total, description=name[:30].ljust(30))
 
-        async with run_in_foreground(loaded, order, tell, resume=resume) as (run, shop):
-            return run, await gathered(shop.runtime, run)
+        async with run_in_foreground(loaded, request, on_progress, resume=resume) as finished:
+            return await build_report(finished.app.runtime, finished.run)
 
 
-def _show(given: argparse.Namespace, run: Run, report: Any) -> None:
+def _print_report(given: argparse.Namespace, report: ChangeReport) -> None:
     if given.html is not None:
-        from interlock_catalog.report.page import page
+        from interlock_catalog.report.html import render_html
 
-        given.html.write_text(page(report), encoding="utf-8")
+        given.html.write_text(render_html(report), encoding="utf-8")
         notes().print(f"[dim]page: {shown(given.html)}[/]")
     if given.json:
         print_json(msgspec.to_builtins(report))
         return
-    from interlock_catalog.report.terminal import show
+    from interlock_catalog.report.terminal import print_report
 
-    show(console(), report, every=given.all)
-    if run.mode == "apply" and run.counts.get("ok"):
-        console().print(f"  [dim]take it back: interlock undo --run {shown(run.id)}[/]")
+    print_report(console(), report, every=given.all)
+    if report.run.mode == "apply" and report.run.counts.get("ok"):
+        console().print(f"  [dim]undo it: interlock undo --run {shown(report.run.id)}[/]")
 
 
 def run_runs(given: argparse.Namespace) -> int:
     """The runs, newest first."""
-    found = asyncio.run(_runs(loaded_of(given), given.newest))
+    found = asyncio.run(_read_runs(load_existing_catalog(given.home), given.newest))
     if given.json:
         print_json([{**msgspec.to_builtins(run), "families": len(run.families)} for run in found])
         return 0
-    from interlock_catalog.report.terminal import runs_table
+    from interlock_catalog.report.terminal import print_runs
 
-    runs_table(console(), found)
+    print_runs(console(), found)
     return 0
 
 
-async def _runs(loaded: Loaded, newest: int) -> list[Run]:
-    from interlock_catalog.runner.record import Runs
+async def _read_runs(loaded: Loaded, newest: int) -> list[Run]:
+    from interlock_catalog.runner.records import open_run_store
 
-    runs = Runs(loaded.url("engine"))
-    try:
+    async with open_run_store(loaded.settings) as runs:
         return await runs.all(limit=newest)
-    finally:
-        await runs.close()
 
 
 def run_show(given: argparse.Namespace) -> int:
-    """One run."""
-    loaded = loaded_of(given)
-    run, report, journal = asyncio.run(_report(loaded, given.run_id))
+    """One run: its report, or its journal."""
+    loaded = load_existing_catalog(given.home)
     if given.journal:
-        print_json(journal)
-        return 0
-    _show(given, run, report)
+        print_json(asyncio.run(_read_journal(loaded, given.run_id)))
+    else:
+        _print_report(given, asyncio.run(_read_report(loaded, given.run_id)))
     return 0
 
 
-async def _report(loaded: Loaded, name: str) -> tuple[Run, Any, list[Any]]:
-    from interlock_catalog.app import opened
-    from interlock_catalog.report.gather import gathered
-    from interlock_catalog.runner.record import Runs
+async def _read_report(loaded: Loaded, name: str) -> ChangeReport:
+    from interlock_catalog.app import open_app
+    from interlock_catalog.report.change_report import build_report
+    from interlock_catalog.runner.records import open_run_store
 
-    runs = Runs(loaded.url("engine"))
-    try:
+    async with open_run_store(loaded.settings) as runs:
         run = await runs.get(name)
-    finally:
-        await runs.close()
-    async with opened(loaded) as shop:
-        journal = [
-            msgspec.to_builtins(entry)
-            for turn in run.turns
-            async for entry in shop.runtime.operations.journal(turn=turn)
-        ]
-        return run, await gathered(shop.runtime, run), journal
+    async with open_app(loaded) as app:
+        return await build_report(app.runtime, run)
 
 
-def run_repairs(given: argparse.Namespace) -> int:
-    """Export refused payloads, or hand them in again."""
-    from interlock_catalog.repairs import exported, submitted
+async def _read_journal(loaded: Loaded, name: str) -> list[Any]:
+    from interlock_catalog.app import open_app
+    from interlock_catalog.runner.records import open_run_store
 
-    loaded = loaded_of(given)
+    async with open_run_store(loaded.settings) as runs:
+        run = await runs.get(name)
+    async with open_app(loaded) as app:
+        journal = app.runtime.operations.journal
+        return [msgspec.to_builtins(entry) for turn in run.turns async for entry in journal(turn=turn)]
+
+
+def run_rejected(given: argparse.Namespace) -> int:
+    """Export what was rejected, or submit it again."""
+    from interlock_catalog.rejected import export_rejected, submit_rejected
+
+    loaded = load_existing_catalog(given.home)
     if not given.submit:
-        count = asyncio.run(exported(loaded, given.run_id, given.file))
-        print_json({"file": str(given.file), "refused": count}) if given.json else console().print(
-            f"{shown(given.file)}: {count} refused; mend the arguments, then --submit"
+        count = asyncio.run(export_rejected(loaded, given.run_id, given.file))
+        print_json({"file": str(given.file), "rejected": count}) if given.json else console().print(
+            f"{shown(given.file)}: {count} rejected; correct the arguments, then --submit"
         )
         return 0
-    done = asyncio.run(submitted(loaded, given.file, "apply" if given.apply else "dry_run"))
+    done = asyncio.run(submit_rejected(loaded, given.file, "apply" if given.apply else "dry_run"))
     if given.json:
         print_json(done)
     else:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from interlock.cli.output import notes, print_json, shown
-from interlock_catalog.cli.common import add, loaded_of
+from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.settings import Loaded, load_existing_catalog
 
 
 def register(actions: Any) -> None:
-    """Add the commands."""
-    serve = add(
+    serve = add_command(
         actions,
         "serve",
         run_serve,
@@ -20,41 +21,46 @@ def register(actions: Any) -> None:
         " tokens with roles, ETags, idempotency keys, OpenAPI at /openapi.json.",
     )
     serve.add_argument("--host", default="127.0.0.1", help="where to listen (default: this machine only)")
-    serve.add_argument("--port", type=int, default=8087)
+    serve.add_argument("--port", type=int, default=8087, help="default: 8087")
     serve.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")
 
-    token = add(
+    token = add_command(
         actions,
         "token",
         run_token,
-        "make a token for the server",
-        "Make a token; it is shown once, and only its digest is kept.",
+        "create a token for the server",
+        "Create a token; it is shown once, and only its digest is kept.",
     )
     token.add_argument("name", help="whose")
-    token.add_argument("--role", choices=("reader", "editor", "admin"), default="reader")
+    token.add_argument("--role", choices=("reader", "editor", "admin"), default="reader", help="default: reader")
     token.add_argument("--tokens", metavar="FILE", help="TOML file of tokens and roles (default: tokens.toml)")
 
 
-def run_token(given: argparse.Namespace) -> int:
-    """Make one, and show it."""
-    from interlock_catalog.server.tokens import new_token
+def _token_file(given: argparse.Namespace, loaded: Loaded) -> Path:
+    return loaded.folder / (given.tokens or "tokens.toml")
 
-    loaded = loaded_of(given)
-    made = new_token(loaded.folder / (given.tokens or "tokens.toml"), given.name, given.role)
+
+def run_token(given: argparse.Namespace) -> int:
+    """Create a token, and show it."""
+    from interlock_catalog.server.tokens import create_token
+
+    loaded = load_existing_catalog(given.home)
+    made = create_token(_token_file(given, loaded), given.name, given.role)
     print_json({"name": given.name, "role": given.role, "token": made}) if given.json else print(made)
     return 0
 
 
 def run_serve(given: argparse.Namespace) -> int:
-    """Until stopped."""
+    """Serve until stopped."""
     import uvicorn
 
-    from interlock_catalog.server.app import make_app
+    from interlock_catalog.server.app import build_server
     from interlock_catalog.server.tokens import read_tokens
 
-    loaded = loaded_of(given)
-    tokens = read_tokens(loaded.folder / (given.tokens or "tokens.toml"))
-    app = make_app(loaded.url("backend"), tokens)
+    loaded = load_existing_catalog(given.home)
+    tokens = read_tokens(_token_file(given, loaded))
+    app = build_server(loaded.settings.backend, tokens)
     notes().print(f"serving {shown(loaded.settings.backend)} at http://{shown(given.host)}:{given.port}")
+    # More requests at a time are turned away with 503 at once, in place of waiting until their clients give up.
     uvicorn.run(app, host=given.host, port=given.port, log_level="warning", limit_concurrency=500)
     return 0

@@ -1,4 +1,4 @@
-"""`interlock catalog init`, `import`, `enable`, `backup` and `restore`."""
+"""`interlock catalog init`, `config`, `enable`, `disable`, `backup` and `restore`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import asyncio
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.cli.output import console, notes, print_json, shown
+from interlock.cli.output import console, notes, print_json, shown, table
+from interlock.config import help_texts
 from interlock.errors import ConfigError
-from interlock_catalog.cli.common import add, loaded_of
-from interlock_catalog.settings import FILE, Loaded
+from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.settings import FILE, Loaded, Settings, load_existing_catalog
+
+if TYPE_CHECKING:
+    from interlock_catalog.contracts import Doc
+    from interlock_catalog.seed.demonstration import PlantedCatalog
 
 _CATALOG = """\
 # Settings of the catalog; every key is explained in docs/catalog.md.
@@ -22,6 +27,8 @@ backend = "{backend}"
 engine = "{engine}"
 model = "{model}"
 """
+# repeats: a run reads and proposes the same again on purpose, after a crash or a second look.
+# lease_s: short, so that a family that a dead worker has locked is free again within seconds.
 _LEDGER = """\
 # Settings of Interlock for this folder.
 store = "{store}"
@@ -30,27 +37,14 @@ tools = ["interlock_catalog.app:TOOLS"]
 repeats = "allow"
 lease_s = 5
 """
+_ENABLED = "enabled.txt"
+_EVERY = "*"
 
 
 def register(actions: Any) -> None:
-    """Add the commands."""
-    init = add(
-        actions,
-        "init",
-        run_init,
-        "make a catalog to work on",
-        "Make a catalog in this folder: settings, policy,"
-        " and 872 exercises in 122 families with planted faults (or none, or your own).",
-    )
-    init.add_argument("--clean", action="store_true", help="plant no faults")
-    init.add_argument("--empty", action="store_true", help="no exercises at all")
-    init.add_argument("--seed", type=int, default=None, help="which faults are planted (default: always the same)")
-    init.add_argument("--from", dest="source", type=Path, metavar="FILE", help="exercises of free-exercise-db as JSON")
-    init.add_argument("--backend", help="sqlite:///FILE, postgresql://… or http://… (default: a file here)")
-    init.add_argument("--engine", help="where runs are remembered (default: a file here)")
-    init.add_argument("--store", help="where the ledger is (default: a file here)")
-    init.add_argument("--model", default="none", help="who judges: none, local, provider:name (default: none)")
-    enable = add(
+    _register_init(actions)
+    add_command(actions, "config", run_config, "show the settings and where they came from")
+    enable = add_command(
         actions,
         "enable",
         run_enable,
@@ -58,12 +52,19 @@ def register(actions: Any) -> None:
         "Let the autopilot change families that so"
         " far it could only observe. What may be changed is in enabled.txt, which the policy reads.",
     )
-    enable.add_argument("families", nargs="*", help="their slugs")
-    enable.add_argument("--all", action="store_true", help="every family")
-    enable.add_argument("--off", action="store_true", help="observe them only, again")
-    backup = add(actions, "backup", run_backup, "write the whole catalog to a file")
+    disable = add_command(
+        actions,
+        "disable",
+        run_disable,
+        "have families only observed again",
+        "Have the autopilot only observe families that it could change.",
+    )
+    for parser in (enable, disable):
+        parser.add_argument("families", nargs="*", help="their slugs")
+        parser.add_argument("--all", action="store_true", help="every family")
+    backup = add_command(actions, "backup", run_backup, "write the whole catalog to a file")
     backup.add_argument("file", type=Path)
-    restore = add(
+    restore = add_command(
         actions,
         "restore",
         run_restore,
@@ -75,63 +76,67 @@ def register(actions: Any) -> None:
     restore.add_argument("--yes", action="store_true", help="do it")
 
 
+def _register_init(actions: Any) -> None:
+    init = add_command(
+        actions,
+        "init",
+        run_init,
+        "make a catalog to work on",
+        "Make a catalog in this folder: settings, policy,"
+        " and 893 exercises in 122 families with 280 planted faults (or none, or your own).",
+    )
+    init.add_argument("--clean", action="store_true", help="exercises without faults")
+    init.add_argument("--empty", action="store_true", help="no exercises at all")
+    init.add_argument("--from", dest="source", type=Path, metavar="FILE", help="exercises of free-exercise-db as JSON")
+    init.add_argument("--backend", help="sqlite:///FILE, postgresql://… or http://… (default: a file here)")
+    init.add_argument("--engine", help="where runs are stored (default: a file here)")
+    init.add_argument("--store", help="where the ledger is (default: a file here)")
+    init.add_argument("--model", default="none", help="who judges: none, local, provider:name (default: none)")
+
+
 def run_init(given: argparse.Namespace) -> int:
     """Make a folder ready, and fill its catalog."""
     folder: Path = given.home or Path()
     if (folder / FILE).exists():
         raise ConfigError(f"{folder / FILE}: there is a catalog here already")
-    docs, planted = _documents(given)
-    folder.mkdir(parents=True, exist_ok=True)
-    names = {"backend": given.backend or "sqlite:///catalog.db", "engine": given.engine or "sqlite:///runs.db"}
-    (folder / FILE).write_text(_CATALOG.format(**names, model=given.model), encoding="utf-8")
-    if not (folder / "interlock.toml").exists():
-        store = given.store or "sqlite:///interlock.db"
-        (folder / "interlock.toml").write_text(_LEDGER.format(store=store), encoding="utf-8")
-    from interlock_catalog.app import POLICY
-
-    if not (folder / "policy.toml").exists():
-        shutil.copyfile(POLICY, folder / "policy.toml")
-    (folder / "enabled.txt").touch()
-    loaded = loaded_of(argparse.Namespace(home=folder))
-    remote = loaded.settings.backend.startswith("http")
-    with notes().status("filling the catalog"):
-        if not remote:
-            asyncio.run(_fill(loaded, docs))
-    if planted is not None and not remote:
-        text = msgspec.json.format(msgspec.json.encode(planted), indent=1)
-        (folder / "planted.json").write_bytes(text)
-    kinds = {kind: sum(key.startswith(f"{kind}:") for key in docs) for kind in ("exercise", "family", "alias")}
+    catalog = _choose_catalog(given)  # before anything is written: the source may be wrong
+    _write_settings(folder, given)
+    loaded = load_existing_catalog(folder)
+    if not loaded.settings.is_remote:
+        with notes().status("filling the catalog"):
+            asyncio.run(_fill(loaded, catalog.docs))
+        if catalog.faults:
+            # What is planted and what is right, so that a newcomer can compare; how it is planted is of no use there.
+            planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
+            (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
+    counts = {kind: sum(key.startswith(f"{kind}:") for key in catalog.docs) for kind in ("exercise", "family", "alias")}
     if given.json:
-        print_json({"home": str(folder), **kinds, "planted": len(planted or [])})
-    else:
-        what = (
-            "nothing (the catalog is behind the address)"
-            if remote
-            else (
-                f"{kinds['exercise']} exercises in {kinds['family']} families, {kinds['alias']} aliases,"
-                f" {len(planted or [])} planted faults"
-            )
-        )
-        console().print(f"{shown(folder)}: {what}\nnow: interlock catalog run --dry-run")
+        print_json({"home": str(folder), **counts, "planted": len(catalog.faults)})
+        return 0
+    what = (
+        f"{counts['exercise']} exercises in {counts['family']} families, {counts['alias']} aliases,"
+        f" {len(catalog.faults)} planted faults"
+    )
+    if loaded.settings.is_remote:
+        what = "nothing (the catalog is behind the address)"
+    console().print(f"{shown(folder)}: {what}\nnow: interlock catalog run --dry-run")
     return 0
 
 
-def _documents(given: argparse.Namespace) -> tuple[dict[str, Any], list[Any] | None]:
-    from interlock_catalog.seed import clean_catalog, plant
+def _choose_catalog(given: argparse.Namespace) -> PlantedCatalog:
+    from interlock_catalog.seed import build_clean_catalog, build_demonstration
+    from interlock_catalog.seed.demonstration import PlantedCatalog
 
     if given.empty:
-        return {}, None
+        return PlantedCatalog({}, ())
     if given.source is not None:
-        from interlock_catalog.importing import imported
+        from interlock_catalog.importer import import_exercises
 
-        return imported(_read(given.source)), None
-    docs = clean_catalog()
-    if given.clean:
-        return docs, None
-    return plant(docs) if given.seed is None else plant(docs, seed=given.seed)
+        return PlantedCatalog(import_exercises(_read_json(given.source)), ())
+    return PlantedCatalog(build_clean_catalog(), ()) if given.clean else build_demonstration()
 
 
-def _read(file: Path) -> Any:
+def _read_json(file: Path) -> Any:
     try:
         return json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -140,10 +145,24 @@ def _read(file: Path) -> Any:
         raise ConfigError(f"{file}: not JSON: {error}") from None
 
 
-async def _fill(loaded: Loaded, docs: dict[str, Any]) -> None:
+def _write_settings(folder: Path, given: argparse.Namespace) -> None:
+    from interlock_catalog.app import POLICY
+
+    folder.mkdir(parents=True, exist_ok=True)
+    names = {"backend": given.backend or "sqlite:///catalog.db", "engine": given.engine or "sqlite:///runs.db"}
+    (folder / FILE).write_text(_CATALOG.format(**names, model=given.model), encoding="utf-8")
+    if not (folder / "interlock.toml").exists():
+        store = given.store or "sqlite:///interlock.db"
+        (folder / "interlock.toml").write_text(_LEDGER.format(store=store), encoding="utf-8")
+    if not (folder / "policy.toml").exists():
+        shutil.copyfile(POLICY, folder / "policy.toml")
+    (folder / _ENABLED).touch()
+
+
+async def _fill(loaded: Loaded, docs: dict[str, Doc]) -> None:
     from interlock_catalog.backends.embedded import DatabaseBackend
 
-    backend = DatabaseBackend(loaded.url("backend"))
+    backend = DatabaseBackend(loaded.settings.backend)
     try:
         if await backend.documents.count():
             raise ConfigError(f"{loaded.settings.backend}: there are documents already; name another, or remove it")
@@ -152,49 +171,86 @@ async def _fill(loaded: Loaded, docs: dict[str, Any]) -> None:
         await backend.close()
 
 
-def run_enable(given: argparse.Namespace) -> int:
-    """Edit enabled.txt."""
-    loaded = loaded_of(given)
-    if not given.families and not given.all:
-        raise ConfigError("enable what? name families, or --all")
-    file = loaded.folder / "enabled.txt"
-    now = (
-        {line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()}
-        if file.exists()
-        else set()
-    )
-    asked = {"*"} if given.all else set(given.families)
-    if not given.all:
-        asyncio.run(_refuse_unknown(loaded, asked))
-    now = now - asked if given.off else now | asked
-    file.write_text("".join(f"{name}\n" for name in sorted(now)), encoding="utf-8")
+def run_config(given: argparse.Namespace) -> int:
+    """Every setting, its value, and where it came from; the token is not shown."""
+    loaded = load_existing_catalog(given.home)
+    values: dict[str, Any] = msgspec.to_builtins(loaded.settings)
+    values["token"] = "(set)" if values["token"] else ""
     if given.json:
-        print_json({"enabled": sorted(now)})
-    else:
-        console().print(f"may be changed: {shown(', '.join(sorted(now)) or 'nothing')}")
+        print_json({key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()})
+        return 0
+    rows, help = table("settings", ("setting", "value", "from", "what it is")), help_texts(Settings)
+    for key, value in values.items():
+        rows.add_row(key, shown(value) or "–", shown(loaded.origins[key]), f"[dim]{shown(help[key])}[/]")
+    console().print(rows)
     return 0
 
 
-async def _refuse_unknown(loaded: Loaded, families: set[str]) -> None:
-    from interlock_catalog.app import backend_of
+def run_enable(given: argparse.Namespace) -> int:
+    """Let families be changed."""
+    loaded = load_existing_catalog(given.home)
+    wanted = asyncio.run(_read_wanted(given, loaded))
+    return _write_enabled(given, loaded, _read_enabled(loaded) | wanted)
 
-    backend = backend_of(loaded)
-    try:
-        there = await backend.read_many(f"family:{name}" for name in families)
-    finally:
-        await backend.close()
-    missing = sorted(name for name in families if f"family:{name}" not in there)
+
+def run_disable(given: argparse.Namespace) -> int:
+    """Have families only observed again."""
+    loaded = load_existing_catalog(given.home)
+    wanted = asyncio.run(_read_wanted(given, loaded))
+    enabled = _read_enabled(loaded)
+    if given.all:
+        return _write_enabled(given, loaded, set())
+    if _EVERY in enabled:  # all but these: from now on the others are named
+        enabled |= asyncio.run(_list_families(loaded))
+        enabled.discard(_EVERY)
+    return _write_enabled(given, loaded, enabled - wanted)
+
+
+def _read_enabled(loaded: Loaded) -> set[str]:
+    file = loaded.folder / _ENABLED
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else ()
+    return {line.strip() for line in lines if line.strip()}
+
+
+def _write_enabled(given: argparse.Namespace, loaded: Loaded, enabled: set[str]) -> int:
+    (loaded.folder / _ENABLED).write_text("".join(f"{name}\n" for name in sorted(enabled)), encoding="utf-8")
+    if given.json:
+        print_json({"enabled": sorted(enabled)})
+    else:
+        console().print(f"may be changed: {shown(', '.join(sorted(enabled)) or 'nothing')}")
+    return 0
+
+
+async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
+    """The families that are named, which must exist; `*` for all."""
+    if not given.families and not given.all:
+        raise ConfigError(f"{given.action} what? name families, or --all")
+    if given.all:
+        return {_EVERY}
+    missing = sorted(set(given.families) - await _list_families(loaded))
     if missing:
         raise ConfigError(f"there is no family {', '.join(missing)}; see `interlock catalog list --families`")
+    return set(given.families)
+
+
+async def _list_families(loaded: Loaded) -> set[str]:
+    from interlock_catalog.app import open_backend
+    from interlock_catalog.backends import iterate_pages
+
+    backend = open_backend(loaded.settings)
+    try:
+        return {key.partition(":")[2] async for page in iterate_pages(backend.families) for key in page}
+    finally:
+        await backend.close()
 
 
 def run_backup(given: argparse.Namespace) -> int:
     """Write every document to a file, a line each."""
-    from interlock_catalog.keeping import written
+    from interlock_catalog.backup import write_backup
 
-    loaded = loaded_of(given)
+    loaded = load_existing_catalog(given.home)
     with notes().status("writing"):
-        count = asyncio.run(written(loaded, given.file))
+        count = asyncio.run(write_backup(loaded, given.file))
     if given.json:
         print_json({"file": str(given.file), "documents": count})
     else:
@@ -203,12 +259,12 @@ def run_backup(given: argparse.Namespace) -> int:
 
 
 def run_restore(given: argparse.Namespace) -> int:
-    """Show what differs from a backup, or put it back."""
-    from interlock_catalog.keeping import restored
+    """Show what differs from a backup, or restore it."""
+    from interlock_catalog.backup import restore_backup
 
-    loaded = loaded_of(given)
+    loaded = load_existing_catalog(given.home)
     with notes().status("comparing"):
-        done = asyncio.run(restored(loaded, given.file, yes=given.yes))
+        done = asyncio.run(restore_backup(loaded, given.file, apply=given.yes))
     if given.json:
         print_json(done)
     else:

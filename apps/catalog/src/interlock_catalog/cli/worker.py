@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from interlock.cli.output import console, notes, print_json, shown, table
 from interlock.errors import ConfigError
-from interlock_catalog.cli.common import add, loaded_of
-from interlock_catalog.runner.record import Order
+from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.settings import Settings, load_existing_catalog
+
+if TYPE_CHECKING:
+    from interlock_catalog.runner.health import Health
 
 
 def register(actions: Any) -> None:
-    """Add the commands."""
-    worker = add(
+    worker = add_command(
         actions,
         "worker",
         run_worker,
@@ -27,7 +29,7 @@ def register(actions: Any) -> None:
     )
     worker.add_argument("--name", help="of this worker; each has its own (default: the machine's)")
     worker.add_argument("--port", type=int, help="also answer GET /health and POST /runs there, on this machine only")
-    schedule = add(
+    schedule = add_command(
         actions,
         "schedule",
         run_schedule,
@@ -42,67 +44,84 @@ def register(actions: Any) -> None:
     schedule.add_argument("--apply", action="store_true", help="make the changes (default: a dry run)")
     schedule.add_argument("--shadow", action="store_true", help="a shadow run")
     schedule.add_argument("--family", action="append", default=[], metavar="SLUG", help="only this family (repeatable)")
-    schedule.add_argument("--max-changes", type=int, metavar="N")
+    schedule.add_argument("--max-changes", type=int, metavar="N", help="changes of each run at most")
     schedule.add_argument("--remove", action="store_true", help="remove the schedule of that name")
-    add(
+    add_command(
         actions,
         "health",
         run_health,
-        "is the autopilot well?",
+        "check the health of the autopilot",
         "Age of the last run, length of the queue, failure"
         " rate, age of the oldest lock. Exit 1 if something is beyond its alert_* setting.",
     )
 
 
 def run_worker(given: argparse.Namespace) -> int:
-    """Until a signal comes."""
-    from interlock_catalog.runner.worker import serve
+    """Carry runs until a signal comes."""
+    from interlock_catalog.runner import worker
 
-    loaded = loaded_of(given, worker=given.name)
+    loaded = load_existing_catalog(given.home, worker=given.name)
 
-    def ready(name: str) -> None:
+    def on_ready(name: str) -> None:
         notes().print(f"worker {shown(name)} is ready (stop it with Ctrl-C)")
 
-    asyncio.run(serve(loaded, port=given.port, ready=ready))
+    asyncio.run(worker.run_worker(loaded, port=given.port, on_ready=on_ready))
     return 0
 
 
 def run_schedule(given: argparse.Namespace) -> int:
-    """List, set or remove."""
-    from interlock_catalog.runner import durable
-
-    loaded = loaded_of(given)
+    """List, set or remove a schedule."""
+    settings = load_existing_catalog(given.home).settings
     if given.remove:
-        durable.unschedule(loaded, given.name)
+        from interlock_catalog.runner.durable import delete_schedule
+
+        delete_schedule(settings, given.name)
         print_json({"removed": given.name}) if given.json else console().print(f"removed {shown(given.name)}")
-        return 0
-    if given.cron is None:
-        found = durable.schedules(loaded)
-        if given.json:
-            print_json(found)
-            return 0
-        made = table("schedules", ("name", "cron", "zone", "mode", "families"))
-        for item in found:
-            order = item["order"] or {}
-            mode = str(order.get("mode", "dry_run"))
-            made.add_row(
-                shown(item["name"]), item["cron"], item["zone"], mode, ", ".join(order.get("families", ())) or "all"
-            )
-        console().print(made)
-        return 0
-    _refuse_bad(given.cron, given.zone)
-    most = loaded.settings.max_changes if given.max_changes is None else given.max_changes
-    mode = "apply" if given.apply else "shadow" if given.shadow else "dry_run"
-    order = Order(run="", mode=mode, families=tuple(given.family), max_changes=most, by=f"schedule:{given.name}")
-    durable.schedule(loaded, given.name, given.cron, order, given.zone)
-    if given.json:
-        print_json({"name": given.name, "cron": given.cron, "order": msgspec.to_builtins(order)})
+    elif given.cron is None:
+        _print_schedules(given, settings)
     else:
-        console().print(f"{shown(given.name)}: {shown(given.cron)} ({mode}); a worker has to be running")
+        _put_schedule(given, settings)
     return 0
 
 
-def _refuse_bad(cron: str, zone: str | None) -> None:
+def _print_schedules(given: argparse.Namespace, settings: Settings) -> None:
+    from interlock_catalog.runner.durable import list_schedules
+
+    found = list_schedules(settings)
+    if given.json:
+        print_json(found)
+        return
+    made = table("schedules", ("name", "cron", "zone", "mode", "families"))
+    for item in found:
+        request = item["request"] or {}
+        families = ", ".join(request.get("families", ())) or "all"
+        made.add_row(
+            shown(item["name"]), item["cron"], item["zone"], str(request.get("mode", "dry_run")), shown(families)
+        )
+    console().print(made)
+
+
+def _put_schedule(given: argparse.Namespace, settings: Settings) -> None:
+    from interlock_catalog.runner.durable import put_schedule
+    from interlock_catalog.runner.records import RunRequest
+
+    _require_time(given.cron, given.zone)
+    mode = "apply" if given.apply else "shadow" if given.shadow else "dry_run"
+    request = RunRequest(
+        run="",
+        mode=mode,
+        families=tuple(given.family),
+        max_changes=settings.max_changes if given.max_changes is None else given.max_changes,
+        by=f"schedule:{given.name}",
+    )
+    put_schedule(settings, given.name, given.cron, request, given.zone)
+    if given.json:
+        print_json({"name": given.name, "cron": given.cron, "request": msgspec.to_builtins(request)})
+    else:
+        console().print(f"{shown(given.name)}: {shown(given.cron)} ({mode}); a worker has to be running")
+
+
+def _require_time(cron: str, zone: str | None) -> None:
     from datetime import datetime
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -121,13 +140,18 @@ def _refuse_bad(cron: str, zone: str | None) -> None:
 
 
 def run_health(given: argparse.Namespace) -> int:
-    """Look, and raise the alarm by the exit code."""
-    found = asyncio.run(_health(given))
+    """Show the health; an alarm is also told by the exit code."""
+    found = asyncio.run(_check_health(given))
     if given.json:
         print_json(found)
-        return 0 if found.ok else 1
+    else:
+        _print_health(found)
+    return 0 if found.ok else 1
+
+
+def _print_health(found: Health) -> None:
     out = console()
-    out.print("[green]well[/]" if found.ok else "[red]not well[/]")
+    out.print("[green]healthy[/]" if found.ok else "[red]not healthy[/]")
     for alarm in found.alarms:
         out.print(f"  [red]{shown(alarm)}[/]")
     age = "never" if found.last_run_age_s is None else f"{found.last_run_age_s / 60:.0f} min ago ({found.last_run})"
@@ -138,18 +162,13 @@ def run_health(given: argparse.Namespace) -> int:
     out.print(f"  failure rate {found.failure_rate:.0%}; oldest lock {lock}")
     for name, ago in found.workers.items():
         out.print(f"  worker {shown(name)}: {ago:.0f} s ago")
-    return 0 if found.ok else 1
 
 
-async def _health(given: argparse.Namespace) -> Any:
-    from interlock_catalog.app import opened
-    from interlock_catalog.runner.health import health
-    from interlock_catalog.runner.record import Runs
+async def _check_health(given: argparse.Namespace) -> Health:
+    from interlock_catalog.app import open_app
+    from interlock_catalog.runner.health import check_health
+    from interlock_catalog.runner.records import open_run_store
 
-    loaded = loaded_of(given)
-    runs = Runs(loaded.url("engine"))
-    try:
-        async with opened(loaded) as shop:
-            return await health(loaded, runs, shop.runtime)
-    finally:
-        await runs.close()
+    loaded = load_existing_catalog(given.home)
+    async with open_run_store(loaded.settings) as runs, open_app(loaded) as app:
+        return await check_health(loaded.settings, runs, app.runtime)

@@ -1,4 +1,4 @@
-"""Carrying a plan out: every operation is a call through the gate, under the family's lease, once."""
+"""Execution of a plan: every operation is a call through the gate, under the family's lock, once."""
 
 from __future__ import annotations
 
@@ -6,99 +6,100 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
+from enum import StrEnum
 
 import msgspec
 
 from interlock import Outcome, Status
+from interlock.reasons import Reason
 from interlock.values import Budget, Lock
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.roles.desk import Asked
+from interlock_catalog.roles.context import RoleContext
 
 SERVICE = "service:catalog"
-"""Who calls: the autopilot proposes, people approve."""
-LATER = frozenset({"busy", "blocked", "in_progress", "lease_lost", "plan_moved", "moved"})
-"""Errors that say that somebody else is at work there: the family waits for the next run."""
-LEFT_BEHIND = frozenset({"busy", "blocked", "in_progress", "in_doubt"})
-"""Errors that may only say that a process died there, and will pass."""
-_LOOK_AGAIN_S = 0.5
-CAP = "max-changes"
-RESTS = "cooldown"
-"""The rule of the policy by which a document rests after a change."""
+"""The principal: the autopilot proposes, people approve."""
+MAX_CHANGES_BUDGET = "max-changes"
+_CONTENDED = frozenset(
+    {Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.LEASE_LOST, Reason.PLAN_MOVED, Reason.MOVED}
+)
+"""Somebody else is at work there: the family waits for the next run."""
+_PERHAPS_ABANDONED = frozenset({Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.IN_DOUBT})
+"""This may only mean that a process died there, and will pass once its lease has expired."""
+_POLL_S = 0.5
 
 
-class Terms(msgspec.Struct, frozen=True):
+class Stop(StrEnum):
+    """Why the rest of a plan was left for a later run."""
+
+    DEFERRED = "deferred"
+    OVERFLOW = "overflow"
+
+
+class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How far a run goes."""
 
     mode: str
     max_changes: int
-    patience_s: float = 0.0
+    wait_s: float = 0.0
     """How long an operation waits for what somebody else has begun there."""
 
 
-async def carry_out(asked: Asked, ops: Sequence[Op], terms: Terms, locks: tuple[Lock, ...]) -> str:
-    """Make the operations in their order; why the rest was left, '' if nothing was: deferred or overflow."""
-    spoiled: set[str] = set()
-    rests = ""
+async def execute_operations(
+    context: RoleContext, ops: Sequence[Op], options: ExecutionOptions, locks: tuple[Lock, ...]
+) -> Stop | None:
+    """Make the operations in their order; why some were left, None if none was.
+
+    What rests (cooldown) is left, and the others are made; any other reason to stop ends the plan there, as later
+    operations rest on earlier ones.
+    """
+    not_applied: set[str] = set()
+    stopped: Stop | None = None
     for op in ops:
-        target = str(op.arguments.get("exercise_id"))
-        if op.tool == "approve_exercise" and target in spoiled:
-            continue  # it was to be mended first, and was not, or was only planned: then nobody can release it yet
-        outcome = await _made(asked, op, terms, locks)
-        why = _left(outcome)
-        if why == RESTS:
-            rests = "deferred"
-        elif why:
-            return why
+        if op.tool == "approve_exercise" and str(op.arguments["exercise_id"]) in not_applied:
+            continue  # it was to be fixed first, and was not, or was only planned: then it cannot be approved yet
+        outcome = await _execute(context, op, options, locks)
+        reason = None if outcome.problem is None else outcome.problem.reason
+        if reason is Reason.COOLDOWN:
+            stopped = Stop.DEFERRED
+        elif reason is Reason.BUDGET_EXHAUSTED:
+            return Stop.OVERFLOW
+        elif reason in _CONTENDED and outcome.status in (Status.FAILED, Status.DENIED):
+            return Stop.DEFERRED
         if outcome.status not in (Status.OK, Status.NO_DATA):
-            spoiled.update(_exercises(op))
-    return rests
+            not_applied.update(_exercises_of(op))
+    return stopped
 
 
-def _exercises(op: Op) -> set[str]:
+def _exercises_of(op: Op) -> set[str]:
     """The exercises that an operation was to change."""
     items = [str(item["exercise_id"]) for item in op.arguments.get("items", ())]
     return {str(op.arguments.get("exercise_id")), *items}
 
 
-async def _made(asked: Asked, op: Op, terms: Terms, locks: tuple[Lock, ...]) -> Outcome:
-    """One operation. What a dead process has left open there is settled first, as soon as it may be taken for dead."""
-    end = time.monotonic() + terms.patience_s
+async def _execute(context: RoleContext, op: Op, options: ExecutionOptions, locks: tuple[Lock, ...]) -> Outcome:
+    """One operation. What a dead process has left open there is recovered first, once its lease has expired."""
+    end = time.monotonic() + options.wait_s
     while True:
-        outcome = await _called(asked, op, terms, locks)
-        error = None if outcome.problem is None else outcome.problem.error
-        if error not in LEFT_BEHIND or time.monotonic() > end:
+        outcome = await context.call(
+            op.tool,
+            op.arguments,
+            actor=op.actor,
+            mode=options.mode,
+            principal=SERVICE,
+            evidence=op.evidence,
+            confidence=op.confidence,
+            call_id=call_id_of(op),
+            locks=locks,
+            budgets=(Budget(id=MAX_CHANGES_BUDGET, per="run", calls=options.max_changes),),
+        )
+        reason = None if outcome.problem is None else outcome.problem.reason
+        if reason not in _PERHAPS_ABANDONED or time.monotonic() > end:
             return outcome
-        await asyncio.sleep(_LOOK_AGAIN_S)
-        await asked.runtime.operations.recover()
+        await asyncio.sleep(_POLL_S)
+        await context.runtime.operations.recover()
 
 
-async def _called(asked: Asked, op: Op, terms: Terms, locks: tuple[Lock, ...]) -> Outcome:
-    return await asked.call(
-        op.tool,
-        op.arguments,
-        actor=op.actor,
-        mode=terms.mode,
-        principal=SERVICE,
-        evidence=op.evidence,
-        confidence=op.confidence,
-        call_id=f"op-{digest(op)}",
-        locks=locks,
-        budgets=(Budget(id=CAP, per="run", calls=terms.max_changes),),
-    )
-
-
-def digest(op: Op) -> str:
-    """What an operation is known by within its turn."""
+def call_id_of(op: Op) -> str:
+    """Identifies an operation within its turn: after a crash, the same plan makes the same calls."""
     text = msgspec.json.encode([op.tool, op.actor, op.arguments], order="deterministic")
-    return hashlib.sha256(text).hexdigest()[:24]
-
-
-def _left(outcome: Outcome) -> str:
-    if outcome.problem is None:
-        return ""
-    error = outcome.problem.error
-    if outcome.status is Status.DENIED and outcome.verdict is not None and outcome.verdict.rule == RESTS:
-        return RESTS
-    if outcome.status is Status.DENIED and error == "budget_exhausted":
-        return "overflow"
-    return "deferred" if outcome.status in (Status.FAILED, Status.DENIED) and error in LATER else ""
+    return f"op-{hashlib.sha256(text).hexdigest()[:24]}"

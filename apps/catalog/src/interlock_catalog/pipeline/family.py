@@ -1,77 +1,85 @@
-"""One family: read it, find what is wrong, have it judged and mended on paper, verify that, and say what to do."""
+"""One family: find what is wrong, have it judged and fixed on paper, verify that, and say what to do."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 import msgspec
 
-from interlock_catalog.checks import Issue, grave, inspect
+from interlock_catalog.checks import Issue, run_checks, severe_issues
+from interlock_catalog.checks.duplicates import find_near_duplicates
 from interlock_catalog.checks.issues import SPECIALISTS
-from interlock_catalog.checks.twins import near_twins
-from interlock_catalog.planning.ops import Op, after, certain_ops
-from interlock_catalog.roles.analyst import analyse
-from interlock_catalog.roles.approver import approvals
-from interlock_catalog.roles.desk import Asked, Refused
-from interlock_catalog.roles.specialists import proposals
+from interlock_catalog.planning.ops import Op, plan_certain_ops, simulate_ops
+from interlock_catalog.roles.analyst import Analysis, analyse
+from interlock_catalog.roles.approver import propose_approvals
+from interlock_catalog.roles.context import Rejection, RoleContext
+from interlock_catalog.roles.specialists import propose_edits
 from interlock_catalog.snapshot import Snapshot
 
 
-class FamilyPlan(msgspec.Struct, frozen=True):
+class FamilyPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is wrong with a family, and what should be done, in order."""
 
     family: str
-    digest: str
+    digest: str = ""
     """Of the snapshot that it was decided on."""
-    issues: tuple[Issue, ...]
-    ops: tuple[Op, ...]
-    refused: tuple[Refused, ...] = ()
-    left: tuple[Issue, ...] = ()
-    """Grave issues that would still be there afterwards."""
-    asked: dict[str, int] = {}
-    """How often a model was asked, by role."""
+    issues: tuple[Issue, ...] = ()
+    ops: tuple[Op, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
+    unresolved: tuple[Issue, ...] = ()
+    """Severe issues that would still be there afterwards."""
+    model_calls: dict[str, int] = {}
+    """By role."""
 
 
-async def plan_family(asked: Asked, family: Snapshot) -> FamilyPlan:
-    """The same snapshot and the same answers of the model give the same plan."""
-    seen = inspect(family) + (near_twins(family, asked.embed) if asked.embed is not None else ())
-    issues, refused = await analyse(asked, family, seen)
-    ops = certain_ops(family, issues, asked.trust)
-    mended = after(family, ops)
-    wanted = _for_specialists(mended, issues)
+class _Verification(msgspec.Struct, frozen=True):
+    """What a second look at the simulated state found."""
+
+    unresolved: tuple[Issue, ...]
+    judged: bool
+
+
+async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
+    """The same snapshot and the same replies of the model give the same plan."""
+    found = run_checks(family) + (find_near_duplicates(family, context.embed) if context.embed is not None else ())
+    analysis = await analyse(context, family, found)
+    ops = plan_certain_ops(family, analysis.issues, context.calibration)
+    rejected = list(analysis.rejections)
+    cleaned = simulate_ops(family, ops)
+    wanted = _specialist_issues(cleaned, analysis.issues)
     for role in SPECIALISTS:
         mine = [issue for issue in wanted if issue.specialist == role]
-        made, refused_here = await proposals(asked, mended, role, mine)
-        ops += made
-        refused += refused_here
-    final = after(family, ops)
-    left = await _verified(asked, final, issues, touched=bool(wanted))
-    ops += await approvals(asked, final, left)
+        proposals = await propose_edits(context, cleaned, role, mine)
+        ops += proposals.ops
+        rejected += proposals.rejections
+    final = simulate_ops(family, ops)
+    verification = await _verify(context, final, analysis, edited=bool(wanted))
+    ops += await propose_approvals(context, final, verification.unresolved, judged=verification.judged)
     return FamilyPlan(
         family=family.slug,
         digest=family.digest,
-        issues=tuple(sorted(issues, key=lambda issue: (issue.target, issue.field, issue.code))),
+        issues=tuple(sorted(analysis.issues, key=lambda issue: (issue.target, issue.field, issue.code))),
         ops=tuple(ops),
-        refused=tuple(refused),
-        left=tuple(left),
-        asked=dict(sorted(Counter(asked.calls).items())),
+        rejected=tuple(rejected),
+        unresolved=verification.unresolved,
+        model_calls=dict(sorted(context.model_calls.items())),
     )
 
 
-def _for_specialists(mended: Snapshot, issues: tuple[Issue, ...]) -> list[Issue]:
-    """Grave issues that the certain operations leave, of exercises that are still there."""
-    live = {f"exercise:{identity}" for identity in mended.live}
-    return [issue for issue in grave(issues) if issue.target in live and issue.specialist and issue.by != "normaliser"]
+def _specialist_issues(cleaned: Snapshot, issues: tuple[Issue, ...]) -> list[Issue]:
+    """Severe issues that the certain operations leave, of exercises that are still there."""
+    live = {f"exercise:{identity}" for identity in cleaned.live}
+    return [i for i in severe_issues(issues) if i.target in live and i.specialist and i.by != "normaliser"]
 
 
-async def _verified(asked: Asked, final: Snapshot, issues: tuple[Issue, ...], *, touched: bool) -> list[Issue]:
-    """What is still grave on the simulated state; the analyst looks again only where specialists have worked."""
-    again = inspect(final)
-    confirmed = {(issue.target, issue.field) for issue in issues if issue.by == "analyst"}
-    left = grave(again)
-    if touched and asked.model is not None:
-        looked, _refused = await analyse(asked, final, again)
-        left = grave(looked)
-    still = {(issue.target, issue.field) for issue in left}
-    odd = [i for i in again if not i.certain and (i.target, i.field) in confirmed and (i.target, i.field) not in still]
-    return [*left, *(msgspec.structs.replace(issue, certain=True) for issue in odd)]
+async def _verify(context: RoleContext, final: Snapshot, before: Analysis, *, edited: bool) -> _Verification:
+    """What is still severe on the simulated state; the analyst looks again only where specialists have worked."""
+    found = run_checks(final)
+    judged, left = before.judged, severe_issues(found)
+    if edited and context.model is not None:
+        again = await analyse(context, final, found)
+        judged, left = again.judged, severe_issues(again.issues)
+    # What the analyst confirmed before and the checks still suspect is not resolved, whoever has looked since.
+    confirmed = {(issue.target, issue.field) for issue in before.issues if issue.by == "analyst"}
+    named = {(issue.target, issue.field) for issue in left}
+    suspected = [i for i in found if not i.certain and (i.target, i.field) in confirmed - named]
+    unresolved = (*left, *(msgspec.structs.replace(issue, certain=True) for issue in suspected))
+    return _Verification(unresolved, judged)

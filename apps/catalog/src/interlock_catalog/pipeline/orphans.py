@@ -1,39 +1,41 @@
-"""Aliases whose target is nowhere: found by going through all of them, mended where one exercise bears the name."""
+"""Orphans: aliases whose target does not exist (repointed where one exercise has the name), exercises of no family."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from interlock_catalog.backends import Backend
+import msgspec
+
+from interlock_catalog.backends import Backend, iterate_pages
 from interlock_catalog.checks import Issue
-from interlock_catalog.contracts import Doc, Json, live
-from interlock_catalog.naming import same_words
+from interlock_catalog.confidence import Calibration
+from interlock_catalog.contracts import Doc, Json, is_live
+from interlock_catalog.naming import name_words
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.trust import Trust
-from interlock_catalog.vocabulary import equipment_name, known, slug
-
-_PAGE = 500
+from interlock_catalog.vocabulary import canonical_word, equipment_name, slug
 
 
-async def lost_aliases(backend: Backend, trust: Trust) -> AsyncIterator[tuple[Issue, str | None, Op | None]]:
-    """Each lost alias, with the family and the operation that mend it, where that can be told."""
-    after = ""
-    while True:
-        page = await backend.aliases(after=after, limit=_PAGE)
-        targets = {key: target for key, doc in page.items() if (target := _target(doc.value)) is not None}
+class OrphanAlias(msgspec.Struct, frozen=True):
+    """An alias without a target, with the family and the operation that fix it, where that can be told."""
+
+    issue: Issue
+    family: str | None = None
+    op: Op | None = None
+
+
+async def find_orphan_aliases(backend: Backend, calibration: Calibration) -> AsyncIterator[OrphanAlias]:
+    """Go through all aliases."""
+    async for page in iterate_pages(backend.aliases):
+        targets = {key: target for key, doc in page.items() if (target := _target_key(doc.value)) is not None}
         there = await backend.read_many(targets.values())
         for key in page:
             if key not in targets:
-                yield _issue(key, "it has no target"), None, None
+                yield OrphanAlias(_issue(key, "it has no target"))
             elif targets[key] not in there:
-                yield await _one(backend, key.partition(":")[2], targets[key], trust)
-        if len(page) < _PAGE:
-            return
-        after = next(reversed(page))
+                yield await _repoint(backend, key.partition(":")[2], targets[key], calibration)
 
 
-def _target(alias: Json) -> str | None:
-    """The key of what an alias points at."""
+def _target_key(alias: Json) -> str | None:
     given = alias if isinstance(alias, dict) else {}
     if isinstance(given.get("exercise_id"), str) and given["exercise_id"]:
         return f"exercise:{given['exercise_id']}"
@@ -41,7 +43,7 @@ def _target(alias: Json) -> str | None:
 
 
 def _issue(
-    key: str, why: str, suggestion: str | None = None, field: str = "exercise_id", code: str = "orphan"
+    key: str, why: str, suggestion: str | None = None, *, field: str = "exercise_id", code: str = "orphan"
 ) -> Issue:
     return Issue(
         target=key,
@@ -54,65 +56,80 @@ def _issue(
     )
 
 
-async def strays(backend: Backend) -> AsyncIterator[Issue]:
-    """Exercises whose family has no document, and names that two families have: nobody but a person can say which."""
-    after = ""
-    while True:
-        page = await backend.exercises(after=after, limit=_PAGE)
-        docs = {key: doc.value for key, doc in page.items() if isinstance(doc.value, dict) and live(doc.value)}
+async def find_orphan_exercises(backend: Backend) -> AsyncIterator[Issue]:
+    """Exercises whose family has no document, and names that two families have: only a person can tell them apart."""
+    async for page in iterate_pages(backend.exercises):
+        docs = {key: doc.value for key, doc in page.items() if isinstance(doc.value, dict) and is_live(doc.value)}
         families = {f"family:{doc.get('family_slug')}" for doc in docs.values()}
         there = await backend.read_many(families)
-        named = await backend.named({str(doc.get("name_slug")) for doc in docs.values() if doc.get("name_slug")})
+        slugs = {str(doc.get("name_slug")) for doc in docs.values() if doc.get("name_slug")}
+        named = {key: doc.value for key, doc in (await backend.find_by_name(slugs)).items() if is_live(doc.value)}
         for key, doc in docs.items():
             if f"family:{doc.get('family_slug')}" not in there:
-                yield _issue(key, f"there is no family {doc.get('family_slug')!r}", None, "family_slug", "stray")
-            for other, same in named.items():
-                clash = same.value.get("name_slug") == doc.get("name_slug") and live(same.value) and other > key
-                if clash and same.value.get("family_slug") != doc.get("family_slug"):
-                    yield _issue(key, f"{other} has the same name in another family", None, "name_slug", "two_families")
-        if len(page) < _PAGE:
-            return
-        after = next(reversed(page))
+                why = f"there is no family {doc.get('family_slug')!r}"
+                yield _issue(key, why, field="family_slug", code="stray")
+            for other in _namesakes_elsewhere(key, doc, named):
+                yield _issue(
+                    key, f"{other} has the same name in another family", field="name_slug", code="two_families"
+                )
 
 
-async def _one(backend: Backend, alias: str, target: str, trust: Trust) -> tuple[Issue, str | None, Op | None]:
-    meant = await meant_by(backend, alias)
+def _namesakes_elsewhere(key: str, doc: Doc, named: dict[str, Doc]) -> list[str]:
+    """Exercises of another family with the same name; of each pair only one is told, the one with the first key."""
+    return [
+        other
+        for other, same in named.items()
+        if other > key
+        and same.get("name_slug") == doc.get("name_slug")
+        and same.get("family_slug") != doc.get("family_slug")
+    ]
+
+
+async def _repoint(backend: Backend, alias: str, target: str, calibration: Calibration) -> OrphanAlias:
+    meant = await resolve_name(backend, alias)
     why = f"its target {target} is not there"
     issue = _issue(f"alias:{alias}", why, None if meant is None else str(meant["id"]))
     if meant is None:
-        return issue, None, None
+        return OrphanAlias(issue)
     family = str(meant["family_slug"])
-    arguments = {
-        "alias_slug": alias,
-        "of_family": family,
-        "replacement": {"alias_slug": alias, "exercise_id": meant["id"], "family_slug": None},
-        "justification": f"{why}; {meant['name']!r} is the one exercise with these words",
-    }
-    sure = trust.of(issue.tag)
-    op = Op(tool="delete_alias", actor="librarian", arguments=arguments, evidence=(issue.tag,), confidence=sure)
-    return issue, family, op
+    op = Op(
+        tool="delete_alias",
+        actor="librarian",
+        arguments={
+            "alias_slug": alias,
+            "of_family": family,
+            "replacement": {"alias_slug": alias, "exercise_id": meant["id"], "family_slug": None},
+            "justification": f"{why}; {meant['name']!r} is the one exercise with these words",
+        },
+        evidence=(issue.tag,),
+        confidence=calibration.confidence_of(issue.tag),
+    )
+    return OrphanAlias(issue, family, op)
 
 
-async def meant_by(backend: Backend, words: str) -> Doc | None:
-    """The one live exercise whose name is these words with the equipment said in front, behind, or not at all."""
-    found: dict[str, Doc] = {}
-    for guess in guesses(words):
-        for key, doc in (await backend.named([guess])).items():
-            if live(doc.value) and set(same_words(str(doc.value["name"]))) >= set(same_words(words.replace("-", " "))):
-                found[key] = doc.value
+async def resolve_name(backend: Backend, words: str) -> Doc | None:
+    """The one live exercise whose name is these words, with the equipment in front, behind, or left out."""
+    wanted = set(name_words(words.replace("-", " ")))
+    for guess in candidate_slugs(words):
+        named = (await backend.find_by_name([guess])).items()
+        found = {
+            key: doc.value
+            for key, doc in named
+            if is_live(doc.value) and set(name_words(str(doc.value["name"]))) >= wanted
+        }
         if found:
-            break
-    return next(iter(found.values())) if len(found) == 1 else None
+            return next(iter(found.values())) if len(found) == 1 else None
+    return None
 
 
-def guesses(words: str) -> list[str]:
+def candidate_slugs(words: str) -> list[str]:
     """Name slugs that these words could stand for: as they are, then with equipment as the qualifier."""
     parts = slug(words).split("-")
     made = ["-".join(parts)]
-    for length in (3, 2, 1):
+    for length in (3, 2, 1):  # equipment has at most three words
         for start, rest in ((0, parts[length:]), (len(parts) - length, parts[: len(parts) - length])):
             span = parts[start : start + length]
-            equipment = known("equipment", " ".join(span)) if rest and len(span) == length else None
+            equipment = canonical_word("equipment", " ".join(span)) if rest and len(span) == length else None
             if equipment is not None:
                 made.append(slug(f"{'-'.join(rest)} {equipment_name(equipment)}"))
     return list(dict.fromkeys(made))

@@ -6,18 +6,25 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from interlock_catalog.changes import alias_to, approved, known_by, merged, normalised, patched
+from interlock_catalog.changes import (
+    approve_draft,
+    build_alias,
+    content_digest,
+    merge_document,
+    normalise_exercise,
+    patch_exercise,
+)
 from interlock_catalog.checks import Issue
-from interlock_catalog.checks.twins import copies
+from interlock_catalog.checks.duplicates import is_copy
+from interlock_catalog.confidence import Calibration, accountable_rules
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.trust import Trust, rules_of
 from interlock_catalog.vocabulary import slug
 
 
 class Op(msgspec.Struct, frozen=True, kw_only=True):
-    """One call: by whom, with which arguments (the reason among them), on what evidence, and how sure."""
+    """One call: by whom, with which arguments (the reason among them), on what evidence, with what confidence."""
 
     tool: str
     actor: str
@@ -26,32 +33,33 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
 
 
-def certain_ops(family: Snapshot, issues: Iterable[Issue], trust: Trust) -> list[Op]:
-    """What needs no specialist: merges of duplicates, aliases, and the one spelling; in this order."""
+def plan_certain_ops(family: Snapshot, issues: Iterable[Issue], calibration: Calibration) -> list[Op]:
+    """What needs no specialist: merges of duplicates, then aliases (of what is left), then normalisation."""
     found = list(issues)
-    merges = _merges(family, [issue for issue in found if issue.field == "merged_into" and issue.certain], trust)
+    duplicates = [issue for issue in found if issue.field == "merged_into" and issue.certain]
+    merges = _plan_merges(family, duplicates, calibration)
     gone = {str(op.arguments["source_id"]): str(op.arguments["target_id"]) for op in merges}
-    held = {alias for op in merges for alias in op.arguments["aliases"]}
+    moved = {alias for op in merges for alias in op.arguments["aliases"]}
     aliases = [
-        _alias(family, issue, gone, trust)
+        _plan_alias(family, issue, gone, calibration)
         for issue in found
-        if issue.target.startswith("alias:") and issue.suggestion and issue.target[6:] not in held
+        if issue.target.startswith("alias:") and issue.suggestion and issue.target.partition(":")[2] not in moved
     ]
-    return [*merges, *aliases, *_spelling(family, found, set(gone), trust)]
+    return [*merges, *aliases, *_plan_normalisation(family, found, set(gone), calibration)]
 
 
-def _merges(family: Snapshot, issues: Sequence[Issue], trust: Trust) -> list[Op]:
+def _plan_merges(family: Snapshot, issues: Sequence[Issue], calibration: Calibration) -> list[Op]:
     """One merge for each duplicate, into the one that stays in the end."""
     into = {issue.target.partition(":")[2]: str(issue.suggestion) for issue in issues if issue.suggestion}
     ops = []
     for issue in issues:
         source = issue.target.partition(":")[2]
         target = into.get(source)
-        for _hop in into:
+        for _hop in into:  # a duplicate of a duplicate: follow the chain, which is no longer than there are issues
             target = into.get(target, target) if target is not None else None
         if target is None or target in into or target not in family.live or source not in family.live:
             continue
-        if not _same_equipment(family, source, target):
+        if not _has_same_equipment(family, source, target):
             continue
         pointing = [alias for alias, doc in family.aliases.items() if doc.get("exercise_id") == source]
         own = str(family.exercises[source].get("name_slug"))
@@ -62,33 +70,37 @@ def _merges(family: Snapshot, issues: Sequence[Issue], trust: Trust) -> list[Op]
             "target_id": target,
             "family_slug": family.slug,
             "aliases": sorted({*pointing, *named}),
-            "seen": {identity: known_by(family.exercises[identity]) for identity in (source, target)},
+            "digests": {identity: content_digest(family.exercises[identity]) for identity in (source, target)},
         }
-        ops.append(_op("merge_exercises", "librarian", arguments, [_borne_out(family, issue, target)], trust))
+        ops.append(
+            _build_op("merge_exercises", "librarian", arguments, [_rest_on_records(family, issue, target)], calibration)
+        )
     return ops
 
 
-def _borne_out(family: Snapshot, issue: Issue, target: str) -> Issue:
+def _rest_on_records(family: Snapshot, issue: Issue, target: str) -> Issue:
     """A duplicate that a model names, and whose record is a copy of the other but for the name, rests on that."""
     source = issue.target.partition(":")[2]
-    if not issue.judge or not copies(family.exercises[source], family.exercises[target]):
+    if not issue.judge or not is_copy(family.exercises[source], family.exercises[target]):
         return issue
     return msgspec.structs.replace(issue, by="records", code="copy")
 
 
-def _same_equipment(family: Snapshot, source: str, target: str) -> bool:
+def _has_same_equipment(family: Snapshot, source: str, target: str) -> bool:
     return bool(family.exercises[source].get("equipment") == family.exercises[target].get("equipment"))
 
 
-def _alias(family: Snapshot, issue: Issue, gone: Mapping[str, str], trust: Trust) -> Op:
+def _plan_alias(family: Snapshot, issue: Issue, gone: Mapping[str, str], calibration: Calibration) -> Op:
     slug = issue.target.partition(":")[2]
     target = str(issue.suggestion)
     replacement = {"alias_slug": slug, "exercise_id": gone.get(target, target), "family_slug": None}
     arguments = {"alias_slug": slug, "of_family": family.slug, "replacement": replacement}
-    return _op("delete_alias", "librarian", arguments, [issue], trust)
+    return _build_op("delete_alias", "librarian", arguments, [issue], calibration)
 
 
-def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str], trust: Trust) -> list[Op]:
+def _plan_normalisation(
+    family: Snapshot, issues: Sequence[Issue], gone: set[str], calibration: Calibration
+) -> list[Op]:
     by_exercise: dict[str, list[Issue]] = {}
     for issue in issues:
         if issue.by == "normaliser":
@@ -98,7 +110,7 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str], trust: 
         return []
     slugs = {identity: normalise(doc, facts).doc.get("name_slug") for identity, doc in family.live.items()}
     ops = []
-    for identity in ids:  # a change of its own for each, so that each can be refused, and taken back, alone
+    for identity in ids:  # a change of its own for each, so that each can be denied, and undone, alone
         item = {
             "exercise_id": identity,
             "family_name": facts.base_name,
@@ -106,7 +118,7 @@ def _spelling(family: Snapshot, issues: Sequence[Issue], gone: set[str], trust: 
             "old_slug": _lost_slug(family, identity, slugs),
         }
         arguments = {"family_slug": family.slug, "items": [item]}
-        ops.append(_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], trust))
+        ops.append(_build_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], calibration))
     return ops
 
 
@@ -114,60 +126,64 @@ def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> st
     """The slug that an exercise loses by normalisation, if people may know it by that, and nothing else has it."""
     doc = family.exercises[identity]
     old = doc.get("name_slug")
-    meant = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
-    lost = meant and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
-    return str(old) if lost else None
+    is_known = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
+    is_lost = is_known and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
+    return str(old) if is_lost else None
 
 
-def _op(tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue], trust: Trust) -> Op:
+def _build_op(
+    tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue], calibration: Calibration
+) -> Op:
     evidence = tuple(dict.fromkeys(issue.tag for issue in issues))
     return Op(
         tool=tool,
         actor=actor,
         arguments={**arguments, "justification": "; ".join(dict.fromkeys(i.evidence for i in issues))[:2000]},
         evidence=evidence,
-        confidence=min([trust.of(*rules_of(evidence)), *(issue.confidence for issue in issues)]),
+        confidence=min(
+            [calibration.confidence_of(*accountable_rules(evidence)), *(issue.confidence for issue in issues)]
+        ),
     )
 
 
-def after(family: Snapshot, ops: Iterable[Op]) -> Snapshot:
+def simulate_ops(family: Snapshot, ops: Iterable[Op]) -> Snapshot:
     """The family once these operations have been made."""
     for op in ops:
-        family = family.becoming(effects(family, op))
+        family = family.with_states(simulate_op(family, op))
     return family
 
 
-def effects(family: Snapshot, op: Op) -> dict[str, Doc | None]:
-    """The documents that an operation makes."""
+def simulate_op(family: Snapshot, op: Op) -> dict[str, Doc | None]:
+    """The documents that an operation makes, by the same functions that perform it."""
     given = op.arguments
     match op.tool:
         case "upsert_exercise":
             identity = str(given["exercise_id"])
-            return {f"exercise:{identity}": patched(family.exercises.get(identity), given["changes"], identity)}
+            return {f"exercise:{identity}": patch_exercise(family.exercises.get(identity), given["changes"], identity)}
         case "normalize_catalog_page":
             items = {str(item["exercise_id"]): item for item in given["items"]}
-            made = {f"exercise:{i}": normalised(family.exercises.get(i), item) for i, item in items.items()}
+            made = {f"exercise:{i}": normalise_exercise(family.exercises.get(i), item) for i, item in items.items()}
             old = {str(item["old_slug"]): i for i, item in items.items() if item.get("old_slug")}
-            return {**made, **{f"alias:{slug}": alias_to(slug, exercise_id=i) for slug, i in old.items()}}
+            return {**made, **{f"alias:{slug}": build_alias(slug, exercise_id=i) for slug, i in old.items()}}
         case "merge_exercises":
             source, target = str(given["source_id"]), str(given["target_id"])
             keys = [f"exercise:{source}", f"exercise:{target}", *(f"alias:{alias}" for alias in given["aliases"])]
-            return {key: merged(key, _held(family, key), source, target) for key in keys}
+            return {key: merge_document(key, _document(family, key), source, target) for key in keys}
         case "approve_exercise":
             identity = str(given["exercise_id"])
-            return {f"exercise:{identity}": approved(family.exercises.get(identity))}
+            return {f"exercise:{identity}": approve_draft(family.exercises.get(identity))}
         case "upsert_alias":
             slug = str(given["alias_slug"])
             targets = {"exercise_id": given.get("exercise_id"), "family_slug": given.get("family_slug")}
-            return {f"alias:{slug}": alias_to(slug, **targets)}
+            return {f"alias:{slug}": build_alias(slug, **targets)}
         case "delete_alias":
             to = given["replacement"]
-            new = alias_to(to["alias_slug"], exercise_id=to["exercise_id"], family_slug=to["family_slug"])
+            new = build_alias(to["alias_slug"], exercise_id=to["exercise_id"], family_slug=to["family_slug"])
             return {f"alias:{given['alias_slug']}": None, f"alias:{to['alias_slug']}": new}
         case _:
             raise ValueError(f"{op.tool!r} is no operation of the catalog")
 
 
-def _held(family: Snapshot, key: str) -> Doc | None:
+def _document(family: Snapshot, key: str) -> Doc | None:
     kind, _, name = key.partition(":")
     return family.exercises.get(name) if kind == "exercise" else family.aliases.get(name)

@@ -1,1 +1,1 @@
-"""What a run did, for people and for scripts: gathered from the ledger, shown as text, as a page, or as JSON."""
+"""What a run did, for people and for scripts: built from the ledger, shown as text, as HTML, or as JSON."""

@@ -9,9 +9,11 @@ import msgspec
 from interlock import Runtime
 from interlock.operations import Entry
 from interlock_catalog.contracts import Json
-from interlock_catalog.runner.record import FamilyResult, Run, turn_of
+from interlock_catalog.runner.records import FamilyResult, Run, turn_of
 
-_DONE = {"done": "ok", "open": "unknown"}
+_STATUS_OF_ENTRY = {"done": "ok", "open": "unknown"}
+STOPPED = ("denied", "parked", "failed", "unknown")
+"""Statuses of changes that were not made: a report says why."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -42,41 +44,41 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FamilyReport(msgspec.Struct, frozen=True):
-    """One family."""
+    """One family: its result, and each change."""
 
     result: FamilyResult
     changes: tuple[Change, ...]
 
 
-class Report(msgspec.Struct, frozen=True):
-    """One run."""
+class ChangeReport(msgspec.Struct, frozen=True):
+    """One run, family by family."""
 
     run: Run
     families: tuple[FamilyReport, ...]
 
 
-async def gathered(runtime: Runtime, run: Run) -> Report:
+async def build_report(runtime: Runtime, run: Run) -> ChangeReport:
     """The report of a run; families in which there is nothing to tell are left out."""
     families = []
     for result in run.families:
         entries = [entry async for entry in runtime.operations.journal(turn=turn_of(run.id, result.family))]
-        changes = tuple(_change(entry) for entry in once(entries))
-        if changes or result.refused or result.left or result.why:
+        changes = tuple(_build_change(entry) for entry in latest_entries(entries))
+        if changes or result.rejected or result.unresolved or result.reason:
             families.append(FamilyReport(result, changes))
-    return Report(run, tuple(families))
+    return ChangeReport(run, tuple(families))
 
 
-def once(entries: list[Entry]) -> Iterator[Entry]:
-    """Each change once, as it stands: what was tried again counts as it came out."""
+def latest_entries(entries: list[Entry]) -> Iterator[Entry]:
+    """Each change once, as it stands: what was tried again counts as it came out in the end."""
     last = {entry.idempotency_key or str(entry.record): entry for entry in reversed(entries)}
     yield from reversed(last.values())
 
 
-def _change(entry: Entry) -> Change:
+def _build_change(entry: Entry) -> Change:
     arguments = entry.arguments if isinstance(entry.arguments, dict) else {}
     return Change(
         op=entry.op_type,
-        status=_DONE.get(entry.status, entry.status),
+        status=_STATUS_OF_ENTRY.get(entry.status, entry.status),
         actor=entry.actor,
         targets=entry.target_ids,
         why=str(arguments.get("justification", "")),
@@ -87,21 +89,21 @@ def _change(entry: Entry) -> Change:
         reason=entry.reason,
         ticket=entry.ticket,
         record=entry.record,
-        differences=tuple(differences(entry.before, entry.after)),
+        differences=tuple(find_differences(entry.before, entry.after)),
     )
 
 
-def differences(before: Json, after: Json) -> Iterator[Difference]:
+def find_differences(before: Json, after: Json) -> Iterator[Difference]:
     """The fields that differ, document by document."""
     for key in sorted({*(before or {}), *(after or {})}):
-        yield from _fields(key, "", (before or {}).get(key), (after or {}).get(key))
+        yield from _differences_at(key, "", (before or {}).get(key), (after or {}).get(key))
 
 
-def _fields(key: str, path: str, old: Json, new: Json) -> Iterator[Difference]:
+def _differences_at(key: str, path: str, old: Json, new: Json) -> Iterator[Difference]:
     if old == new:
         return
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted({*old, *new}):
-            yield from _fields(key, f"{path}.{name}" if path else name, old.get(name), new.get(name))
+            yield from _differences_at(key, f"{path}.{name}" if path else name, old.get(name), new.get(name))
     else:
         yield Difference(key, path or "(whole)", old, new)

@@ -1,4 +1,4 @@
-"""The analyst: which of what looks odd is really wrong, and what else is. One pass a family."""
+"""The analyst: which suspected issues are real, and which were missed. One pass a family."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import msgspec
 
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json
-from interlock_catalog.roles.asking import Question, chosen, told
-from interlock_catalog.roles.desk import Asked, Refused, refused
-from interlock_catalog.roles.repair import repaired
+from interlock_catalog.roles.coercion import coerce_entries
+from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
+from interlock_catalog.roles.prompting import Question, request_choices, request_report
 from interlock_catalog.roles.reports import ReportedIssue
 from interlock_catalog.snapshot import Snapshot
 
+# The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
 INSTRUCTIONS = (
     "You are the analyst of an exercise catalog. You are given a family of exercises as JSON, with what already "
     "looks odd (suspicions). Report with report_issues what is really wrong, and nothing else: the id, the "
@@ -25,48 +26,56 @@ INSTRUCTIONS = (
 _TASK = "Say for each statement about an exercise whether it is a mistake."
 
 
-async def analyse(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> tuple[tuple[Issue, ...], list[Refused]]:
+class Analysis(msgspec.Struct, frozen=True):
     """The issues that are certain, by the checks or because the analyst confirms them."""
-    sure = [issue for issue in issues if issue.certain]
-    odd = [issue for issue in issues if not issue.certain]
-    if asked.model is None:
-        return tuple(sure), []
-    if not asked.model.instructable:
-        return tuple(sure + await _confirmed(asked, family, odd)), []
+
+    issues: tuple[Issue, ...]
+    rejections: tuple[Rejection, ...] = ()
+    judged: bool = False
+    """Whether a model that can judge has looked, and its report was accepted."""
+
+
+async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue]) -> Analysis:
+    """Have the suspected issues of a family judged, if there is a model."""
+    certain = [issue for issue in issues if issue.certain]
+    suspected = [issue for issue in issues if not issue.certain]
+    if context.model is None:
+        return Analysis(tuple(certain))
+    if not context.model.instructable:
+        return Analysis((*certain, *await _confirm(context, family, suspected)))
     content = {
         "family": family.family,
-        "exercises": [shown(doc) for _identity, doc in sorted(family.live.items())],
-        "suspicions": [shown_issue(issue) for issue in odd],
+        "exercises": [visible_exercise(doc) for _identity, doc in sorted(family.live.items())],
+        "suspicions": [visible_issue(issue) for issue in suspected],
     }
-    report, why = await told(asked, "report_issues", INSTRUCTIONS, content)
-    asked.count("analyst")
-    asked.judged = False
-    if report is None:
-        return tuple(sure), [refused("report_issues", None, why)]
-    mended = repaired(report.get("issues"), ReportedIssue)
-    odd_ones = [refused("report_issues", entry, reason) for entry, reason in mended.refused]
-    arguments = {"family_slug": family.slug, "issues": list(mended.entries)}
-    outcome = await asked.call("report_issues", arguments, actor="analyst")
+    report = await request_report(context, "report_issues", INSTRUCTIONS, content)
+    context.model_calls["analyst"] += 1
+    if report.arguments is None:
+        return Analysis(tuple(certain), (build_rejection("report_issues", None, report.reason),))
+    coerced = coerce_entries(report.arguments.get("issues"), ReportedIssue)
+    rejections = [build_rejection("report_issues", item.entry, item.reason) for item in coerced.rejected]
+    arguments = {"family_slug": family.slug, "issues": list(coerced.entries)}
+    outcome = await context.call("report_issues", arguments, actor="analyst")
     if not outcome.ok:
-        return tuple(sure), [*odd_ones, refused("report_issues", arguments, outcome.summary)]
-    asked.judged = True
-    return tuple(sure + _taken(family, outcome.value["issues"], (sure, odd), asked.judge)), odd_ones
+        rejections.append(build_rejection("report_issues", arguments, outcome.summary))
+        return Analysis(tuple(certain), tuple(rejections))
+    reported = _accept(family, outcome.value["issues"], certain=certain, suspected=suspected, judge=context.judge)
+    return Analysis((*certain, *reported), tuple(rejections), judged=True)
 
 
-def _taken(
-    family: Snapshot, reported: Sequence[Json], seen: tuple[Sequence[Issue], Sequence[Issue]], judge: str
+def _accept(
+    family: Snapshot, reported: Sequence[Json], *, certain: Sequence[Issue], suspected: Sequence[Issue], judge: str
 ) -> list[Issue]:
     """Reported issues as ours; what the checks suggest for a suspicion that is confirmed is kept."""
-    sure, odd = seen
-    known = {(issue.target, issue.field) for issue in sure}
-    suspected = {(issue.target, issue.field): issue for issue in odd}
+    known = {(issue.target, issue.field) for issue in certain}
+    suspicions = {(issue.target, issue.field): issue for issue in suspected}
     found = list[Issue]()
     for item in reported:
         key = (f"exercise:{item['exercise_id']}", str(item["field"]))
         if item["exercise_id"] not in family.live or key in known:
             continue
         known.add(key)
-        before = suspected.get(key)
+        before = suspicions.get(key)
         made = Issue(
             target=key[0],
             field=key[1],
@@ -77,20 +86,20 @@ def _taken(
             by="analyst",
             judge=judge,
             confidence=float(item["confidence"]),
-            suggestion=_suggested(family, item, before),
+            suggestion=_suggestion(family, item, before),
         )
         found.append(made)
     return found
 
 
 def _code(field: str, before: Issue | None) -> str:
-    """What the model confirms; or that it says so alone, which is another thing for a duplicate than for a value."""
+    """What the model confirms; or that it says so alone, which is another rule for a duplicate than for a value."""
     if before is not None:
         return before.code
     return "named" if field == "merged_into" else "confirmed"
 
 
-def _suggested(family: Snapshot, item: Json, before: Issue | None) -> Json:
+def _suggestion(family: Snapshot, item: Json, before: Issue | None) -> Json:
     """What the checks suggest; for a duplicate that only the analyst saw, the one it names, if that is there."""
     if before is not None:
         return before.suggestion
@@ -98,25 +107,24 @@ def _suggested(family: Snapshot, item: Json, before: Issue | None) -> Json:
     return other if other in family.live and other != item["exercise_id"] else None
 
 
-async def _confirmed(asked: Asked, family: Snapshot, odd: Sequence[Issue]) -> list[Issue]:
-    """What a model that can only choose takes for a mistake."""
-    if not odd:
+async def _confirm(context: RoleContext, family: Snapshot, suspected: Sequence[Issue]) -> list[Issue]:
+    """The suspicions that a model which can only choose takes for mistakes."""
+    if not suspected:
         return []
-    assert asked.model is not None
     name = {f"exercise:{i}": str(doc.get("name")) for i, doc in family.live.items()}
-    questions = [Question(f"{name.get(i.target, i.target)}: {i.evidence}", ("mistake", "fine")) for i in odd]
-    answers = await chosen(asked, _TASK, questions)
-    asked.count("analyst")
-    found = [i for i, answer in zip(odd, answers, strict=True) if answer == "mistake"]
-    return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=asked.judge) for issue in found]
+    questions = [Question(f"{name.get(i.target, i.target)}: {i.evidence}", ("mistake", "fine")) for i in suspected]
+    answers = await request_choices(context, _TASK, questions)
+    context.model_calls["analyst"] += 1
+    found = [i for i, answer in zip(suspected, answers, strict=True) if answer == "mistake"]
+    return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=context.judge) for issue in found]
 
 
-def shown(doc: Doc) -> Doc:
+def visible_exercise(doc: Doc) -> Doc:
     """What a model sees of an exercise."""
     return {key: value for key, value in doc.items() if key not in ("name_slug", "merge_lineage", "merged_into")}
 
 
-def shown_issue(issue: Issue) -> Json:
+def visible_issue(issue: Issue) -> Json:
     """What a model sees of an issue."""
     return {
         "exercise_id": issue.target.partition(":")[2],

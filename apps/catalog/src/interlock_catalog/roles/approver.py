@@ -1,53 +1,73 @@
-"""The approver: yes to drafts that hold when they are looked at again, and a pending decision for all others."""
+"""The approver: yes to drafts without an issue when they are looked at again, and a pending decision for the others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlock_catalog.changes import known_by
+import msgspec
+
+from interlock_catalog.changes import content_digest
 from interlock_catalog.checks import Issue
-from interlock_catalog.contracts import faults
+from interlock_catalog.contracts import Doc, Json, find_violations
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.roles.desk import Asked
+from interlock_catalog.roles.context import RoleContext
 from interlock_catalog.snapshot import Snapshot
 
 
-async def approvals(asked: Asked, family: Snapshot, left: Sequence[Issue]) -> list[Op]:
-    """One decision for each draft. A sure yes passes the policy; an unsure one waits for a person; a draft with faults
-    is written down as not approved."""
-    decisions, ops = [], list[Op]()
-    looked = f"verified:judged@{asked.judge}" if asked.judged else "verified:checks"
-    for identity, doc in sorted(family.live.items()):
-        if doc.get("status") != "draft":
-            continue
-        wrong = [issue for issue in left if issue.target == f"exercise:{identity}"]
-        broken = [fault.field for fault in faults("exercise", doc)]
-        approve = not wrong and not broken
-        why = "looked at again: nothing high or critical" if approve else _why_not(wrong, broken)
-        evidence = [looked] if approve else [f"left:{issue.code}" for issue in wrong] or ["left:contract"]
-        evidence = list(dict.fromkeys(evidence))
-        decisions.append({"exercise_id": identity, "approve": approve, "justification": why, "evidence": evidence})
-        if not broken:
-            arguments = {
-                "exercise_id": identity,
+class _Review(msgspec.Struct, frozen=True):
+    """What was found out about one draft."""
+
+    identity: str
+    approve: bool
+    breaks_contract: bool
+    reason: str
+    evidence: tuple[str, ...]
+
+    @property
+    def decision(self) -> Json:
+        return {
+            "exercise_id": self.identity,
+            "approve": self.approve,
+            "justification": self.reason,
+            "evidence": list(self.evidence),
+        }
+
+
+async def propose_approvals(
+    context: RoleContext, family: Snapshot, unresolved: Sequence[Issue], *, judged: bool
+) -> list[Op]:
+    """One decision for each draft, on record. A sure yes passes the policy, an unsure one waits for a person; a draft
+    that breaks its contract is not proposed at all."""
+    rule = f"verified:judged@{context.judge}" if judged else "verified:checks"
+    drafts = {identity: doc for identity, doc in sorted(family.live.items()) if doc.get("status") == "draft"}
+    reviews = [_review(identity, doc, unresolved, rule) for identity, doc in drafts.items()]
+    if reviews:
+        decisions = [review.decision for review in reviews]
+        await context.call("decide_drafts", {"family_slug": family.slug, "decisions": decisions}, actor="approver")
+    return [
+        Op(
+            tool="approve_exercise",
+            actor="approver",
+            arguments={
+                "exercise_id": review.identity,
                 "family_slug": family.slug,
-                "seen": known_by(doc),
-                "justification": why,
-            }
-            ops.append(
-                Op(
-                    tool="approve_exercise",
-                    actor="approver",
-                    arguments=arguments,
-                    evidence=tuple(evidence),
-                    confidence=asked.trust.of(looked) if approve else 0.0,
-                )
-            )
-    if decisions:
-        await asked.call("decide_drafts", {"family_slug": family.slug, "decisions": decisions}, actor="approver")
-    return ops
+                "digest": content_digest(drafts[review.identity]),
+                "justification": review.reason,
+            },
+            evidence=review.evidence,
+            confidence=context.calibration.confidence_of(rule) if review.approve else 0.0,
+        )
+        for review in reviews
+        if not review.breaks_contract
+    ]
 
 
-def _why_not(wrong: Sequence[Issue], fields: Sequence[str]) -> str:
-    named = [issue.evidence for issue in wrong] or [f"{field} breaks the contract" for field in fields]
-    return f"pending, as there is still something wrong: {'; '.join(named)}"[:600]
+def _review(identity: str, doc: Doc, unresolved: Sequence[Issue], rule: str) -> _Review:
+    issues = [issue for issue in unresolved if issue.target == f"exercise:{identity}"]
+    broken = [violation.field for violation in find_violations("exercise", doc)]
+    if not issues and not broken:
+        return _Review(identity, True, False, "looked at again: nothing high or critical", (rule,))
+    named = [issue.evidence for issue in issues] or [f"{field} breaks the contract" for field in broken]
+    reason = f"pending, as there is still something wrong: {'; '.join(named)}"[:600]
+    evidence = tuple(dict.fromkeys(f"left:{issue.code}" for issue in issues)) or ("left:contract",)
+    return _Review(identity, False, bool(broken), reason, evidence)

@@ -1,10 +1,11 @@
-"""The schema validator: a report that does not fit is mended where there is only one way to, and says what was done.
+"""Coercion of reports: an entry that does not fit its schema is corrected where there is only one way to.
 
-A model may suggest; the schema decides. What cannot be mended is left out, with a reason, for people to look at.
+A model may suggest; the schema decides. What cannot be corrected is rejected, with a reason, for people to look at.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -37,53 +38,85 @@ _SYNONYMS = {
 }
 
 
-class Repaired(msgspec.Struct, frozen=True):
-    """The entries that fit, why some were mended, and those that were left out with the reason for each."""
+class RejectedEntry(msgspec.Struct, frozen=True):
+    """An entry that does not fit, and cannot be made to."""
+
+    entry: Json
+    reason: str
+
+
+class CoercedEntries(msgspec.Struct, frozen=True):
+    """The entries that fit, what was corrected in them, and those that were rejected."""
 
     entries: tuple[dict[str, Json], ...]
-    reasons: tuple[str, ...]
-    refused: tuple[tuple[Json, str], ...]
+    corrections: tuple[str, ...]
+    rejected: tuple[RejectedEntry, ...]
 
 
-def repaired(entries: Json, model: type[Strict]) -> Repaired:
+def coerce_entries(entries: Json, model: type[Strict]) -> CoercedEntries:
     """The entries of a report, each brought into its shape if there is only one way to."""
     adapter: TypeAdapter[Any] = TypeAdapter(model)
-    kept, reasons, refused = [], list[str](), []
+    kept, corrections, rejected = list[dict[str, Json]](), list[str](), list[RejectedEntry]()
     for entry in entries if isinstance(entries, list) else []:
-        mended, why = _mended(entry, model) if isinstance(entry, dict) else (entry, [])
+        corrected, why = _correct(entry, set(model.model_fields)) if isinstance(entry, dict) else (entry, [])
         try:
-            kept.append(adapter.validate_python(mended).model_dump())
-            reasons += why
+            kept.append(adapter.validate_python(corrected).model_dump())
+            corrections += why
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             where = ".".join(map(str, first["loc"]))
-            refused.append((entry, f"{where}: {first['msg']}"))
-    return Repaired(tuple(kept), tuple(reasons), tuple(refused))
+            rejected.append(RejectedEntry(entry, f"{where}: {first['msg']}"))
+    return CoercedEntries(tuple(kept), tuple(corrections), tuple(rejected))
 
 
-def _mended(entry: dict[str, Json], model: type[Strict]) -> tuple[dict[str, Json], list[str]]:
-    known, why = set(model.model_fields), list[str]()
-    made = {key: value for key, value in entry.items() if key in known}
+def _correct(entry: dict[str, Json], known: set[str]) -> tuple[dict[str, Json], list[str]]:
+    made, why = {key: value for key, value in entry.items() if key in known}, list[str]()
     if len(made) < len(entry):
         why.append(f"left out {', '.join(sorted(set(entry) - known))}, which nothing reads")
-    field = made.get("field")
-    if isinstance(field, str) and field not in _FIELDS:
-        plain = field.strip().lower().replace("-", "_").replace(" ", "_")
-        better = _SYNONYMS.get(plain, plain)
-        if better in (*_FIELDS, "merged_into") and better != field:
-            made["field"] = better
-            why.append(f"field {field!r} is called {better!r}")
-    for name, allowed in (("severity", SEVERITIES), ("issue_type", TYPES)):
-        value = made.get(name)
-        if isinstance(value, str) and value not in allowed and value.strip().lower() in allowed:
-            made[name] = value.strip().lower()
-            why.append(f"{name} {value!r} is written {made[name]!r}")
-    confidence = made.get("confidence")
-    if isinstance(confidence, int) and not isinstance(confidence, bool) and 0 <= confidence <= 100:
-        made["confidence"] = float(confidence) if confidence <= 1 else confidence / 100
-        why.append("confidence as a share of one")
-    evidence = made.get("evidence")
-    if isinstance(evidence, str) and "after" in known and ":" not in evidence and slug(evidence):
-        made["evidence"] = f"model:{slug(evidence)[:60]}"
-        why.append("evidence as a tag")
+    for correct in _CORRECTIONS:
+        why += correct(made)
+    if "after" in known:
+        why += _correct_evidence(made)
     return made, why
+
+
+def _correct_field(entry: dict[str, Json]) -> list[str]:
+    field = entry.get("field")
+    if not isinstance(field, str) or field in _FIELDS:
+        return []
+    plain = field.strip().lower().replace("-", "_").replace(" ", "_")
+    better = _SYNONYMS.get(plain, plain)
+    if better not in (*_FIELDS, "merged_into") or better == field:
+        return []
+    entry["field"] = better
+    return [f"field {field!r} is called {better!r}"]
+
+
+def _correct_case(entry: dict[str, Json]) -> list[str]:
+    why = []
+    for name, allowed in (("severity", SEVERITIES), ("issue_type", TYPES)):
+        value = entry.get(name)
+        if isinstance(value, str) and value not in allowed and value.strip().lower() in allowed:
+            entry[name] = value.strip().lower()
+            why.append(f"{name} {value!r} is written {entry[name]!r}")
+    return why
+
+
+def _correct_confidence(entry: dict[str, Json]) -> list[str]:
+    value = entry.get("confidence")
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
+        return []
+    entry["confidence"] = float(value) if value <= 1 else value / 100
+    return ["confidence as a share of one"]
+
+
+def _correct_evidence(entry: dict[str, Json]) -> list[str]:
+    """The evidence of a proposed change is a tag; what is only a sentence becomes the model's own tag."""
+    evidence = entry.get("evidence")
+    if not isinstance(evidence, str) or ":" in evidence or not slug(evidence):
+        return []
+    entry["evidence"] = f"model:{slug(evidence)[:60]}"
+    return ["evidence as a tag"]
+
+
+_CORRECTIONS: tuple[Callable[[dict[str, Json]], list[str]], ...] = (_correct_field, _correct_case, _correct_confidence)

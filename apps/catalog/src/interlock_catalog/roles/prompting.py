@@ -1,4 +1,4 @@
-"""Asking a model for one report: one that can be told writes it; one that cannot chooses between known answers."""
+"""Asking a model for one report: one that can be instructed writes it, another one chooses between given answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import msgspec
 
 from interlock.models import Message, ModelFailed, Reply, Request, ToolCard
 from interlock_catalog.contracts import Json
-from interlock_catalog.roles.desk import Asked
+from interlock_catalog.roles.context import RoleContext
 
-_MOST_QUESTIONS = 6
+_QUESTIONS_AT_A_TIME = 6
+"""So many answers fit well into the 160 tokens that a constrained model has for one reply."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -22,30 +23,39 @@ class Question(msgspec.Struct, frozen=True):
     options: tuple[str, ...]
 
 
-async def told(asked: Asked, report: str, instructions: str, content: Json) -> tuple[Json | None, str]:
-    """The arguments of the report that a model writes, or None and why there are none."""
-    tool = asked.tool(report)
+class Report(msgspec.Struct, frozen=True):
+    """The arguments of the report that a model wrote; None, and why, if there are none."""
+
+    arguments: dict[str, Json] | None
+    reason: str = ""
+
+
+async def request_report(context: RoleContext, report: str, instructions: str, content: Json) -> Report:
+    """Have a model write a report: the one call that it is forced to make."""
+    tool = context.tools[report]
     card = ToolCard(tool.name, tool.description, tool.input.schema)
     text = json.dumps(content, ensure_ascii=False, sort_keys=True)
     request = Request(
         instructions, (Message("user", text),), tools=(card,), force=tool.name, max_tokens=4096, temperature=0.0
     )
     try:
-        reply = await _replied(asked, request)
+        reply = await _request_reply(context, request)
     except ModelFailed as error:
-        return None, str(error)
+        return Report(None, str(error))
     found = next((item for item in reply.proposals if item.tool == tool.name), None)
     if found is None:
-        return None, reply.blocked or "the model made no report"
-    return (found.arguments, "") if isinstance(found.arguments, dict) else (None, "the report is no object")
+        return Report(None, reply.blocked or "the model made no report")
+    if not isinstance(found.arguments, dict):
+        return Report(None, "the report is no object")
+    return Report(found.arguments)
 
 
-async def _replied(asked: Asked, request: Request) -> Reply:
-    """A reply in time; whatever a model raises is that it gave none."""
-    assert asked.model is not None
+async def _request_reply(context: RoleContext, request: Request) -> Reply:
+    """A reply in time; whatever a model raises means that it gave none."""
+    assert context.model is not None
     try:
-        async with asyncio.timeout(asked.reply_s):
-            return await asked.model.reply(request)
+        async with asyncio.timeout(context.reply_s):
+            return await context.model.reply(request)
     except (KeyboardInterrupt, ModelFailed):
         raise
     except asyncio.CancelledError:
@@ -54,20 +64,20 @@ async def _replied(asked: Asked, request: Request) -> Reply:
             raise
         raise ModelFailed("the model cancelled itself") from None
     except TimeoutError:
-        raise ModelFailed(f"no reply within {asked.reply_s:g} s") from None
+        raise ModelFailed(f"no reply within {context.reply_s:g} s") from None
     except BaseException as error:  # noqa: BLE001 - a model is somebody else's, and may even raise SystemExit
         raise ModelFailed(f"{type(error).__name__}: {error}") from None
 
 
-async def chosen(asked: Asked, task: str, questions: Sequence[Question]) -> list[str | None]:
-    """What a model that can only be constrained chooses for each question, a few at a time; None for no answer."""
+async def request_choices(context: RoleContext, task: str, questions: Sequence[Question]) -> list[str | None]:
+    """What a model that can only choose picks for each question, a few at a time; None for no answer."""
     answers: list[str | None] = []
-    for start in range(0, len(questions), _MOST_QUESTIONS):
-        answers += await _batch(asked, task, questions[start : start + _MOST_QUESTIONS])
+    for start in range(0, len(questions), _QUESTIONS_AT_A_TIME):
+        answers += await _choose(context, task, questions[start : start + _QUESTIONS_AT_A_TIME])
     return answers
 
 
-async def _batch(asked: Asked, task: str, questions: Sequence[Question]) -> list[str | None]:
+async def _choose(context: RoleContext, task: str, questions: Sequence[Question]) -> list[str | None]:
     names = [f"answer_{number}" for number in range(1, len(questions) + 1)]
     properties = {name: {"type": "string", "enum": list(q.options)} for name, q in zip(names, questions, strict=True)}
     card = ToolCard("choose", task, {"type": "object", "properties": properties, "required": names})
@@ -80,7 +90,7 @@ async def _batch(asked: Asked, task: str, questions: Sequence[Question]) -> list
         temperature=0.0,
     )
     try:
-        reply = await _replied(asked, request)
+        reply = await _request_reply(context, request)
     except ModelFailed:
         return [None] * len(questions)
     given: Mapping[str, Json] = {}

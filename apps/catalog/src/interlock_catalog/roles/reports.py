@@ -1,4 +1,4 @@
-"""What roles hand in: strict shapes, each a call of its own, so that who said what on what evidence is on record."""
+"""Reports of roles: strict shapes, each handed in by a call of its own, so that who said what is on record."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from pydantic import AfterValidator, Field
 
 from interlock import Tool, tool
 from interlock_catalog.checks.issues import FIELDS, SEVERITIES, TYPES, specialist_of
-from interlock_catalog.contracts import Json, Strict, enum, one_of
+from interlock_catalog.contracts import Json, Strict, enum_schema, one_of
 
 _OWNED = tuple(field for fields in FIELDS.values() for field in fields)
 _OPTIONS: dict[str, Any] = {"effect": "read", "capabilities": {"catalog:read"}}
-OwnedField = Annotated[str, AfterValidator(one_of(_OWNED, "fields")), enum(_OWNED)]
-AnyField = Annotated[str, AfterValidator(one_of((*_OWNED, "merged_into"), "fields")), enum((*_OWNED, "merged_into"))]
-IssueType = Annotated[str, AfterValidator(one_of(TYPES, "issue types")), enum(TYPES)]
-Severity = Annotated[str, AfterValidator(one_of(SEVERITIES, "severities")), enum(SEVERITIES)]
+OwnedField = Annotated[str, AfterValidator(one_of(_OWNED, "fields")), enum_schema(_OWNED)]
+AnyField = Annotated[
+    str, AfterValidator(one_of((*_OWNED, "merged_into"), "fields")), enum_schema((*_OWNED, "merged_into"))
+]
+IssueType = Annotated[str, AfterValidator(one_of(TYPES, "issue types")), enum_schema(TYPES)]
+Severity = Annotated[str, AfterValidator(one_of(SEVERITIES, "severities")), enum_schema(SEVERITIES)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[str, Field(min_length=3, max_length=600)]
 Tag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:[^\s@][^@]*$")]
@@ -72,8 +74,8 @@ class DraftDecision(Strict):
     evidence: Annotated[list[OwnTag], Field(min_length=1)]
 
 
-def report_tools() -> tuple[Tool, ...]:
-    """The tools by which roles hand in their work."""
+def build_report_tools() -> tuple[Tool, ...]:
+    """The tools by which roles hand in their work. Their descriptions are part of what a model is shown."""
 
     @tool(**_OPTIONS)
     def report_issues(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import msgspec
+from rapidfuzz import fuzz
 
-from interlock_catalog.backends import Backend, Search
+from interlock.canonical import nearest
+from interlock_catalog.backends import Backend, Search, iterate_pages
 from interlock_catalog.changes import PATCHABLE
-from interlock_catalog.contracts import Doc, Json, live, value_at
-from interlock_catalog.naming import doc_id, same_words
+from interlock_catalog.contracts import Doc, Json, is_live, value_at
+from interlock_catalog.naming import build_exercise_id, name_words
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.roles.asking import told
-from interlock_catalog.roles.desk import Asked, Refused, refused, split
-from interlock_catalog.roles.repair import repaired
+from interlock_catalog.roles.coercion import coerce_entries
+from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
+from interlock_catalog.roles.prompting import request_report
 from interlock_catalog.roles.reports import ProposedAction
 from interlock_catalog.vocabulary import slug
 
+# The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
 INSTRUCTIONS = (
     "You are the scout of an exercise catalog. You are given searches that found nothing, as JSON, each with the "
     "exercises that come nearest. Say with propose_actions what each search means: a hypothesis, evidence as "
@@ -25,17 +27,31 @@ INSTRUCTIONS = (
     "family_slug and a whole draft, if it is a real exercise that a family lacks; otherwise nothing), why, how "
     "sure you are, and whether to apply it now."
 )
-_PAGE, _BATCH, _NEAREST = 500, 20, 3
-_SAME, _LIKELY, _MARGIN = 0.999, 0.4, 0.05
-LEAST = 0.8
+_PAGE = 500
+_SEARCHES_PER_REPORT = 20
+_NEAREST_SHOWN = 3
+# Similarity of two names is the share of words that they have in common (Jaccard).
+_SAME = 0.999  # all of them
+_LIKELY = 0.4  # below this, a name is of no help to whoever judges
+_MARGIN = 0.05  # a second name this close makes it ambiguous
+_TYPO = 84.0
+"""From this likeness on (of 100), a word that no name has is a typing error of one that a name has: a letter too many
+or too few in a word of four or more, a wrong letter in one of seven or more. `nearest` alone suggests more boldly."""
+MIN_CONFIDENCE = 0.8
 """From where on a model's own word is enough to act."""
 SAME_WORDS = "searches:same_words"
 
-Found = tuple[str | None, Op | None, Refused | None]
+
+class SearchFinding(msgspec.Struct, frozen=True):
+    """What comes of a failed search: an operation on a family, or a rejected proposal; or nothing at all."""
+
+    family: str | None = None
+    op: Op | None = None
+    rejection: Rejection | None = None
 
 
-class Near(msgspec.Struct, frozen=True):
-    """An exercise that a search comes near to."""
+class SimilarExercise(msgspec.Struct, frozen=True):
+    """An exercise whose name is near to a search."""
 
     score: float
     id: str
@@ -43,121 +59,139 @@ class Near(msgspec.Struct, frozen=True):
     family: str
 
 
-async def scouted(asked: Asked, backend: Backend) -> AsyncIterator[Found]:
-    """For each failed search that can be made sense of: a family and an operation, or what was refused."""
+async def scout_searches(context: RoleContext, backend: Backend) -> AsyncIterator[SearchFinding]:
+    """Go through the log of searches, page by page."""
     after = ""
     while True:
         page = await backend.searches(after=after, limit=_PAGE)
-        failed = await _unanswered(backend, [search for search in page if not search.hits])
-        near = await _nearest(backend, failed)
-        open_ones = list[Search]()
+        failed = await _without_alias(backend, [search for search in page if not search.hits])
+        similar = await _find_similar(backend, failed)
+        unclear = list[Search]()
         for search in failed:
-            best = near[search.query]
-            if best and best[0].score >= _SAME and (len(best) == 1 or best[1].score < best[0].score - _MARGIN):
-                why = f"the search {search.query!r} ({search.count} times) has the words of {best[0].name!r}"
-                sure = asked.trust.of(SAME_WORDS)
-                yield best[0].family, _alias(search.query, best[0].id, best[0].family, why, (SAME_WORDS,), sure), None
+            best = similar[search.query]
+            if _is_unambiguous(best):
+                yield SearchFinding(best[0].family, _alias_for_same_words(context, search, best[0]))
             else:
-                open_ones.append(search)
-        async for found in _judged(asked, open_ones, near):
-            yield found
+                unclear.append(search)
+        async for finding in _judge(context, unclear, similar):
+            yield finding
         if len(page) < _PAGE:
             return
         after = page[-1].id
 
 
-async def _unanswered(backend: Backend, searches: Sequence[Search]) -> list[Search]:
+def _is_unambiguous(best: Sequence[SimilarExercise]) -> bool:
+    return bool(best) and best[0].score >= _SAME and (len(best) == 1 or best[1].score < best[0].score - _MARGIN)
+
+
+async def _without_alias(backend: Backend, searches: Sequence[Search]) -> list[Search]:
     """Searches for which there is no alias yet."""
     there = await backend.read_many(f"alias:{slug(search.query)}" for search in searches if slug(search.query))
     return [search for search in searches if slug(search.query) and f"alias:{slug(search.query)}" not in there]
 
 
-async def _nearest(backend: Backend, searches: Sequence[Search]) -> dict[str, list[Near]]:
-    """The nearest live exercises to each search, by shared words; the catalog is gone through a page at a time."""
-    words = await _vocabulary(backend)
-    wanted = {search.query: frozenset(_understood(search.query, words)) for search in searches}
-    best: dict[str, list[Near]] = {query: [] for query in wanted}
+async def _find_similar(backend: Backend, searches: Sequence[Search]) -> dict[str, list[SimilarExercise]]:
+    """The live exercises most similar to each search; the catalog is gone through a page at a time."""
+    words = frozenset([word async for doc in _exercises(backend) for word in name_words(str(doc["name"]))])
+    wanted = {search.query: frozenset(_correct_typos(search.query, words)) for search in searches}
+    best: dict[str, list[SimilarExercise]] = {query: [] for query in wanted}
     async for doc in _exercises(backend):
-        name = frozenset(same_words(str(doc["name"])))
+        name = frozenset(name_words(str(doc["name"])))
         for query, said in wanted.items():
             score = len(name & said) / len(name | said) if said else 0.0
             if score >= _LIKELY:
-                near = Near(round(score, 3), str(doc["id"]), str(doc["name"]), str(doc["family_slug"]))
-                best[query] = sorted([*best[query], near], key=lambda item: (-item.score, item.id))[:_NEAREST]
+                found = SimilarExercise(round(score, 3), str(doc["id"]), str(doc["name"]), str(doc["family_slug"]))
+                best[query] = sorted([*best[query], found], key=lambda item: (-item.score, item.id))[:_NEAREST_SHOWN]
     return best
 
 
-async def _vocabulary(backend: Backend) -> frozenset[str]:
-    return frozenset([word async for doc in _exercises(backend) for word in same_words(str(doc["name"]))])
-
-
 async def _exercises(backend: Backend) -> AsyncIterator[Doc]:
-    after = ""
-    while True:
-        page = await backend.exercises(after=after, limit=_PAGE)
+    async for page in iterate_pages(backend.exercises):
         for key, doc in page.items():
-            if isinstance(doc.value, dict) and live(doc.value) and isinstance(doc.value.get("name"), str):
+            if isinstance(doc.value, dict) and is_live(doc.value) and isinstance(doc.value.get("name"), str):
                 yield {**doc.value, "id": key.partition(":")[2]}
-        if len(page) < _PAGE:
-            return
-        after = next(reversed(page))
 
 
-def _understood(query: str, words: frozenset[str]) -> list[str]:
-    """The words of a query as names have them: equipment by its slug, a slip of the finger mended."""
+def _correct_typos(query: str, words: frozenset[str]) -> list[str]:
+    """The words of a query as names have them: equipment by its slug, typing errors corrected."""
     found = []
-    for word in same_words(query):
-        near = [word] if word in words else difflib.get_close_matches(word, sorted(words), 1, 0.84)
-        found.append(near[0] if near else word)
+    for word in name_words(query):
+        near = () if word in words else nearest(word, sorted(words), 1)
+        found.append(near[0] if near and fuzz.ratio(word, near[0]) >= _TYPO else word)
     return found
 
 
-async def _judged(asked: Asked, searches: Sequence[Search], near: Mapping[str, list[Near]]) -> AsyncIterator[Found]:
-    """What a model that can be told makes of the rest, in batches."""
-    if asked.model is None or not asked.model.instructable:
+async def _judge(
+    context: RoleContext, searches: Sequence[Search], similar: Mapping[str, list[SimilarExercise]]
+) -> AsyncIterator[SearchFinding]:
+    """What an instructable model makes of the rest, in batches."""
+    if context.model is None or not context.model.instructable:
         return
-    for batch in split(searches, _BATCH):
-        content = {"searches": [_shown(search, near[search.query]) for search in batch]}
-        report, why = await told(asked, "propose_actions", INSTRUCTIONS, content)
-        asked.count("scout")
-        if report is None:
-            yield None, None, refused("propose_actions", None, why)
+    for start in range(0, len(searches), _SEARCHES_PER_REPORT):
+        batch = searches[start : start + _SEARCHES_PER_REPORT]
+        content = {"searches": [_visible_search(search, similar[search.query]) for search in batch]}
+        report = await request_report(context, "propose_actions", INSTRUCTIONS, content)
+        context.model_calls["scout"] += 1
+        if report.arguments is None:
+            yield _reject(None, report.reason)
             continue
-        mended = repaired(report.get("actions"), ProposedAction)
-        for entry, reason in mended.refused:
-            yield None, None, refused("propose_actions", entry, reason)
-        outcome = await asked.call("propose_actions", {"actions": list(mended.entries)}, actor="scout")
-        asked_for = {search.query for search in batch}
+        coerced = coerce_entries(report.arguments.get("actions"), ProposedAction)
+        for item in coerced.rejected:
+            yield _reject(item.entry, item.reason)
+        outcome = await context.call("propose_actions", {"actions": list(coerced.entries)}, actor="scout")
+        queries = {search.query for search in batch}
         for action in outcome.value["actions"] if outcome.ok else ():
-            if str(action["query"]) not in asked_for:
-                yield None, None, refused("propose_actions", action, "nobody searched for that")
+            if str(action["query"]) not in queries:
+                yield _reject(action, "nobody searched for that")
             else:
-                yield _acted(asked, action, near[str(action["query"])])
+                yield _act(context, action, similar[str(action["query"])])
 
 
-def _acted(asked: Asked, action: Json, near: Sequence[Near]) -> Found:
-    rule, said = f"scout:{action['proposed_action']}@{asked.judge}", float(action["confidence"])
-    evidence, sure = (str(action["evidence"]), rule), min(said, asked.trust.of(rule))
-    if not action["apply"] or action["proposed_action"] == "nothing" or said < LEAST:
-        return None, None, None
+def _reject(payload: Json, reason: str) -> SearchFinding:
+    return SearchFinding(rejection=build_rejection("propose_actions", payload, reason))
+
+
+def _act(context: RoleContext, action: Json, similar: Sequence[SimilarExercise]) -> SearchFinding:
+    """The operation that a proposed action stands for."""
+    stated = float(action["confidence"])
+    if not action["apply"] or action["proposed_action"] == "nothing" or stated < MIN_CONFIDENCE:
+        return SearchFinding()
+    rule = f"scout:{action['proposed_action']}@{context.judge}"
+    evidence = (str(action["evidence"]), rule)
+    confidence = min(stated, context.calibration.confidence_of(rule))
     if action["proposed_action"] == "add_alias":
-        family = next((n.family for n in near if n.id == action["exercise_id"]), None)
+        family = next((item.family for item in similar if item.id == action["exercise_id"]), None)
         if family is None:
-            return None, None, refused("propose_actions", action, "the exercise is not among the nearest ones")
-        why = f"{action['hypothesis']}; {action['rationale']}"
-        return family, _alias(action["query"], action["exercise_id"], family, why, evidence, sure), None
+            return _reject(action, "the exercise is not among the nearest ones")
+        arguments = _alias_arguments(
+            str(action["query"]), str(action["exercise_id"]), family, f"{action['hypothesis']}; {action['rationale']}"
+        )
+        op = Op(tool="upsert_alias", actor="scout", arguments=arguments, evidence=evidence, confidence=confidence)
+        return SearchFinding(family, op)
     draft, family = action["draft"], action["family_slug"]
     if not isinstance(draft, dict) or family is None:
-        return None, None, refused("propose_actions", action, "it has no draft, or no family")
-    return family, _draft(draft, family, action, evidence, sure), None
+        return _reject(action, "it has no draft, or no family")
+    arguments = _draft_arguments(draft, family, action)
+    op = Op(tool="upsert_exercise", actor="scout", arguments=arguments, evidence=evidence, confidence=confidence)
+    return SearchFinding(family, op)
 
 
-def _alias(query: str, exercise: str, family: str, why: str, evidence: tuple[str, ...], sure: float) -> Op:
-    arguments = {"alias_slug": slug(query), "of_family": family, "exercise_id": exercise, "justification": why[:2000]}
-    return Op(tool="upsert_alias", actor="scout", arguments=arguments, evidence=evidence, confidence=sure)
+def _alias_for_same_words(context: RoleContext, search: Search, meant: SimilarExercise) -> Op:
+    reason = f"the search {search.query!r} ({search.count} times) has the words of {meant.name!r}"
+    return Op(
+        tool="upsert_alias",
+        actor="scout",
+        arguments=_alias_arguments(search.query, meant.id, meant.family, reason),
+        evidence=(SAME_WORDS,),
+        confidence=context.calibration.confidence_of(SAME_WORDS),
+    )
 
 
-def _draft(draft: Doc, family: str, action: Json, evidence: tuple[str, ...], sure: float) -> Op:
+def _alias_arguments(query: str, exercise: str, family: str, reason: str) -> dict[str, Json]:
+    return {"alias_slug": slug(query), "of_family": family, "exercise_id": exercise, "justification": reason[:2000]}
+
+
+def _draft_arguments(draft: Doc, family: str, action: Json) -> dict[str, Json]:
     made = {**draft, "family_slug": family, "name_slug": slug(str(draft.get("name", "")))}
     changes = [
         {
@@ -170,14 +204,13 @@ def _draft(draft: Doc, family: str, action: Json, evidence: tuple[str, ...], sur
         for field in PATCHABLE
         if value_at(made, field) is not None
     ]
-    arguments = {
-        "exercise_id": doc_id(family, str(draft.get("name", ""))),
+    return {
+        "exercise_id": build_exercise_id(family, str(draft.get("name", ""))),
         "family_slug": family,
         "changes": changes,
         "justification": str(action["hypothesis"]),
     }
-    return Op(tool="upsert_exercise", actor="scout", arguments=arguments, evidence=evidence, confidence=sure)
 
 
-def _shown(search: Search, near: Sequence[Near]) -> Json:
-    return {"query": search.query, "count": search.count, "nearest": [msgspec.to_builtins(item) for item in near]}
+def _visible_search(search: Search, similar: Sequence[SimilarExercise]) -> Json:
+    return {"query": search.query, "count": search.count, "nearest": [msgspec.to_builtins(item) for item in similar]}

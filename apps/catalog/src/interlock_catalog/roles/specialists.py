@@ -1,22 +1,25 @@
-"""The specialists: each proposes values for its own fields, where something grave is wrong there."""
+"""The specialists: each proposes values for its own fields, where an issue there is high or critical."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
+from interlock_catalog.confidence import accountable_rules
 from interlock_catalog.contracts import Json, value_at
-from interlock_catalog.planning.candidates import candidate, confidence, support
+from interlock_catalog.planning.candidates import candidate_values, estimate_confidence, sibling_support
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.roles.analyst import shown, shown_issue
-from interlock_catalog.roles.asking import Question, chosen, told
-from interlock_catalog.roles.desk import Asked, Refused, refused
-from interlock_catalog.roles.repair import repaired
+from interlock_catalog.roles.analyst import visible_exercise, visible_issue
+from interlock_catalog.roles.coercion import coerce_entries
+from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
+from interlock_catalog.roles.prompting import Question, request_choices, request_report
 from interlock_catalog.roles.reports import ProposedChange
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.trust import rules_of
 
+# The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
 INSTRUCTIONS = (
     "You are the specialist for {role} of an exercise catalog. You are given exercises with issues, and siblings "
     "of the same family, as JSON. Propose with propose_changes a value for each field that has an issue, only for "
@@ -26,73 +29,83 @@ INSTRUCTIONS = (
     "records."
 )
 _TASK = "Say for each proposed value whether to use it."
-_SIBLINGS = 4
+_SIBLINGS_SHOWN = 4
+"""Enough to see what the family has in common, without a whole family in every request."""
 _USE, _LEAVE = "use", "leave"
 _UNFIT = "with this value the exercise would break its contract, or its text would speak of something else"
 
 
-async def proposals(
-    asked: Asked, family: Snapshot, role: str, issues: Sequence[Issue]
-) -> tuple[list[Op], list[Refused]]:
-    """The operations of one specialist, and what of its work was refused."""
-    if asked.model is None or not issues:
-        return [], []
-    odd: list[Refused] = []
-    if asked.model.instructable:
-        changes, odd = await _written(asked, family, role, issues)
+class EditProposals(msgspec.Struct, frozen=True):
+    """The operations of one specialist, and what of its work was rejected."""
+
+    ops: tuple[Op, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+
+
+class _Proposed(msgspec.Struct, frozen=True):
+    """The values that a model proposes, field by field."""
+
+    changes: tuple[Json, ...] = ()
+    rejections: tuple[Rejection, ...] = ()
+
+
+async def propose_edits(context: RoleContext, family: Snapshot, role: str, issues: Sequence[Issue]) -> EditProposals:
+    """Have a specialist propose values for the issues in its fields, if there is a model."""
+    if context.model is None or not issues:
+        return EditProposals()
+    if context.model.instructable:
+        proposed = await _request_changes(context, family, role, issues)
     else:
-        changes = await _chosen(asked, family, issues)
-        asked.count(role)
-    ops = _ops(asked, family, role, changes, issues)
-    unfit = [op for op in ops if op.confidence == 0.0]
-    odd += [Refused(op.tool, op.arguments, _UNFIT) for op in unfit]
-    return [op for op in ops if op.confidence > 0.0], odd
+        proposed = await _choose_changes(context, family, role, issues)
+    ops = _build_ops(context, family, role, proposed.changes, issues)
+    unfit = [Rejection(op.tool, op.arguments, _UNFIT) for op in ops if op.confidence == 0.0]
+    return EditProposals(tuple(op for op in ops if op.confidence > 0.0), (*proposed.rejections, *unfit))
 
 
-async def _written(
-    asked: Asked, family: Snapshot, role: str, issues: Sequence[Issue]
-) -> tuple[list[Json], list[Refused]]:
-    assert asked.model is not None
+async def _request_changes(context: RoleContext, family: Snapshot, role: str, issues: Sequence[Issue]) -> _Proposed:
     ids = sorted({issue.target.partition(":")[2] for issue in issues})
-    others = [shown(doc) for i, doc in sorted(family.live.items()) if i not in ids][:_SIBLINGS]
+    others = [visible_exercise(doc) for i, doc in sorted(family.live.items()) if i not in ids][:_SIBLINGS_SHOWN]
     content = {
         "role": role,
         "family": family.family,
-        "issues": [shown_issue(issue) for issue in issues],
-        "exercises": [shown(family.live[i]) for i in ids if i in family.live],
+        "issues": [visible_issue(issue) for issue in issues],
+        "exercises": [visible_exercise(family.live[i]) for i in ids if i in family.live],
         "siblings": others,
     }
     instructions = INSTRUCTIONS.format(role=role, fields=", ".join(FIELDS[role]))
-    report, why = await told(asked, "propose_changes", instructions, content)
-    asked.count(role)
-    if report is None:
-        return [], [refused("propose_changes", None, why)]
-    mended = repaired(report.get("changes"), ProposedChange)
-    odd = [refused("propose_changes", entry, reason) for entry, reason in mended.refused]
-    arguments = {"family_slug": family.slug, "changes": list(mended.entries)}
-    outcome = await asked.call("propose_changes", arguments, actor=role)
+    report = await request_report(context, "propose_changes", instructions, content)
+    context.model_calls[role] += 1
+    if report.arguments is None:
+        return _Proposed((), (build_rejection("propose_changes", None, report.reason),))
+    coerced = coerce_entries(report.arguments.get("changes"), ProposedChange)
+    rejections = [build_rejection("propose_changes", item.entry, item.reason) for item in coerced.rejected]
+    arguments = {"family_slug": family.slug, "changes": list(coerced.entries)}
+    outcome = await context.call("propose_changes", arguments, actor=role)
     if not outcome.ok:
-        return [], [*odd, refused("propose_changes", arguments, outcome.summary)]
-    return list(outcome.value["changes"]), odd
+        rejections.append(build_rejection("propose_changes", arguments, outcome.summary))
+        return _Proposed((), tuple(rejections))
+    return _Proposed(tuple(outcome.value["changes"]), tuple(rejections))
 
 
-async def _chosen(asked: Asked, family: Snapshot, issues: Sequence[Issue]) -> list[Json]:
-    """A model that can only choose says yes or no to what the records themselves offer."""
-    assert asked.model is not None
-    offers = [(issue, found) for issue in issues if (found := candidate(family, issue))]
+async def _choose_changes(context: RoleContext, family: Snapshot, role: str, issues: Sequence[Issue]) -> _Proposed:
+    """A model that can only choose says yes or no to the values that the records themselves offer."""
+    offers = [(issue, values) for issue in issues if (values := candidate_values(family, issue))]
     questions = [
-        Question(f"{family.live[i.target.partition(':')[2]].get('name')}, {i.field}: {_first(found)}", (_USE, _LEAVE))
-        for i, found in offers
+        Question(
+            f"{family.live[i.target.partition(':')[2]].get('name')}, {i.field}: {_preview(values)}", (_USE, _LEAVE)
+        )
+        for i, values in offers
     ]
-    answers = await chosen(asked, _TASK, questions) if questions else []
+    answers = await request_choices(context, _TASK, questions) if questions else []
+    context.model_calls[role] += 1
     changes = []
-    for (issue, found), answer in zip(offers, answers, strict=True):
+    for (issue, values), answer in zip(offers, answers, strict=True):
         if answer == _USE:
-            changes += [_change(issue, field, value) for field, value in found.items()]
-    return changes
+            changes += [_chosen_change(issue, field, value) for field, value in values.items()]
+    return _Proposed(tuple(changes))
 
 
-def _change(issue: Issue, field: str, value: Json) -> Json:
+def _chosen_change(issue: Issue, field: str, value: Json) -> Json:
     return {
         "exercise_id": issue.target.partition(":")[2],
         "field": field,
@@ -103,8 +116,10 @@ def _change(issue: Issue, field: str, value: Json) -> Json:
     }
 
 
-def _ops(asked: Asked, family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[Issue]) -> list[Op]:
-    """One operation for each exercise, with what each field was; values that change nothing are left out."""
+def _build_ops(
+    context: RoleContext, family: Snapshot, role: str, changes: Sequence[Json], issues: Sequence[Issue]
+) -> list[Op]:
+    """One operation for each exercise; values that change nothing are left out."""
     by_exercise: dict[str, dict[str, Json]] = {}
     for change in changes:
         identity, field = str(change["exercise_id"]), str(change["field"])
@@ -113,51 +128,53 @@ def _ops(asked: Asked, family: Snapshot, role: str, changes: Sequence[Json], iss
             by_exercise.setdefault(identity, {})[field] = change
     ops = []
     for identity, found in sorted(by_exercise.items()):
-        sure = [_sure(family, identity, change) for change in found.values()]
-        tags = _tags(asked, identity, role, issues)
-        sure.append(asked.trust.of(*rules_of(tags)))
-        made = [
-            {
-                "field": field,
-                "before": value_at(family.live[identity], field),
-                "after": change["after"],
-                "justification": change["justification"],
-                "evidence": change["evidence"],
-            }
-            for field, change in sorted(found.items())
-        ]
-        evidence = [*tags, *(str(c["evidence"]) for c in found.values())]
-        why = "; ".join(str(change["justification"]) for change in found.values())[:2000]
-        arguments = {"exercise_id": identity, "family_slug": family.slug, "changes": made, "justification": why}
+        tags = _evidence_tags(context, identity, role, issues)
+        rules = context.calibration.confidence_of(*accountable_rules(tags))
+        evidence = [*tags, *(str(change["evidence"]) for change in found.values())]
         ops.append(
             Op(
                 tool="upsert_exercise",
                 actor=role,
-                arguments=arguments,
+                arguments=_edit_arguments(family, identity, found),
                 evidence=tuple(dict.fromkeys(evidence)),
-                confidence=min(sure),
+                confidence=min(rules, *(_value_confidence(family, identity, change) for change in found.values())),
             )
         )
     return ops
 
 
-def _tags(asked: Asked, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
-    """What the work of a specialist rests on: the issues that it mends, and how well it mends such issues."""
+def _edit_arguments(family: Snapshot, identity: str, changes: dict[str, Json]) -> dict[str, Json]:
+    """The arguments of `upsert_exercise`: each field with what it was, which is not for the model to say."""
+    fields = [
+        {
+            "field": field,
+            "before": value_at(family.live[identity], field),
+            "after": change["after"],
+            "justification": change["justification"],
+            "evidence": change["evidence"],
+        }
+        for field, change in sorted(changes.items())
+    ]
+    reason = "; ".join(str(change["justification"]) for change in changes.values())[:2000]
+    return {"exercise_id": identity, "family_slug": family.slug, "changes": fields, "justification": reason}
+
+
+def _evidence_tags(context: RoleContext, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
+    """What the work of a specialist rests on: the issues that it fixes, and how well it fixes such issues."""
     mine = [issue for issue in issues if issue.target == f"exercise:{identity}" and issue.specialist == role]
-    own = [f"{role}:{issue.code}@{asked.judge}" for issue in mine] or [f"{role}:unasked@{asked.judge}"]
+    own = [f"{role}:{issue.code}@{context.judge}" for issue in mine] or [f"{role}:unasked@{context.judge}"]
     return list(dict.fromkeys([*(issue.tag for issue in mine), *own]))
 
 
-def _sure(family: Snapshot, identity: str, change: Json) -> float:
-    """Muscles hang together: each is judged with the others in place, so only the primary ones are compared."""
-    field = str(change["field"])
-    said = float(change["confidence"])
+def _value_confidence(family: Snapshot, identity: str, change: Json) -> float:
+    """Muscles depend on each other: each is judged with the others in place, so only the primary ones are compared."""
+    field, stated = str(change["field"]), float(change["confidence"])
     if field.startswith("muscles.") and field != "muscles.primary":
-        return said
+        return stated
     if field == "muscles.primary":
-        return min(said, support(family, identity, field, change["after"]))
-    return confidence(family, identity, field, change["after"], said)
+        return min(stated, sibling_support(family, identity, field, change["after"]))
+    return estimate_confidence(family, identity, field, change["after"], stated)
 
 
-def _first(found: dict[str, Json]) -> str:
-    return str(next(iter(found.values())))[:160]
+def _preview(values: dict[str, Json]) -> str:
+    return str(next(iter(values.values())))[:160]

@@ -1,1 +1,1 @@
-"""Runs: what one run does step by step, where it is remembered, and the durable engine that carries it."""
+"""Runs: their steps, their records, the durable engine that carries them, and the workers."""

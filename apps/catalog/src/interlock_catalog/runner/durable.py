@@ -20,14 +20,16 @@ import msgspec
 import sqlalchemy
 from dbos import DBOS, DBOSClient, Serializer, SetWorkflowID
 
-from interlock_catalog.runner.ping import pinged
-from interlock_catalog.runner.record import FamilyResult, Order, Run
-from interlock_catalog.runner.work import Work
-from interlock_catalog.settings import Loaded
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.runner.webhook import notify_webhook
+from interlock_catalog.settings import Settings
 
 APPLICATION, VERSION, SCHEMA = "interlock-catalog", "catalog-1", "catalog_dbos"
-RUNS, TICKS = "runs", "ticks"
-_HOLDER: dict[str, Work] = {}
+"""The version is pinned: by default DBOS takes a hash of the code, and a new release would leave the old one's runs."""
+RUN_QUEUE, TICK_QUEUE = "runs", "ticks"
+_STEPS: dict[str, RunSteps] = {}
+"""What the workflows of this process work with: DBOS calls them with their stored arguments and nothing else."""
 
 
 class JsonSerializer(Serializer):
@@ -38,19 +40,17 @@ class JsonSerializer(Serializer):
         return "interlock_catalog_json"
 
     def serialize(self, data: Any) -> str:
-        """To text."""
-        return json.dumps(data, default=_spelled, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+        return json.dumps(data, default=_encode, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
     def deserialize(self, serialized_data: str) -> Any:
-        """From text."""
-        return json.loads(serialized_data, object_hook=_read)
+        return json.loads(serialized_data, object_hook=_decode)
 
 
 class StepFailed(Exception):
     """An error of a step, as it comes back from the database."""
 
 
-def _spelled(value: object) -> object:
+def _encode(value: object) -> object:
     if isinstance(value, datetime):
         return {"$time": value.isoformat()}
     if isinstance(value, BaseException):
@@ -58,22 +58,24 @@ def _spelled(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def _read(value: dict[str, Any]) -> Any:
+def _decode(value: dict[str, Any]) -> Any:
     if len(value) == 1 and "$time" in value:
         return datetime.fromisoformat(value["$time"])
     return StepFailed(value["$error"]) if len(value) == 1 and "$error" in value else value
 
 
-def engine_of(url: str) -> sqlalchemy.Engine:
+def create_engine(url: str) -> sqlalchemy.Engine:
     """A database engine of our own: DBOS does not set WAL on SQLite, nor a limit for idle transactions."""
     if not url.startswith("sqlite:///"):
         address = sqlalchemy.make_url(url).set(drivername="postgresql+psycopg")
+        # A worker that hangs inside a transaction must not keep its locks for ever.
         limits = {"options": "-c idle_in_transaction_session_timeout=10000"}
         return sqlalchemy.create_engine(address, pool_pre_ping=True, connect_args=limits)
     made = sqlalchemy.create_engine(url, pool_size=8, max_overflow=4, connect_args={"check_same_thread": False})
 
     @sqlalchemy.event.listens_for(made, "connect")
     def prepare(connection: Any, _record: Any) -> None:
+        # IMMEDIATE: a transaction that reads first and writes later would fail as soon as somebody else has written.
         connection.isolation_level = "IMMEDIATE"
         for pragma in ("busy_timeout=30000", "foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
@@ -88,7 +90,7 @@ def migrate(url: str) -> None:
         return
     path = Path(url.removeprefix("sqlite:///"))
     with path.with_suffix(".lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file
         DBOS.migrate(url)
 
 
@@ -109,7 +111,7 @@ def _config(engine: sqlalchemy.Engine, executor: str) -> dict[str, Any]:
     }
 
 
-def _quiet() -> None:
+def _silence_log() -> None:
     """The engine's log goes where the program's goes, not to a stream that it chose when it was made."""
     log = logging.getLogger("dbos")
     for handler in list(log.handlers):
@@ -118,21 +120,21 @@ def _quiet() -> None:
 
 
 @asynccontextmanager
-async def launched(work: Work, loaded: Loaded, executor: str, *, serves: bool) -> AsyncIterator[None]:
+async def launch_engine(steps: RunSteps, executor: str, *, serves: bool) -> AsyncIterator[None]:
     """The engine in this process, on this loop. One that does not serve takes no run but its own."""
-    url = loaded.url("engine")
+    url = steps.app.settings.engine
     await asyncio.get_running_loop().run_in_executor(None, migrate, url)
-    engine = engine_of(url)
-    _HOLDER["work"] = work
+    engine = create_engine(url)
+    _STEPS["steps"] = steps
     DBOS(config=_config(engine, executor))  # type: ignore[arg-type]
-    _quiet()
+    _silence_log()
     if not serves:
         DBOS.listen_queues([])
     DBOS.launch()
     try:
         if serves:
-            await DBOS.register_queue_async(RUNS, worker_concurrency=2, polling_interval_sec=0.25)
-            await DBOS.register_queue_async(TICKS, worker_concurrency=1, polling_interval_sec=0.5)
+            await DBOS.register_queue_async(RUN_QUEUE, worker_concurrency=2, polling_interval_sec=0.25)
+            await DBOS.register_queue_async(TICK_QUEUE, worker_concurrency=1, polling_interval_sec=0.5)
         yield
     finally:
         loop = asyncio.get_running_loop()
@@ -140,61 +142,60 @@ async def launched(work: Work, loaded: Loaded, executor: str, *, serves: bool) -
             await loop.run_in_executor(own, lambda: DBOS.destroy(workflow_completion_timeout_sec=0))
         loop.set_default_executor(ThreadPoolExecutor(4))
         engine.dispose()
-        _HOLDER.clear()
+        _STEPS.clear()
 
 
 @DBOS.workflow(name="catalog_run", max_recovery_attempts=1000)
-async def catalog_run(order: dict[str, Any]) -> dict[str, Any]:
+async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     """One run: which families, then each of them, then the end. Every step may be repeated, and does no harm then."""
-    work = _HOLDER["work"]
-    given = msgspec.convert(order, Order)
-    families = await DBOS.run_step_async({"name": "begin"}, _begin, order)
+    steps = _STEPS["steps"]
+    families = await DBOS.run_step_async({"name": "begin"}, _begin, request)
 
     def start(family: str) -> Awaitable[Any]:
-        return DBOS.run_step_async({"name": f"family:{family}"}, _family, order, family)
+        return DBOS.run_step_async({"name": f"family:{family}"}, _work_on, request, family)
 
     first = [family for family in families if not family.startswith("~")]
     last = [family for family in families if family.startswith("~")]
-    results = await bounded(work.shop.loaded.settings.lanes, first, start)
+    results = await run_bounded(steps.app.settings.lanes, first, start)
     for family in last:
         results.append(await start(family))
-    run: dict[str, Any] = await DBOS.run_step_async({"name": "end"}, _end, order, results)
-    return {"run": given.run, "status": run["status"], "counts": run["counts"]}
+    run: dict[str, Any] = await DBOS.run_step_async({"name": "end"}, _end, request, results)
+    return {"run": request["run"], "status": run["status"], "counts": run["counts"]}
 
 
-async def _begin(order: dict[str, Any]) -> list[str]:
-    return await _HOLDER["work"].begin(msgspec.convert(order, Order))
+async def _begin(request: dict[str, Any]) -> list[str]:
+    return await _STEPS["steps"].begin(msgspec.convert(request, RunRequest))
 
 
-async def _family(order: dict[str, Any], family: str) -> Any:
-    return msgspec.to_builtins(await _HOLDER["work"].family(msgspec.convert(order, Order), family))
+async def _work_on(request: dict[str, Any], family: str) -> Any:
+    return msgspec.to_builtins(await _STEPS["steps"].work_on(msgspec.convert(request, RunRequest), family))
 
 
-async def _end(order: dict[str, Any], results: list[Any]) -> Any:
+async def _end(request: dict[str, Any], results: list[Any]) -> Any:
     found = [msgspec.convert(result, FamilyResult) for result in results]
-    work = _HOLDER["work"]
-    run = await work.end(msgspec.convert(order, Order), found)
-    await pinged(work.shop.loaded, run)
+    steps = _STEPS["steps"]
+    run = await steps.end(msgspec.convert(request, RunRequest), found)
+    await notify_webhook(steps.app.settings, run)
     return msgspec.to_builtins(run)
 
 
 @DBOS.workflow(name="catalog_tick")
-async def catalog_tick(at: datetime, order: dict[str, Any]) -> str:
+async def catalog_tick(at: datetime, request: dict[str, Any]) -> str:
     """A schedule is due: enqueue the run that it stands for."""
     run = f"{at:%Y%m%d-%H%M%S}-000-tick"  # the same for every worker that sees the tick
     with SetWorkflowID(run):
-        await DBOS.enqueue_workflow_async(RUNS, catalog_run, {**order, "run": run})
+        await DBOS.enqueue_workflow_async(RUN_QUEUE, catalog_run, {**request, "run": run})
     return run
 
 
-async def bounded(lanes: int, items: Sequence[str], start: Callable[[str], Awaitable[Any]]) -> list[Any]:
+async def run_bounded(lanes: int, items: Sequence[str], start: Callable[[str], Awaitable[Any]]) -> list[Any]:
     """Start one step for each item, in order, so many at a time; once the run is not ours any more, no further one.
 
     The order in which steps start is what the engine knows them by: nothing is awaited between two of them but a lane.
     """
     lane, tasks, lost = asyncio.Semaphore(lanes), list[asyncio.Task[Any]](), list[BaseException]()
 
-    def done(task: asyncio.Task[Any]) -> None:
+    def finish(task: asyncio.Task[Any]) -> None:
         lane.release()
         error = None if task.cancelled() else task.exception()
         if error is not None and not isinstance(error, Exception):
@@ -205,7 +206,7 @@ async def bounded(lanes: int, items: Sequence[str], start: Callable[[str], Await
         if lost:
             break
         task = asyncio.ensure_future(start(item))
-        task.add_done_callback(done)
+        task.add_done_callback(finish)
         tasks.append(task)
     results = await asyncio.gather(*tasks, return_exceptions=True)
     if lost:
@@ -216,24 +217,23 @@ async def bounded(lanes: int, items: Sequence[str], start: Callable[[str], Await
     return list(results)
 
 
-async def run_here(order: Order) -> Run:
+async def run_in_process(request: RunRequest) -> Run:
     """Run in this process, to the end; a run of that id that was begun goes on where it was."""
-    with SetWorkflowID(order.run):
-        await catalog_run(msgspec.to_builtins(order))
-    return await _HOLDER["work"].runs.get(order.run)
+    with SetWorkflowID(request.run):
+        await catalog_run(msgspec.to_builtins(request))
+    return await _STEPS["steps"].runs.get(request.run)
 
 
 @contextmanager
-def engine_client(loaded: Loaded) -> Iterator[DBOSClient]:
+def open_client(settings: Settings) -> Iterator[DBOSClient]:
     """A way to the engine from a process that carries no runs."""
-    url = loaded.url("engine")
-    migrate(url)
-    engine = engine_of(url)
-    schema: dict[str, Any] = {} if url.startswith("sqlite:///") else {"dbos_system_schema": SCHEMA}
+    migrate(settings.engine)
+    engine = create_engine(settings.engine)
+    schema: dict[str, Any] = {} if settings.engine.startswith("sqlite:///") else {"dbos_system_schema": SCHEMA}
     made = DBOSClient(
         system_database_engine=engine, serializer=JsonSerializer(), application_name=APPLICATION, **schema
     )
-    _quiet()
+    _silence_log()
     try:
         yield made
     finally:
@@ -241,40 +241,47 @@ def engine_client(loaded: Loaded) -> Iterator[DBOSClient]:
         engine.dispose()
 
 
-def enqueue(loaded: Loaded, order: Order) -> None:
-    """Leave a run to whichever worker is free."""
+def enqueue_run(settings: Settings, request: RunRequest) -> None:
+    """Leave a run to whichever worker is free; an id that was used is refused."""
     how = {
         "workflow_name": "catalog_run",
-        "queue_name": RUNS,
-        "workflow_id": order.run,
+        "queue_name": RUN_QUEUE,
+        "workflow_id": request.run,
         "app_version": VERSION,
         "workflow_id_reuse_policy": "reject",
     }
-    with engine_client(loaded) as client:
-        client.register_queue(RUNS, worker_concurrency=2, polling_interval_sec=0.25)
-        client.enqueue(how, msgspec.to_builtins(order))  # type: ignore[arg-type]
+    with open_client(settings) as client:
+        client.register_queue(RUN_QUEUE, worker_concurrency=2, polling_interval_sec=0.25)
+        client.enqueue(how, msgspec.to_builtins(request))  # type: ignore[arg-type]
 
 
-def waiting(loaded: Loaded) -> tuple[int, list[str]]:
-    """How many runs wait, and on which workers runs are under way."""
-    with engine_client(loaded) as client:
+class QueueState(msgspec.Struct, frozen=True):
+    """How many runs wait, and the workers on which runs are under way."""
+
+    depth: int
+    busy_workers: tuple[str, ...]
+
+
+def read_queue(settings: Settings) -> QueueState:
+    """The queue of runs, as seen from outside."""
+    with open_client(settings) as client:
         queued = client.list_workflows(name="catalog_run", status=["ENQUEUED", "DELAYED"], load_input=False)
         busy = client.list_workflows(name="catalog_run", status=["PENDING"], load_input=False)
-    return len(queued), sorted({str(item.executor_id) for item in busy})
+    return QueueState(len(queued), tuple(sorted({str(item.executor_id) for item in busy})))
 
 
-def schedule(loaded: Loaded, name: str, cron: str, order: Order, zone: str | None) -> None:
+def put_schedule(settings: Settings, name: str, cron: str, request: RunRequest, zone: str | None) -> None:
     """Have a run started by the clock."""
-    with engine_client(loaded) as client:
-        client.register_queue(TICKS, worker_concurrency=1, polling_interval_sec=0.5)
+    with open_client(settings) as client:
+        client.register_queue(TICK_QUEUE, worker_concurrency=1, polling_interval_sec=0.5)
         client.apply_schedules(
             [
                 {
                     "schedule_name": name,
                     "workflow_name": "catalog_tick",
                     "schedule": cron,
-                    "context": msgspec.to_builtins(order),
-                    "queue_name": TICKS,
+                    "context": msgspec.to_builtins(request),
+                    "queue_name": TICK_QUEUE,
                     "automatic_backfill": False,
                     **({"cron_timezone": zone} if zone else {}),
                 }
@@ -282,18 +289,22 @@ def schedule(loaded: Loaded, name: str, cron: str, order: Order, zone: str | Non
         )
 
 
-def schedules(loaded: Loaded) -> list[dict[str, Any]]:
+def list_schedules(settings: Settings) -> list[dict[str, Any]]:
     """What the clock will start."""
-    with engine_client(loaded) as client:
+    with open_client(settings) as client:
         found = client.list_schedules()
     return [
-        {"name": item["schedule_name"], "cron": item["schedule"], "zone": item.get("cron_timezone") or "UTC",
-         "order": item.get("context"), "status": str(item.get("status", ""))}
+        {
+            "name": item["schedule_name"],
+            "cron": item["schedule"],
+            "zone": item.get("cron_timezone") or "UTC",
+            "request": item.get("context"),
+            "status": str(item.get("status", "")),
+        }
         for item in found
-    ]  # fmt: skip
+    ]
 
 
-def unschedule(loaded: Loaded, name: str) -> None:
-    """Have it started no more."""
-    with engine_client(loaded) as client:
+def delete_schedule(settings: Settings, name: str) -> None:
+    with open_client(settings) as client:
         client.delete_schedule(name)

@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from interlock_catalog.app import Shop, opened
-from interlock_catalog.runner.alive import locks_of, only_one
-from interlock_catalog.runner.durable import launched, run_here
-from interlock_catalog.runner.record import Order, Run, Runs
-from interlock_catalog.runner.work import Work
+import msgspec
+
+from interlock_catalog.app import AppContext, open_app
+from interlock_catalog.runner.durable import launch_engine, run_in_process
+from interlock_catalog.runner.liveness import open_executor_locks, require_unique_executor
+from interlock_catalog.runner.records import Run, RunRequest, open_run_store
+from interlock_catalog.runner.steps import Progress, RunSteps
 from interlock_catalog.settings import Loaded
 
-Tell = Callable[[int, int, str], None]
+
+class FinishedRun(msgspec.Struct, frozen=True):
+    """A run that has ended, with everything that it worked with still open."""
+
+    run: Run
+    app: AppContext
 
 
 @asynccontextmanager
 async def run_in_foreground(
-    loaded: Loaded, order: Order, tell: Tell, *, resume: bool = False
-) -> AsyncIterator[tuple[Run, Shop]]:
-    """Run to the end, and give the record with everything still open."""
-    executor, locks = f"cli-{order.run}", locks_of(loaded)
-    only_one(locks, executor)
-    runs = Runs(loaded.url("engine"))
+    loaded: Loaded, request: RunRequest, on_progress: Progress, *, resume: bool = False
+) -> AsyncIterator[FinishedRun]:
+    """Run to the end; with `resume`, go on with a run that there must be."""
+    executor, locks = f"cli-{request.run}", open_executor_locks(loaded.settings)
+    require_unique_executor(locks, executor)
     try:
-        if resume:
-            await runs.get(order.run)
-        async with opened(loaded, judges=True) as shop:
-            work = Work(shop, runs, executor, tell)
-            async with launched(work, loaded, executor, serves=False):
-                run = await run_here(order)
-            yield run, shop
+        async with open_run_store(loaded.settings) as runs:
+            if resume:
+                await runs.get(request.run)
+            async with open_app(loaded, with_model=True) as app:
+                steps = RunSteps(app, runs, executor, on_progress)
+                async with launch_engine(steps, executor, serves=False):
+                    run = await run_in_process(request)
+                yield FinishedRun(run, app)
     finally:
-        await runs.close()
         locks.close()

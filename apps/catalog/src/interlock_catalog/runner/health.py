@@ -4,72 +4,75 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import msgspec
 
 from interlock import Runtime
 from interlock.state import LOCK, ChangeFilter, ClaimState
-from interlock_catalog.runner.record import Run, Runs
-from interlock_catalog.settings import Loaded
+from interlock_catalog.runner.records import Run, RunStore
+from interlock_catalog.settings import Settings
 
-_RECENT = 20
-_LONGEST_S = 86_400.0
+_RECENT_RUNS = 20
+_OLDEST_LOCK_S = 86_400.0
+"""Locks are looked for among the claims of the last day, so that the whole history need not be read."""
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
     """What an operator wants to know, and what is wrong."""
 
-    ok: bool
-    alarms: tuple[str, ...]
+    ok: bool = True
+    alarms: tuple[str, ...] = ()
     last_run: str
     last_run_age_s: float | None
     queue_depth: int
     running: tuple[str, ...]
     """Workers on which a run is under way."""
+    recent_runs: int
     failure_rate: float
-    """Of the last runs that ended, those that did not succeed."""
+    """Of the recent runs that ended, the share that failed."""
     lock_age_s: float | None
-    """Of the oldest lease of a family that is held."""
+    """Of the family that has been locked for the longest."""
     workers: dict[str, float]
-    """How long ago each worker gave a sign of life."""
+    """Seconds since the last heartbeat of each worker."""
 
 
-async def health(loaded: Loaded, runs: Runs, runtime: Runtime | None) -> Health:
-    """Look everywhere, and hold what is found against the settings."""
-    from interlock_catalog.runner.durable import waiting
+async def check_health(settings: Settings, runs: RunStore, runtime: Runtime | None) -> Health:
+    """Measure, and compare with the alert_* settings; without a runtime, locks are not looked at."""
+    from interlock_catalog.runner.durable import read_queue
 
-    settings, found = loaded.settings, await runs.all(limit=200)
-    queued, busy = await asyncio.to_thread(waiting, loaded)
-    ended = [run for run in found if run.ended][:_RECENT]
+    found = await runs.all(limit=200)
+    queue = await asyncio.to_thread(read_queue, settings)
+    ended = [run for run in found if run.ended][:_RECENT_RUNS]
     failures = sum(run.status == "failed" for run in ended) / len(ended) if ended else 0.0
-    age_s = _age_s(ended[0]) if ended else None
-    lock_s = None if runtime is None else await _lock_age_s(runtime)
-    beats = {name: round(time.time() - at, 1) for name, at in (await runs.beats()).items()}
-    alarms = []
-    if age_s is None:
-        alarms.append("no run has ended yet")
-    elif age_s > settings.alert_age_h * 3600:
-        alarms.append(f"the last run ended {age_s / 3600:.1f} h ago (alert_age_h = {settings.alert_age_h:g})")
-    if queued > settings.alert_queue:
-        alarms.append(f"{queued} runs wait (alert_queue = {settings.alert_queue})")
-    if failures > settings.alert_failures:
-        alarms.append(
-            f"{failures:.0%} of the last {len(ended)} runs failed (alert_failures = {settings.alert_failures})"
-        )
-    if lock_s is not None and lock_s > settings.alert_lock_s:
-        alarms.append(f"a family has been held for {lock_s:.0f} s (alert_lock_s = {settings.alert_lock_s:g})")
-    return Health(
-        ok=not alarms,
-        alarms=tuple(alarms),
+    health = Health(
         last_run=ended[0].id if ended else "",
-        last_run_age_s=age_s,
-        queue_depth=queued,
-        running=tuple(busy),
+        last_run_age_s=_age_s(ended[0]) if ended else None,
+        queue_depth=queue.depth,
+        running=queue.busy_workers,
+        recent_runs=len(ended),
         failure_rate=round(failures, 3),
-        lock_age_s=lock_s,
-        workers=beats,
+        lock_age_s=None if runtime is None else await _lock_age_s(runtime),
+        workers={name: round(time.time() - at, 1) for name, at in (await runs.heartbeats()).items()},
     )
+    alarms = tuple(_alarms(health, settings))
+    return msgspec.structs.replace(health, ok=not alarms, alarms=alarms)
+
+
+def _alarms(health: Health, settings: Settings) -> Iterator[str]:
+    age_s, lock_s = health.last_run_age_s, health.lock_age_s
+    if age_s is None:
+        yield "no run has ended yet"
+    elif age_s > settings.alert_age_h * 3600:
+        yield f"the last run ended {age_s / 3600:.1f} h ago (alert_age_h = {settings.alert_age_h:g})"
+    if health.queue_depth > settings.alert_queue:
+        yield f"{health.queue_depth} runs wait (alert_queue = {settings.alert_queue})"
+    if health.failure_rate > settings.alert_failures:
+        share = f"{health.failure_rate:.0%} of the last {health.recent_runs} runs"
+        yield f"{share} failed (alert_failures = {settings.alert_failures})"
+    if lock_s is not None and lock_s > settings.alert_lock_s:
+        yield f"a family has been locked for {lock_s:.0f} s (alert_lock_s = {settings.alert_lock_s:g})"
 
 
 def _age_s(run: Run) -> float:
@@ -77,7 +80,6 @@ def _age_s(run: Run) -> float:
 
 
 async def _lock_age_s(runtime: Runtime) -> float | None:
-    """How long the oldest lease has been held."""
-    claims = await runtime.store.claims(ChangeFilter(since_us=round((time.time() - _LONGEST_S) * 1e6)))
-    held = [claim.at_us for claim in claims if claim.tool == LOCK and claim.state is ClaimState.OPEN]
-    return round(time.time() - min(held) / 1e6, 1) if held else None
+    claims = await runtime.store.claims(ChangeFilter(since_us=round((time.time() - _OLDEST_LOCK_S) * 1e6)))
+    begun = [claim.at_us for claim in claims if claim.tool == LOCK and claim.state is ClaimState.OPEN]
+    return round(time.time() - min(begun) / 1e6, 1) if begun else None

@@ -1,4 +1,7 @@
-"""Who is alive: a lock that the system takes back when a process dies, and a beat that stops when one hangs."""
+"""Liveness: a lock that the system releases when a process dies, and a heartbeat that stops when one hangs.
+
+Two signs, as each alone is not enough: a hung process keeps its lock, and a dead one may have beaten a moment ago.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Protocol
 
+import msgspec
+
 from interlock.errors import ConfigError
-from interlock_catalog.settings import Loaded
+from interlock_catalog.settings import Settings
 
-_SPACE = 0x43415441
+_ADVISORY_CLASS = 0x43415441
+"""Sets our advisory locks apart from those of other programs in the same database: the letters CATA."""
 
 
-class Locks(Protocol):
+class ExecutorLocks(Protocol):
     """One lock for each executor, free when its process is gone."""
 
-    def take(self, executor: str) -> bool:
+    def try_acquire(self, executor: str) -> bool:
         """Take a lock and keep it; False if somebody has it."""
         ...
 
-    def give(self, executor: str) -> None:
-        """Give it back."""
-        ...
+    def release(self, executor: str) -> None: ...
 
     def close(self) -> None:
-        """Give all of them back."""
+        """Release all of them."""
         ...
 
 
@@ -36,80 +40,84 @@ class FileLocks:
 
     def __init__(self, engine: str) -> None:
         self._folder = Path(engine.removeprefix("sqlite:///")).parent
-        self._held: dict[str, IO[str]] = {}
+        self._files: dict[str, IO[str]] = {}
 
-    def take(self, executor: str) -> bool:
-        """Take a lock and keep it; False if somebody has it."""
+    def try_acquire(self, executor: str) -> bool:
         file = (self._folder / f".worker-{executor}.lock").open("a")
         try:
+            # The kernel releases it with the process, however that ends; a file that merely exists would stay behind.
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
             return False
-        self._held[executor] = file
+        self._files[executor] = file
         return True
 
-    def give(self, executor: str) -> None:
-        """Give it back."""
-        held = self._held.pop(executor, None)
-        if held is not None:
-            held.close()
+    def release(self, executor: str) -> None:
+        file = self._files.pop(executor, None)
+        if file is not None:
+            file.close()
 
     def close(self) -> None:
-        """Give all of them back."""
-        for executor in list(self._held):
-            self.give(executor)
+        for executor in list(self._files):
+            self.release(executor)
 
 
-class ServerLocks:
-    """Advisory locks of a session with PostgreSQL: for workers on several machines."""
+class AdvisoryLocks:
+    """Advisory locks of a PostgreSQL session, for workers on several machines: the server releases them with it."""
 
     def __init__(self, url: str) -> None:
         import psycopg
 
         self._connection: Any = psycopg.connect(url, autocommit=True)
 
-    def take(self, executor: str) -> bool:
-        """Take a lock and keep it; False if somebody has it."""
-        asked = self._connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (_SPACE, _number(executor)))
-        return bool(asked.fetchone()[0])
+    def try_acquire(self, executor: str) -> bool:
+        cursor = self._connection.execute(
+            "SELECT pg_try_advisory_lock(%s, %s)", (_ADVISORY_CLASS, _lock_number(executor))
+        )
+        return bool(cursor.fetchone()[0])
 
-    def give(self, executor: str) -> None:
-        """Give it back."""
-        self._connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_SPACE, _number(executor)))
+    def release(self, executor: str) -> None:
+        self._connection.execute("SELECT pg_advisory_unlock(%s, %s)", (_ADVISORY_CLASS, _lock_number(executor)))
 
     def close(self) -> None:
-        """Give all of them back."""
         self._connection.close()
 
 
-def _number(executor: str) -> int:
-    return zlib.crc32(executor.encode()) - 2**31
+def _lock_number(executor: str) -> int:
+    return zlib.crc32(executor.encode()) - 2**31  # advisory locks are known by signed 32-bit numbers
 
 
-def locks_of(loaded: Loaded) -> Locks:
+def open_executor_locks(settings: Settings) -> ExecutorLocks:
     """The locks that go with the engine's database."""
-    url = loaded.url("engine")
-    return FileLocks(url) if url.startswith("sqlite:///") else ServerLocks(url)
+    url = settings.engine
+    return FileLocks(url) if url.startswith("sqlite:///") else AdvisoryLocks(url)
 
 
-def only_one(locks: Locks, executor: str) -> None:
+def require_unique_executor(locks: ExecutorLocks, executor: str) -> None:
     """Refuse to be the second process of one name: it would take the first one's runs away."""
-    if not locks.take(executor):
+    if not locks.try_acquire(executor):
         raise ConfigError(f"a worker called {executor!r} is running already; give this one another name (--name)")
 
 
-class Watch:
-    """Whose beat has stopped, by our own clock: a beat that has not changed for too long is none."""
+class _Heartbeat(msgspec.Struct, frozen=True):
+    """The last heartbeat of an executor, and when we first saw it, by our own clock."""
+
+    beat: float
+    first_seen: float
+
+
+class HeartbeatMonitor:
+    """Whose heartbeat has stopped: one that has not changed for too long by our own clock, whatever time it says."""
 
     def __init__(self, stale_s: float) -> None:
         self._stale_s = stale_s
-        self._seen: dict[str, tuple[float, float]] = {}
+        self._last: dict[str, _Heartbeat] = {}
 
-    def silent(self, beats: Mapping[str, float]) -> set[str]:
+    def find_stale(self, heartbeats: Mapping[str, float]) -> set[str]:
         """The executors that have not given a sign of life for too long."""
         now = time.monotonic()
-        for executor, beat in beats.items():
-            if self._seen.get(executor, (None, 0.0))[0] != beat:
-                self._seen[executor] = (beat, now)
-        return {name for name, (_beat, since) in self._seen.items() if now - since > self._stale_s}
+        for executor, beat in heartbeats.items():
+            if executor not in self._last or self._last[executor].beat != beat:
+                self._last[executor] = _Heartbeat(beat, now)
+        return {name for name, last in self._last.items() if now - last.first_seen > self._stale_s}

@@ -1,8 +1,9 @@
-"""Run records: what was asked, how it went, and what is left for the next run. One document a run."""
+"""Run records: what was requested, how it went, and what is left for the next run. One document a run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,13 +12,15 @@ import msgspec
 from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.checks import Issue
-from interlock_catalog.roles.desk import Refused
-from interlock_catalog.trust import Trust
+from interlock_catalog.confidence import Calibration
+from interlock_catalog.roles.context import Rejection
+from interlock_catalog.settings import Settings
 
-ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
+STATUS_ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
+_PAGE = 500
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What somebody wants a run to do."""
 
     run: str
@@ -36,16 +39,17 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     family: str
     state: str
     """clean, seen (there is something, but nothing to do), planned, ok, waiting (for a person), partial, failed,
-    deferred (somebody else is at work there, or it rests) or overflow."""
+    deferred (somebody else is at work there, or it rests) or overflow (over the cap of the run)."""
     counts: dict[str, int] = {}
     """Changes by how they ended."""
     issues: dict[str, int] = {}
     """Issues by severity."""
-    left: tuple[Issue, ...] = ()
-    """Grave issues that are left for a person."""
-    asked: dict[str, int] = {}
-    refused: tuple[Refused, ...] = ()
-    why: str = ""
+    unresolved: tuple[Issue, ...] = ()
+    """Severe issues that are left for a person."""
+    model_calls: dict[str, int] = {}
+    rejected: tuple[Rejection, ...] = ()
+    reason: str = ""
+    """Why nothing, or not everything, was done."""
     exercises: int = 0
 
 
@@ -60,16 +64,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     started: str = ""
     ended: str = ""
     worker: str = ""
-    asked_for: tuple[str, ...] = ()
+    requested: tuple[str, ...] = ()
+    """The families that were asked for; empty: all."""
     max_changes: int = 0
     counts: dict[str, int] = {}
     issues: dict[str, int] = {}
-    asked: dict[str, int] = {}
+    model_calls: dict[str, int] = {}
     families: tuple[FamilyResult, ...] = ()
     left_over: tuple[str, ...] = ()
     """Families for the next run: locked, or over the cap."""
-    trust: Trust | None = None
-    """How often each rule had been right when the run began: its confidences stand on this."""
+    calibration: Calibration | None = None
+    """How often each rule had been right when the run began: its confidences rest on this."""
 
     @property
     def turns(self) -> Iterable[str]:
@@ -95,23 +100,22 @@ def status_of(results: Iterable[FamilyResult], mode: str) -> str:
     return "partial" if good or quiet else "failed"
 
 
-def now_text() -> str:
-    """This moment, for people."""
+def format_now() -> str:
+    """This moment, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class Runs:
+class RunStore:
     """The records of runs, beside the engine's own tables."""
 
     def __init__(self, url: str) -> None:
         self._documents = Documents(url, "runs")
 
     async def put(self, run: Run) -> None:
-        """Write one down."""
         await self._documents.write(f"run:{run.id}", msgspec.to_builtins(run))
 
     async def get(self, run: str) -> Run:
-        """One run."""
+        """One run; NotFound if there is none of that id."""
         found = await self._documents.read_state(f"run:{run}")
         if found is None:
             raise NotFound(f"there is no run {run!r}; see `interlock catalog runs`")
@@ -121,22 +125,35 @@ class Runs:
         """The runs, newest first; ids sort by time."""
         found, after = list[Run](), ""
         while True:
-            page = await self._documents.page("run:", after=after, limit=500)
+            page = await self._documents.page("run:", after=after, limit=_PAGE)
             found += [msgspec.convert(item.value, Run) for item in page.values()]
-            if len(page) < 500:
+            if len(page) < _PAGE:
                 break
             after = next(reversed(page))
         return sorted(found, key=lambda run: run.id, reverse=True)[:limit]
 
-    async def beat(self, worker: str, at: float) -> None:
+    async def newest(self) -> Run | None:
+        """The last run that was started."""
+        return next(iter(await self.all(limit=1)), None)
+
+    async def record_heartbeat(self, worker: str, at: float) -> None:
         """A worker is alive."""
         await self._documents.write(f"worker:{worker}", {"at": at})
 
-    async def beats(self) -> dict[str, float]:
+    async def heartbeats(self) -> dict[str, float]:
         """When each worker was last heard of."""
-        page: dict[str, Any] = await self._documents.page("worker:", limit=500)
+        page: dict[str, Any] = await self._documents.page("worker:", limit=_PAGE)
         return {key.partition(":")[2]: float(item.value["at"]) for key, item in page.items()}
 
     async def close(self) -> None:
-        """Let go."""
         await self._documents.close()
+
+
+@asynccontextmanager
+async def open_run_store(settings: Settings) -> AsyncIterator[RunStore]:
+    """The records of the runs of a catalog."""
+    store = RunStore(settings.engine)
+    try:
+        yield store
+    finally:
+        await store.close()

@@ -11,228 +11,244 @@ import msgspec
 
 from interlock.errors import Locked, ToolError
 from interlock.state import ChangeFilter, ClaimState, TicketState
-from interlock_catalog.app import Shop
+from interlock_catalog.app import AppContext
+from interlock_catalog.backends import iterate_pages
 from interlock_catalog.checks.issues import SEVERITIES, Issue
-from interlock_catalog.pipeline.carry import Terms, carry_out, digest
+from interlock_catalog.confidence import Calibration, tally_decisions
+from interlock_catalog.family_reader import read_family
+from interlock_catalog.pipeline.execute import ExecutionOptions, Stop, call_id_of, execute_operations
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
-from interlock_catalog.pipeline.lost import lost_aliases, strays
-from interlock_catalog.reading import read_family
-from interlock_catalog.resource import lease_of
-from interlock_catalog.roles.desk import Asked
-from interlock_catalog.runner.record import FamilyResult, Order, Run, Runs, now_text, status_of, turn_of
+from interlock_catalog.pipeline.orphans import find_orphan_aliases, find_orphan_exercises
+from interlock_catalog.planning.ops import Op
+from interlock_catalog.resource import family_lock
+from interlock_catalog.roles.context import Rejection, RoleContext
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, format_now, status_of, turn_of
 from interlock_catalog.snapshot import Snapshot
-from interlock_catalog.trust import Trust, decided
 
-LOST = "~lost-aliases"
+# Steps that are not about one family. No slug begins with ~.
+ORPHANS = "~orphans"
 SEARCHES = "~searches"
-_PAGE = 500
-_LOOK_AGAIN_S = 0.5
-_STATUS = {"done": "ok", "undone": "ok", "open": "unknown"}
+_POLL_S = 0.5
+_STATUS_OF_ENTRY = {"done": "ok", "undone": "ok", "open": "unknown"}
+Progress = Callable[[int, int, str], None]
+"""Is told how many families are done, of how many, and which was the last."""
 
 
-class Work:
-    """What a run does, with the catalog, the ledger and the model at hand."""
+class _RunCalibration(msgspec.Struct, frozen=True):
+    """The calibration with which a run began."""
 
-    def __init__(
-        self, shop: Shop, runs: Runs, worker: str = "", tell: Callable[[int, int, str], None] | None = None
-    ) -> None:
-        self.shop = shop
+    run: str
+    calibration: Calibration | None
+
+
+class RunSteps:
+    """The steps of runs, over one catalog, ledger and model."""
+
+    def __init__(self, app: AppContext, runs: RunStore, worker: str = "", on_progress: Progress | None = None) -> None:
+        self.app = app
         self.runs = runs
         self.worker = worker
-        self._tell = tell
+        self._on_progress = on_progress
         self._total = 0
         self._done = 0
-        self._trusted: tuple[str, Trust | None] = ("", None)
+        self._begun = _RunCalibration("", None)
 
-    async def begin(self, order: Order) -> list[str]:
+    async def begin(self, request: RunRequest) -> list[str]:
         """Write the run down, and say which families it works on, in order."""
         await self.runs.put(
             Run(
-                id=order.run,
-                mode=order.mode,
+                id=request.run,
+                mode=request.mode,
                 status="running",
-                by=order.by,
-                started=now_text(),
+                by=request.by,
+                started=format_now(),
                 worker=self.worker,
-                asked_for=order.families,
-                max_changes=order.max_changes,
-                trust=self.shop.measured.adding(await decided(self.shop.runtime)),
+                requested=request.families,
+                max_changes=request.max_changes,
+                calibration=self.app.calibration.add(await tally_decisions(self.app.runtime)),
             )
         )
-        found = await self._chosen(order)
-        self._total, self._done = len(found), 0
-        return found
+        families = await self._choose_families(request)
+        self._total, self._done = len(families), 0
+        return families
 
-    async def _chosen(self, order: Order) -> list[str]:
-        if order.families:
-            return list(order.families)
-        every = await self._families()
-        first = [family for family in await self._left_over(order) if family in set(every)]
+    async def _choose_families(self, request: RunRequest) -> list[str]:
+        if request.families:
+            return list(request.families)
+        every = await self._list_families()
+        first = [family for family in await self._left_over(request) if family in set(every)]
         rest = [family for family in every if family not in set(first)]
-        return [*first, *rest, LOST, *([SEARCHES] if order.scout else [])]
+        return [*first, *rest, ORPHANS, *([SEARCHES] if request.scout else [])]
 
-    async def _families(self) -> list[str]:
-        found, after = list[str](), ""
-        while True:
-            page = await self.shop.parts.backend.families(after=after, limit=_PAGE)
-            found += [key.partition(":")[2] for key in page]
-            if len(page) < _PAGE:
-                return found
-            after = next(reversed(page))
+    async def _list_families(self) -> list[str]:
+        pages = iterate_pages(self.app.backend.families)
+        return [key.partition(":")[2] async for page in pages for key in page]
 
-    async def _left_over(self, order: Order) -> tuple[str, ...]:
+    async def _left_over(self, request: RunRequest) -> tuple[str, ...]:
         """What the last finished run of this mode could not do."""
-        earlier = [run for run in await self.runs.all(limit=50) if run.id != order.run and run.mode == order.mode]
+        earlier = [run for run in await self.runs.all(limit=50) if run.id != request.run and run.mode == request.mode]
         return next((run.left_over for run in earlier if run.ended), ())
 
-    async def family(self, order: Order, name: str) -> FamilyResult:
-        """Work on one family under its lease; whatever goes wrong is a result, not an exception."""
-        result = await self._worked(order, name)
+    async def work_on(self, request: RunRequest, name: str) -> FamilyResult:
+        """Work on one family under its lock; whatever goes wrong is a result, not an exception."""
+        try:
+            context = self.app.role_context(
+                turn_of(request.run, name), request.run, await self._read_calibration(request)
+            )
+            result = await self._work(context, request, name)
+        except Locked as error:
+            result = FamilyResult(family=name, state=Stop.DEFERRED.value, reason=str(error))
+        except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
+            result = FamilyResult(family=name, state="failed", reason=f"{type(error).__name__}: {error}")
         self._done += 1
-        if self._tell is not None:
-            self._tell(self._done, max(self._total, self._done), name)
+        if self._on_progress is not None:
+            self._on_progress(self._done, max(self._total, self._done), name)
         return result
 
-    async def _worked(self, order: Order, name: str) -> FamilyResult:
-        terms = Terms(order.mode, order.max_changes, self.shop.patience_s)
-        try:
-            asked = self.shop.asked(turn_of(order.run, name), order.run, await self._trust(order))
-            if name == SEARCHES:
-                return await self._searches(asked, order, terms)
-            if name == LOST:
-                return await self._lost(asked, order, terms)
-            async with self.shop.runtime.lock(lease_of(name), wait_s=self.shop.patience_s) as locks:
-                await self._settled(asked)
-                snapshot = await self._read(asked, name)
-                plan = await plan_family(asked, snapshot)
-                settled = await self._asked_already()
-                ops = [op for op in plan.ops if f"op-{digest(op)}" not in settled]
-                why = await carry_out(asked, ops, terms, locks)
-                return await self._result(asked, order, plan, why, len(snapshot.exercises))
-        except Locked as error:
-            return FamilyResult(family=name, state="deferred", why=str(error))
-        except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
-            return FamilyResult(family=name, state="failed", why=f"{type(error).__name__}: {error}")
+    async def _read_calibration(self, request: RunRequest) -> Calibration | None:
+        """The calibration with which the run began, whichever process began it."""
+        if self._begun.run != request.run:
+            self._begun = _RunCalibration(request.run, (await self.runs.get(request.run)).calibration)
+        return self._begun.calibration
 
-    async def _trust(self, order: Order) -> Trust | None:
-        """How far each rule was trusted when the run began, whichever process began it."""
-        if self._trusted[0] != order.run:
-            self._trusted = (order.run, (await self.runs.get(order.run)).trust)
-        return self._trusted[1]
+    async def _work(self, context: RoleContext, request: RunRequest, name: str) -> FamilyResult:
+        if name == SEARCHES:
+            return await self._work_on_searches(context, request)
+        if name == ORPHANS:
+            return await self._work_on_orphans(context, request)
+        async with self.app.runtime.lock(family_lock(name), wait_s=self.app.lock_wait_s) as locks:
+            # In this order: what a dead process began here is settled, then the family is read as that left it.
+            await self._recover_turn(context)
+            snapshot = await self._read_snapshot(context, name)
+            plan = await self.plan(context, snapshot)
+            with_ticket = await self._calls_with_ticket()
+            ops = [op for op in plan.ops if call_id_of(op) not in with_ticket]
+            stop = await execute_operations(context, ops, self._options(request), locks)
+            return await self._build_result(context, request, plan, stop, exercises=len(snapshot.exercises))
 
-    async def _settled(self, asked: Asked) -> None:
-        """What a dead process has begun in this very piece of work is settled before it is looked at again."""
-        runtime, end = self.shop.runtime, time.monotonic() + self.shop.patience_s
+    async def plan(self, context: RoleContext, family: Snapshot) -> FamilyPlan:
+        """What should be done about a family; nothing is done yet."""
+        return await plan_family(context, family)
+
+    def _options(self, request: RunRequest) -> ExecutionOptions:
+        return ExecutionOptions(mode=request.mode, max_changes=request.max_changes, wait_s=self.app.lock_wait_s)
+
+    async def _recover_turn(self, context: RoleContext) -> None:
+        """Wait until no change of this turn is in doubt: a dead process may have begun one, its lease has to expire."""
+        runtime, end = self.app.runtime, time.monotonic() + self.app.lock_wait_s
         while True:
             await runtime.operations.recover()
-            begun = await runtime.store.claims(ChangeFilter(turn=asked.turn))
-            doubtful = [claim for claim in begun if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN)]
+            claims = await runtime.store.claims(ChangeFilter(turn=context.turn))
+            doubtful = [claim for claim in claims if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN)]
             if not doubtful or time.monotonic() > end:
                 return
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await asyncio.sleep(_POLL_S)
 
-    async def _asked_already(self) -> set[str]:
+    async def _calls_with_ticket(self) -> set[str]:
         """The operations that wait for a person, or that one has denied: they are not asked about again."""
         states = (TicketState.OPEN, TicketState.DENIED)
-        return {ticket.call for state in states for ticket in await self.shop.runtime.store.tickets(state)}
+        return {ticket.call for state in states for ticket in await self.app.runtime.store.tickets(state)}
 
-    async def _read(self, asked: Asked, name: str) -> Snapshot:
+    async def _read_snapshot(self, context: RoleContext, name: str) -> Snapshot:
         """The family as it is, read through the gate; what was read before a crash is read again."""
-        outcome = await asked.call("open_family", {"family_slug": name}, actor="analyst")
-        found = self.shop.parts.memo.take(asked.turn, name)
-        if found is None and outcome.ok:
-            return await read_family(self.shop.parts.backend, name)
+        outcome = await context.call("open_family", {"family_slug": name}, actor="analyst")
+        found = self.app.snapshots.take(context.turn, name)
+        if found is None and outcome.ok:  # the call was answered from the record of the process that died
+            return await read_family(self.app.backend, name)
         if found is None:
             raise ToolError(outcome.summary)
         return found
 
-    async def _lost(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
-        """Aliases whose target is nowhere belong to no family: each is mended under that of its new target."""
-        whys, issues = set[str](), list[Issue]()
-        async for issue in strays(self.shop.parts.backend):
+    async def _work_on_orphans(self, context: RoleContext, request: RunRequest) -> FamilyResult:
+        """Aliases without a target belong to no family: each is fixed under the lock of its new target's family."""
+        stops, issues = set[Stop](), list[Issue]()
+        async for issue in find_orphan_exercises(self.app.backend):
             issues.append(issue)
-        async for issue, family, op in lost_aliases(self.shop.parts.backend, asked.trust):
-            issues.append(issue)
-            if family is None or op is None or (order.families and family not in order.families):
-                continue
-            try:
-                async with self.shop.runtime.lock(lease_of(family), wait_s=self.shop.patience_s) as locks:
-                    whys.add(await carry_out(asked, [op], terms, locks))
-            except Locked:
-                whys.add("deferred")
-        unmended = tuple(issue for issue in issues if issue.suggestion is None)
-        plan = FamilyPlan(LOST, "", tuple(issues), (), (), unmended)
-        return await self._result(asked, order, plan, max(whys, default=""), 0)
+        async for orphan in find_orphan_aliases(self.app.backend, context.calibration):
+            issues.append(orphan.issue)
+            wanted = not request.families or orphan.family in request.families
+            if orphan.family is not None and orphan.op is not None and wanted:
+                stops |= await self._execute_alone(context, request, orphan.family, orphan.op)
+        unresolved = tuple(issue for issue in issues if issue.suggestion is None)
+        plan = FamilyPlan(family=ORPHANS, issues=tuple(issues), unresolved=unresolved)
+        return await self._build_result(context, request, plan, max(stops, default=None))
 
-    async def _searches(self, asked: Asked, order: Order, terms: Terms) -> FamilyResult:
-        """What people looked for in vain."""
-        from interlock_catalog.roles.scout import scouted
+    async def _work_on_searches(self, context: RoleContext, request: RunRequest) -> FamilyResult:
+        """What people searched for in vain."""
+        from interlock_catalog.roles.scout import scout_searches
 
-        whys, refused = set[str](), []
-        async for family, op, problem in scouted(asked, self.shop.parts.backend):
-            if problem is not None:
-                refused.append(problem)
-            if op is None or family is None:
-                continue
-            try:
-                async with self.shop.runtime.lock(lease_of(family), wait_s=self.shop.patience_s) as locks:
-                    whys.add(await carry_out(asked, [op], terms, locks))
-            except Locked:
-                whys.add("deferred")
-        plan = FamilyPlan(SEARCHES, "", (), (), tuple(refused), (), dict(asked.calls))
-        return await self._result(asked, order, plan, max(whys, default=""), 0)
+        stops, rejected = set[Stop](), list[Rejection]()
+        async for finding in scout_searches(context, self.app.backend):
+            if finding.rejection is not None:
+                rejected.append(finding.rejection)
+            if finding.op is not None and finding.family is not None:
+                stops |= await self._execute_alone(context, request, finding.family, finding.op)
+        plan = FamilyPlan(family=SEARCHES, rejected=tuple(rejected), model_calls=dict(context.model_calls))
+        return await self._build_result(context, request, plan, max(stops, default=None))
 
-    async def _result(self, asked: Asked, order: Order, plan: FamilyPlan, why: str, size: int) -> FamilyResult:
-        """How it came out, by what the ledger says was done in this turn."""
+    async def _execute_alone(self, context: RoleContext, request: RunRequest, family: str, op: Op) -> set[Stop]:
+        """One operation under the lock of its family; why it was left, if it was."""
+        try:
+            async with self.app.runtime.lock(family_lock(family), wait_s=self.app.lock_wait_s) as locks:
+                stop = await execute_operations(context, [op], self._options(request), locks)
+        except Locked:
+            stop = Stop.DEFERRED
+        return set() if stop is None else {stop}
+
+    async def _build_result(
+        self, context: RoleContext, request: RunRequest, plan: FamilyPlan, stop: Stop | None, *, exercises: int = 0
+    ) -> FamilyResult:
+        """How it came out, by what the ledger says was done in this turn: also by a process that died."""
         counts: Counter[str] = Counter()
-        seen: set[str] = set()
-        async for entry in self.shop.runtime.operations.journal(turn=asked.turn):
-            if entry.idempotency_key in seen:
+        counted: set[str] = set()
+        async for entry in self.app.runtime.operations.journal(turn=context.turn):
+            if entry.idempotency_key in counted:
                 continue
-            seen.add(entry.idempotency_key)
-            counts[_STATUS.get(entry.status, entry.status)] += 1
-        if why in ("overflow", "deferred"):
-            counts.pop("denied", None)  # it is left for later, not refused
+            counted.add(entry.idempotency_key)
+            counts[_STATUS_OF_ENTRY.get(entry.status, entry.status)] += 1
+        if stop is not None:
+            counts.pop("denied", None)  # it is left for later, not denied
         severities = Counter(issue.severity for issue in plan.issues)
+        has_findings = bool(plan.issues or plan.rejected)
         return FamilyResult(
             family=plan.family,
-            state=why or _state(counts, order.mode, bool(plan.issues or plan.refused)),
+            state=_state_of(counts, request.mode, has_findings=has_findings) if stop is None else stop.value,
             counts=dict(counts),
             issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
-            left=plan.left,
-            asked=plan.asked,
-            refused=plan.refused,
-            exercises=size,
+            unresolved=plan.unresolved,
+            model_calls=plan.model_calls,
+            rejected=plan.rejected,
+            exercises=exercises,
         )
 
-    async def end(self, order: Order, results: list[FamilyResult]) -> Run:
+    async def end(self, request: RunRequest, results: list[FamilyResult]) -> Run:
         """Write down how the run went."""
-        before = await self.runs.get(order.run)
+        before = await self.runs.get(request.run)
         counts: Counter[str] = Counter()
         issues: Counter[str] = Counter()
-        asked: Counter[str] = Counter()
+        model_calls: Counter[str] = Counter()
         for result in results:
             counts.update(result.counts)
             issues.update(result.issues)
-            asked.update(result.asked)
+            model_calls.update(result.model_calls)
         run = msgspec.structs.replace(
             before,
-            status=status_of(results, order.mode),
-            ended=now_text(),
+            status=status_of(results, request.mode),
+            ended=format_now(),
             worker=self.worker or before.worker,
             counts=dict(counts),
             issues=dict(issues),
-            asked=dict(asked),
+            model_calls=dict(model_calls),
             families=tuple(results),
-            left_over=tuple(r.family for r in results if r.state in ("deferred", "overflow") and r.family[0] != "~"),
+            left_over=tuple(r.family for r in results if r.state in set(Stop) and not r.family.startswith("~")),
         )
         await self.runs.put(run)
         return run
 
 
-def _state(counts: Counter[str], mode: str, issues: bool) -> str:
+def _state_of(counts: Counter[str], mode: str, *, has_findings: bool) -> str:
     if not counts:
-        return "seen" if issues else "clean"
+        return "seen" if has_findings else "clean"
     wanted = "ok" if mode == "apply" else "planned"
     if set(counts) == {wanted}:
         return wanted

@@ -1,23 +1,23 @@
-"""Telling a monitor that a run has ended well: it raises the alarm if that stays away."""
+"""The webhook: a monitor hears of every run that did not fail, and raises the alarm if that stays away."""
 
 from __future__ import annotations
 
 import logging
 
-from interlock_catalog.runner.record import Run
-from interlock_catalog.settings import Loaded
+from interlock_catalog.runner.records import Run
+from interlock_catalog.settings import Settings
 
 _LOG = logging.getLogger("interlock.catalog")
 
 
-async def pinged(loaded: Loaded, run: Run) -> None:
+async def notify_webhook(settings: Settings, run: Run) -> None:
     """Fetch the address of the settings after a run that did not fail; that it cannot be reached is no failure."""
-    if not loaded.settings.ping or run.status == "failed":
+    if not settings.webhook or run.status == "failed":
         return
     import httpx
 
     try:
-        async with httpx.AsyncClient(timeout=loaded.settings.timeout_s) as client:
-            await client.get(loaded.settings.ping, params={"run": run.id, "status": run.status})
+        async with httpx.AsyncClient(timeout=settings.timeout_s) as client:
+            await client.get(settings.webhook, params={"run": run.id, "status": run.status})
     except httpx.HTTPError as error:
-        _LOG.warning("the monitor at the address of `ping` cannot be reached: %s", error)
+        _LOG.warning("the address of the setting `webhook` cannot be reached: %s", error)

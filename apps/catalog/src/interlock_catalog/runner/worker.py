@@ -1,4 +1,4 @@
-"""`interlock catalog worker`: a process that carries runs, beats, and takes over what a dead one has left."""
+"""A worker: a process that carries runs, gives a heartbeat, and takes over what a dead one has left."""
 
 from __future__ import annotations
 
@@ -10,73 +10,82 @@ from collections.abc import Callable
 
 from dbos import DBOS
 
-from interlock_catalog.app import opened
-from interlock_catalog.runner.alive import Locks, Watch, locks_of, only_one
-from interlock_catalog.runner.durable import launched
-from interlock_catalog.runner.record import Runs
-from interlock_catalog.runner.work import Work
-from interlock_catalog.settings import Loaded
+from interlock_catalog.app import open_app
+from interlock_catalog.runner.durable import launch_engine
+from interlock_catalog.runner.liveness import (
+    ExecutorLocks,
+    HeartbeatMonitor,
+    open_executor_locks,
+    require_unique_executor,
+)
+from interlock_catalog.runner.records import RunStore, open_run_store
+from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.settings import Loaded, Settings
 
 _LOG = logging.getLogger("interlock.catalog")
-_EVERY_S = 1.0
+_HEARTBEAT_S = 1.0
 
 
-async def serve(loaded: Loaded, *, port: int | None, ready: Callable[[str], None]) -> None:
+async def run_worker(loaded: Loaded, *, port: int | None, on_ready: Callable[[str], None]) -> None:
     """Carry runs until a signal comes; a run that is under way then goes on where it was, here or elsewhere."""
-    name, locks = loaded.worker, locks_of(loaded)
-    only_one(locks, name)
+    settings = loaded.settings
+    name, locks = settings.worker_name, open_executor_locks(settings)
+    require_unique_executor(locks, name)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    runs = Runs(loaded.url("engine"))
     try:
-        async with opened(loaded, judges=True) as shop:
-            await runs.beat(name, time.time())
-            async with launched(Work(shop, runs, name), loaded, name, serves=True):
-                tasks = [asyncio.create_task(_beat(runs, name)), asyncio.create_task(_watch(loaded, runs, locks, name))]
+        async with open_run_store(settings) as runs, open_app(loaded, with_model=True) as app:
+            # The first heartbeat before the first run: a worker without one would be taken for dead by the others.
+            await runs.record_heartbeat(name, time.time())
+            async with launch_engine(RunSteps(app, runs, name), name, serves=True):
+                tasks = [
+                    asyncio.create_task(_keep_beating(runs, name)),
+                    asyncio.create_task(_watch_others(settings, runs, locks, name)),
+                ]
                 if port is not None:
-                    from interlock_catalog.runner.endpoint import endpoint
+                    from interlock_catalog.runner.endpoint import serve_endpoint
 
-                    tasks.append(asyncio.create_task(endpoint(loaded, runs, port)))
-                ready(name)
+                    tasks.append(asyncio.create_task(serve_endpoint(settings, runs, port)))
+                on_ready(name)
                 await stop.wait()
                 for task in tasks:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
     finally:
-        await runs.close()
         locks.close()
 
 
-async def _beat(runs: Runs, name: str) -> None:
+async def _keep_beating(runs: RunStore, name: str) -> None:
     """From the loop itself: if that hangs, so does the worker, and the others should know."""
     while True:
-        await runs.beat(name, time.time())
-        await asyncio.sleep(_EVERY_S)
+        await runs.record_heartbeat(name, time.time())
+        await asyncio.sleep(_HEARTBEAT_S)
 
 
-async def _watch(loaded: Loaded, runs: Runs, locks: Locks, me: str) -> None:
-    """Take over the runs of executors that are gone (their lock is free) or silent (their beat has stopped)."""
-    watch = Watch(loaded.settings.stale_s)
+async def _watch_others(settings: Settings, runs: RunStore, locks: ExecutorLocks, me: str) -> None:
+    """Take over the runs of executors that are gone (their lock is free) or stale (their heartbeat has stopped)."""
+    monitor = HeartbeatMonitor(settings.stale_s)
     while True:
-        await asyncio.sleep(_EVERY_S)
+        await asyncio.sleep(_HEARTBEAT_S)
         try:
             under_way = await DBOS.list_workflows_async(status="PENDING", load_input=False, load_output=False)
             others = {str(item.executor_id) for item in under_way} - {me}
-            silent = watch.silent(await runs.beats())
+            stale = monitor.find_stale(await runs.heartbeats())
             for executor in sorted(others):
-                await _take_over(locks, executor, executor in silent)
+                await _take_over(locks, executor, is_stale=executor in stale)
         except Exception:  # noqa: BLE001 - a database that is away for a moment must not end the watch
             _LOG.warning("the watch could not look after the other workers", exc_info=True)
 
 
-async def _take_over(locks: Locks, executor: str, silent: bool) -> None:
-    gone = locks.take(executor)
-    if not gone and not silent:
+async def _take_over(locks: ExecutorLocks, executor: str, *, is_stale: bool) -> None:
+    """The lock of a dead executor is held meanwhile, so that it cannot be started again under our hands."""
+    is_gone = locks.try_acquire(executor)
+    if not is_gone and not is_stale:
         return
     try:
         found = await asyncio.to_thread(DBOS._recover_pending_workflows, [executor])
-        _LOG.warning("took over %d runs of %s, which is %s", len(found), executor, "gone" if gone else "silent")
+        _LOG.warning("took over %d runs of %s, which is %s", len(found), executor, "gone" if is_gone else "stale")
     finally:
-        if gone:
-            locks.give(executor)
+        if is_gone:
+            locks.release(executor)

@@ -1,6 +1,6 @@
-"""The generated catalog: real exercises from tables in this folder, and faults that are planted in them on purpose."""
+"""The generated catalog: real exercises from tables in this folder, and the faults of the demonstration."""
 
-from interlock_catalog.seed.build import clean_catalog
-from interlock_catalog.seed.plant import Planted, plant
+from interlock_catalog.seed.build import build_clean_catalog
+from interlock_catalog.seed.demonstration import build_demonstration
 
-__all__ = ["Planted", "clean_catalog", "plant"]
+__all__ = ["build_clean_catalog", "build_demonstration"]

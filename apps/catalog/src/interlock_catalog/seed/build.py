@@ -1,43 +1,41 @@
-"""A catalog without a fault, from the tables of this folder."""
+"""The clean catalog, from the tables of this folder."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from interlock_catalog.changes import alias_to
+from interlock_catalog.changes import build_alias
 from interlock_catalog.contracts import Doc, muscle_groups
-from interlock_catalog.naming import doc_id, joined_name, variant_key
+from interlock_catalog.naming import build_exercise_id, join_name, variant_key
 from interlock_catalog.vocabulary import slug
 
-HERE = Path(__file__).parent
-_SEARCHES = "searches.toml"
+SEARCHES = Path(__file__).with_name("searches.toml")
 
 
 @cache
-def _families() -> tuple[dict[str, Any], ...]:
-    files = sorted(file for file in HERE.glob("*.toml") if file.name != _SEARCHES)
+def _read_families() -> tuple[dict[str, Any], ...]:
+    files = sorted(file for file in SEARCHES.parent.glob("*.toml") if file != SEARCHES)
     return tuple(family for file in files for family in tomllib.loads(file.read_text(encoding="utf-8"))["family"])
 
 
-def clean_catalog() -> dict[str, Doc]:
+def build_clean_catalog() -> dict[str, Doc]:
     """Every document by key: families, exercises, aliases and the log of searches."""
     docs: dict[str, Doc] = {}
-    for family in _families():
-        docs[f"family:{family['slug']}"] = _family(family)
-        docs[f"alias:{family['slug']}"] = alias_to(family["slug"], family_slug=family["slug"])
+    for family in _read_families():
+        docs[f"family:{family['slug']}"] = _build_family(family)
+        docs[f"alias:{family['slug']}"] = build_alias(family["slug"], family_slug=family["slug"])
         for given in family["exercise"]:
-            exercise = _exercise(family, given)
+            exercise = _build_exercise(family, given)
             docs[f"exercise:{exercise['id']}"] = exercise
             for alias in given.get("aliases", []):
-                docs[f"alias:{slug(alias)}"] = alias_to(slug(alias), exercise_id=exercise["id"])
-    return docs | dict(_searches())
+                docs[f"alias:{slug(alias)}"] = build_alias(slug(alias), exercise_id=exercise["id"])
+    return docs | _build_searches()
 
 
-def _family(family: dict[str, Any]) -> Doc:
+def _build_family(family: dict[str, Any]) -> Doc:
     used = list(dict.fromkeys(given["equipment"][0] for given in family["exercise"]))
     return {
         "slug": family["slug"],
@@ -49,12 +47,12 @@ def _family(family: dict[str, Any]) -> Doc:
     }
 
 
-def _exercise(family: dict[str, Any], given: dict[str, Any]) -> Doc:
+def _build_exercise(family: dict[str, Any], given: dict[str, Any]) -> Doc:
     it = {**family, **given}
-    name = joined_name(given["base"], given["equipment"][0])
+    name = join_name(given["base"], given["equipment"][0])
     description = f"{family['description'].replace('{name}', given['base'])} {given['note']}"
     return {
-        "id": doc_id(family["slug"], name),
+        "id": build_exercise_id(family["slug"], name),
         "name": name,
         "name_slug": slug(name),
         "family_slug": family["slug"],
@@ -81,14 +79,10 @@ def _exercise(family: dict[str, Any], given: dict[str, Any]) -> Doc:
     }
 
 
-def _searches() -> Iterator[tuple[str, Doc]]:
-    written = tomllib.loads((HERE / _SEARCHES).read_text(encoding="utf-8"))["search"]
-    for number, search in enumerate(written):
-        key = f"search:{number:05}"
-        yield key, {"query": search["query"], "hits": search["hits"], "count": search["count"]}
-
-
-def meanings() -> dict[str, str]:
-    """What each failed search means, for whoever judges a scout: a full name, or ''."""
-    written = tomllib.loads((HERE / _SEARCHES).read_text(encoding="utf-8"))["search"]
-    return {search["query"]: search["means"] for search in written if not search["hits"]}
+def _build_searches() -> dict[str, Doc]:
+    """The log of searches; what each means, which the table says too, is for whoever judges the scout."""
+    rows = tomllib.loads(SEARCHES.read_text(encoding="utf-8"))["search"]
+    return {
+        f"search:{number:05}": {"query": row["query"], "hits": row["hits"], "count": row["count"]}
+        for number, row in enumerate(rows)
+    }

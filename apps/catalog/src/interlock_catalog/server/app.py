@@ -1,4 +1,4 @@
-"""The server as one application."""
+"""The server as one ASGI application."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
-from interlock_catalog.server.gate import HANDLED, LONGEST_S, Door, failed, unreadable
-from interlock_catalog.server.reads import reading
+from interlock_catalog.server.errors import HANDLED, error_response, validation_error_response
+from interlock_catalog.server.read_routes import build_read_router
+from interlock_catalog.server.request_limits import MAX_S, RequestLimits
 from interlock_catalog.server.store import ServerStore
-from interlock_catalog.server.writes import writing
+from interlock_catalog.server.tokens import Tokens
+from interlock_catalog.server.write_routes import build_write_router
 
 
-def make_app(url: str, tokens: dict[str, tuple[str, str]], *, longest_s: float = LONGEST_S) -> FastAPI:
+def build_server(url: str, tokens: Tokens, *, max_s: float = MAX_S) -> FastAPI:
     """The catalog of a database behind HTTP."""
     store = ServerStore(url)
 
@@ -31,11 +33,11 @@ def make_app(url: str, tokens: dict[str, tuple[str, str]], *, longest_s: float =
         lifespan=lifespan,
     )
     for kind in HANDLED:
-        app.add_exception_handler(kind, failed)
-    app.add_exception_handler(RequestValidationError, unreadable)
-    app.add_middleware(Door, tokens=tokens, longest_s=longest_s)
-    app.include_router(reading(store, tokens))
-    app.include_router(writing(store, tokens))
+        app.add_exception_handler(kind, error_response)
+    app.add_exception_handler(RequestValidationError, validation_error_response)
+    app.add_middleware(RequestLimits, tokens=tokens, max_s=max_s)
+    app.include_router(build_read_router(store, tokens))
+    app.include_router(build_write_router(store, tokens))
 
     @app.get("/health", include_in_schema=False)
     async def health() -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""What the functions take: strict shapes, so that nothing odd comes further."""
+"""The bodies of requests: strict shapes, so that nothing else comes further."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from interlock_catalog.changes import Item, Target
-from interlock_catalog.contracts import Name, Slug, Strict, Text, misshapen
+from interlock_catalog.changes import AliasTarget, NormaliseItem
+from interlock_catalog.contracts import Name, Slug, Strict, Text, shape_error
+
+_MAX_DEPTH = 12
+_MAX_INTEGER = 2**53
+"""The largest up to which every reader of JSON keeps integers exactly."""
 
 
-def _storable(value: Any) -> Any:
+def _check_storable(value: Any) -> Any:
     """JSON that every database can hold: no NUL, no lone surrogates, not too deep."""
     stack: list[tuple[Any, int]] = [(value, 0)]
     while stack:
         item, depth = stack.pop()
-        if depth > 12:
+        if depth > _MAX_DEPTH:
             raise ValueError("nested too deeply")
         if isinstance(item, str):
             if "\x00" in item:
@@ -25,15 +29,15 @@ def _storable(value: Any) -> Any:
             stack += [(part, depth + 1) for pair in item.items() for part in pair]
         elif isinstance(item, list):
             stack += [(part, depth + 1) for part in item]
-        elif isinstance(item, int) and not isinstance(item, bool) and abs(item) > 2**53:
+        elif isinstance(item, int) and not isinstance(item, bool) and abs(item) > _MAX_INTEGER:
             raise ValueError("a number is too large")
-    if isinstance(value, dict) and (wrong := misshapen(value)) is not None:
+    if isinstance(value, dict) and (wrong := shape_error(value)) is not None:
         raise ValueError(wrong)
     return value
 
 
 Key = Annotated[str, Field(max_length=160, pattern=r"^(exercise|alias|family):[^\s/\x00-\x1f]+$")]
-Document = Annotated[dict[str, Any], AfterValidator(_storable)]
+Document = Annotated[dict[str, Any], AfterValidator(_check_storable)]
 
 
 class UpsertExercise(Strict):
@@ -43,7 +47,7 @@ class UpsertExercise(Strict):
 
 
 class ById(Strict):
-    """One exercise."""
+    """An exercise by its id."""
 
     id: Name
 
@@ -68,11 +72,11 @@ class NormalizePage(Strict):
     """Exercises of one family."""
 
     family_slug: Slug
-    items: Annotated[list[Item], Field(min_length=1, max_length=60)]
+    items: Annotated[list[NormaliseItem], Field(min_length=1, max_length=60)]
 
 
 class ByFamily(Strict):
-    """One family."""
+    """A family by its slug."""
 
     family_slug: Slug
 
@@ -96,7 +100,7 @@ class DeleteAlias(Strict):
     """An alias that goes for another one."""
 
     alias_slug: Name
-    replacement: Target
+    replacement: AliasTarget
 
 
 class Repoint(Strict):

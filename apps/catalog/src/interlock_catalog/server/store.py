@@ -1,4 +1,4 @@
-"""The server's side of a write: once for each idempotency key, on the versions it was decided on, under its tokens."""
+"""The server's side of a write: once for each idempotency key, at the versions it was decided on, under its tokens."""
 
 from __future__ import annotations
 
@@ -11,57 +11,70 @@ import msgspec
 from interlock import Context
 from interlock.errors import ConfigError, Conflict, NotFound
 from interlock.resources import Documents
+from interlock.values import Versioned
 from interlock_catalog.backends.embedded import DatabaseBackend
-from interlock_catalog.contracts import Doc
-from interlock_catalog.server.gate import Refusal
+from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.server.errors import RequestRefused
 
-KEPT = "idem:"
+ANSWER_PREFIX = "idem:"
+"""Keys of stored answers, in the same table as the documents: only so can both be written in one transaction."""
 ABSENT = "0"
+"""The version of a document that does not exist."""
 
 
 class ServerStore:
-    """The catalog in a database, and what was answered to each idempotency key, written together."""
+    """The catalog in a database, and what was answered to each idempotency key."""
 
     def __init__(self, url: str) -> None:
         self.backend = DatabaseBackend(url)
 
-    async def get(self, key: str) -> tuple[Doc, str]:
-        """A document and its version."""
+    async def get(self, key: str) -> Versioned:
+        """A document that must exist."""
         found = (await self.backend.read_many([key])).get(key)
         if found is None or not isinstance(found.value, dict):
             raise NotFound(f"there is no {key}")
-        return found.value, found.version
+        return found
 
-    async def answered(self, context: Context, request: str) -> dict[str, Any] | None:
-        """What was answered to this very request before; a key that is used for another one is refused."""
+    async def find_answer(self, context: Context, request: str) -> dict[str, Any] | None:
+        """What was answered to this very request before; a key that was used for another one is refused."""
         if context.idempotency_key is None:
             return None
-        key = f"{KEPT}{context.idempotency_key}"
-        held = (await self.backend.read_many([key])).get(key)
-        if held is None:
+        key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+        stored = (await self.backend.read_many([key])).get(key)
+        if stored is None:
             return None
-        if held.value["request"] != request:
-            raise Refusal(422, "this Idempotency-Key was used for another request")
-        return dict(held.value["answer"])
+        if stored.value["request"] != request:
+            raise RequestRefused(422, "this Idempotency-Key was used for another request")
+        return dict(stored.value["answer"])
 
     async def write(
-        self, context: Context, request: str, states: Mapping[str, Doc | None], reading: Reading, more: Any
+        self,
+        states: Mapping[str, Doc | None],
+        read_set: ReadSet,
+        *,
+        context: Context,
+        request: str,
+        more: Mapping[str, Json],
     ) -> dict[str, Any]:
-        """Write documents with the answer to their request, in one transaction, if nothing that was read has moved."""
+        """Write documents with the answer to their request, in one transaction, if nothing that was read has moved.
+
+        Documents and answer together: if the connection breaks after the commit, the request sent again finds its
+        answer; if it breaks before, it finds nothing and is done.
+        """
         answer = {"written": sorted(states), **more}
-        kept: dict[str, Doc | None] = {}
-        expected = dict(reading.versions)
+        answers: dict[str, Doc | None] = {}
+        expected = dict(read_set.versions)
         if context.idempotency_key is not None:
-            key = f"{KEPT}{context.idempotency_key}"
-            kept[key] = {"request": request, "answer": answer}
-            expected[key] = ABSENT
-        if states or kept:
+            key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+            answers[key] = {"request": request, "answer": answer}
+            expected[key] = ABSENT  # of two deliveries at once, one fails here
+        if states or answers:
             await self.backend.documents.write_all(
-                {**states, **kept}, context, versions=expected, finding=reading.found
+                {**states, **answers}, context, versions=expected, finding=read_set.found
             )
         return answer
 
-    async def copied(self, name: str) -> int | None:
+    async def copy_catalog(self, name: str) -> int | None:
         """A copy of the catalog in a table of its own; None if there is one of that name, or can be none."""
         try:
             copy = Documents(self.backend.url, name)
@@ -70,34 +83,33 @@ class ServerStore:
         try:
             if await copy.count():
                 return None
-            every = {k: d for k, d in (await self.backend.everything()).items() if not k.startswith(KEPT)}
+            every = {k: d for k, d in (await self.backend.read_all()).items() if not k.startswith(ANSWER_PREFIX)}
             await copy.write_all(every)
             return len(every)
         finally:
             await copy.close()
 
     async def close(self) -> None:
-        """Let go."""
         await self.backend.close()
 
 
-class Reading:
+class ReadSet:
     """What one request has read, and at which versions: it is only written if that still holds."""
 
     def __init__(self, store: ServerStore) -> None:
         self._store = store
         self.versions: dict[str, str] = {}
         self.found: dict[tuple[str, str], frozenset[str]] = {}
-        """What was found by a field and a value."""
+        """The keys that were found by a field and a value: no other may have come, or gone, when it is written."""
 
-    async def aliases_of(self, exercise: str) -> list[str]:
-        """The aliases that point at an exercise, which must still be all when this is written."""
+    async def read_aliases_of(self, exercise: str) -> list[str]:
+        """The aliases that point at an exercise."""
         keys = sorted(await self._store.backend.aliases_of([exercise]))
         self.found["exercise_id", exercise] = frozenset(keys)
         return keys
 
-    async def many(self, keys: Iterable[str]) -> dict[str, Doc]:
-        """Those of the documents that there are; that the others are not is noted, too."""
+    async def read_many(self, keys: Iterable[str]) -> dict[str, Doc]:
+        """Those of the documents that exist; that the others do not is part of what was read."""
         wanted = list(keys)
         found = await self._store.backend.read_many(wanted)
         for key in wanted:
@@ -106,15 +118,15 @@ class Reading:
                 raise Conflict(f"{key} moved while this was being decided; try again")
         return {key: doc.value for key, doc in found.items() if isinstance(doc.value, dict)}
 
-    async def one(self, key: str) -> Doc:
-        """A document that must be there."""
-        found = (await self.many([key])).get(key)
+    async def read_one(self, key: str) -> Doc:
+        """A document that must exist."""
+        found = (await self.read_many([key])).get(key)
         if found is None:
             raise NotFound(f"there is no {key}")
         return found
 
 
-def known_as(function: str, body: Any) -> str:
-    """What a request is known by: its function and its body."""
+def digest_request(function: str, body: Json) -> str:
+    """Identifies a request by its function and its body."""
     text = msgspec.json.encode([function, body], order="deterministic")
     return hashlib.sha256(text).hexdigest()

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import secrets
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+
+import msgspec
 
 from interlock.errors import ConfigError
 
@@ -13,13 +16,28 @@ ROLES = ("reader", "editor", "admin")
 """Each may do what those before it may."""
 
 
-def digest(token: str) -> str:
-    """What is kept of a token."""
+class TokenHolder(msgspec.Struct, frozen=True):
+    """Whose token it is, and what it allows."""
+
+    name: str
+    role: str
+
+    def has_role(self, role: str) -> bool:
+        """Whether the holder may do what a role may."""
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+Tokens = Mapping[str, TokenHolder]
+"""Holders by the digest of their token."""
+
+
+def digest_token(token: str) -> str:
+    """What is kept of a token; it is random and long, so a plain digest cannot be turned back."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def read_tokens(file: Path) -> dict[str, tuple[str, str]]:
-    """Name and role by digest."""
+def read_tokens(file: Path) -> dict[str, TokenHolder]:
+    """The tokens of a file."""
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -28,26 +46,21 @@ def read_tokens(file: Path) -> dict[str, tuple[str, str]]:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     found = {}
     for name, table in raw.get("token", {}).items():
-        role, kept = table.get("role"), table.get("sha256")
-        if role not in ROLES or not isinstance(kept, str) or len(kept) != 64:
+        role, digest = table.get("role"), table.get("sha256")
+        if role not in ROLES or not isinstance(digest, str) or len(digest) != 64:
             raise ConfigError(f"{file}: token {name!r} needs role ({', '.join(ROLES)}) and sha256")
-        found[kept] = (str(name), str(role))
+        found[digest] = TokenHolder(str(name), str(role))
     return found
 
 
-def new_token(file: Path, name: str, role: str) -> str:
+def create_token(file: Path, name: str, role: str) -> str:
     """A new token, shown once; its digest is added to the file."""
     if role not in ROLES or not name.replace("-", "").isalnum():
         raise ConfigError(f"a token has a plain name and a role: {', '.join(ROLES)}")
-    if file.exists() and any(held == name for held, _role in read_tokens(file).values()):
+    if file.exists() and any(holder.name == name for holder in read_tokens(file).values()):
         raise ConfigError(f"{file}: there is a token {name!r} already; remove it there first")
     token = f"cat_{secrets.token_urlsafe(24)}"
     with file.open("a", encoding="utf-8") as out:
-        out.write(f'[token.{name}]\nrole = "{role}"\nsha256 = "{digest(token)}"\n\n')
+        out.write(f'[token.{name}]\nrole = "{role}"\nsha256 = "{digest_token(token)}"\n\n')
     file.chmod(0o600)
     return token
-
-
-def allows(role: str, wanted: str) -> bool:
-    """Whether a role may do what another one may."""
-    return ROLES.index(role) >= ROLES.index(wanted)

@@ -1,0 +1,172 @@
+"""The HTML report: whatever documents, models and people have written, it stays text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from typing import Any
+
+import msgspec
+import pytest
+
+from interlock_catalog.checks import Issue
+from interlock_catalog.confidence import Calibration
+from interlock_catalog.report.change_report import Change, ChangeReport, Difference, FamilyReport
+from interlock_catalog.report.html import render_html
+from interlock_catalog.roles.context import Rejection
+from interlock_catalog.runner.records import FamilyResult, Run
+
+HOSTILE = """<script>alert("x")</script>' onload='y' " onclick="z &amp; {{ 7 * 7 }} {% raw %}</style></svg>"""
+PLACES = iter(range(10_000))
+
+
+def hostile() -> str:
+    """Hostile text that tells where it was put."""
+    return f"{HOSTILE}#{next(PLACES)}#"
+
+
+def build_report(status: str) -> ChangeReport:
+    """A report with hostile text in every field that holds text."""
+    issue = Issue(
+        target=hostile(), field=hostile(), code=hostile(), issue_type=hostile(), severity=hostile(), evidence=hostile()
+    )
+    change = Change(
+        op=hostile(),
+        status=status,
+        actor=hostile(),
+        targets=(hostile(),),
+        why=hostile(),
+        evidence=(hostile(), hostile()),
+        confidence=0.5,
+        risk=hostile(),
+        rule=hostile(),
+        reason=hostile(),
+        ticket=hostile(),
+        record=7,
+        differences=(
+            Difference(hostile(), hostile(), hostile(), {hostile(): [hostile(), None, 1.5]}),
+            Difference(hostile(), hostile(), None, hostile()),
+        ),
+    )
+    result = FamilyResult(
+        family=hostile(),
+        state=hostile(),
+        counts={"denied": 1},
+        issues={hostile(): 1},
+        unresolved=(issue,),
+        rejected=(Rejection(hostile(), {"text": hostile()}, hostile()),),
+        reason=hostile(),
+    )
+    run = Run(
+        id=hostile(),
+        mode=hostile(),
+        status=hostile(),
+        by=hostile(),
+        started=hostile(),
+        ended=hostile(),
+        worker=hostile(),
+        requested=(hostile(),),
+        counts={"denied": 1, "ok": 2, hostile(): 3},
+        issues={hostile(): 2, hostile(): 1},
+        families=(result,),
+        left_over=(hostile(), hostile()),
+        calibration=Calibration(),
+    )
+    return ChangeReport(run, (FamilyReport(result, (change,)),))
+
+
+class Page(HTMLParser):
+    """The elements, attributes and texts that a browser would see."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _value in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def texts_of(value: Any) -> Iterator[str]:
+    """Every text somewhere in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for pair in value.items():
+            for part in pair:
+                yield from texts_of(part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from texts_of(part)
+
+
+TAGS = {
+    "html",
+    "head",
+    "meta",
+    "title",
+    "style",
+    "body",
+    "h1",
+    "h2",
+    "p",
+    "span",
+    "svg",
+    "rect",
+    "details",
+    "summary",
+    "b",
+    "br",
+    "table",
+    "tr",
+    "td",
+    "del",
+    "ins",
+}
+ATTRIBUTES = {
+    "lang",
+    "charset",
+    "name",
+    "content",
+    "class",
+    "style",
+    "viewbox",
+    "width",
+    "height",
+    "role",
+    "aria-label",
+    "x",
+    "fill",
+    "open",
+}
+
+
+@pytest.mark.parametrize("status", ["denied", HOSTILE])
+def test_hostile_text_in_every_field_stays_text(status: str) -> None:
+    report = build_report(status)
+    page = Page(render_html(report))
+    assert page.tags <= TAGS
+    assert page.attributes <= ATTRIBUTES
+    whole = "".join(page.texts)
+    assert status in whole
+    places = {text.rpartition(HOSTILE)[2] for text in texts_of(msgspec.to_builtins(report)) if "#" in text}
+    shown = {place for place in places if f"{HOSTILE}{place}" in whole or _as_json(place) in whole}
+    assert len(shown) >= (30 if status == "denied" else 27)  # rule, reason and ticket only where a change was stopped
+
+
+def _as_json(place: str) -> str:
+    return msgspec.json.encode(f"{HOSTILE}{place}").decode()[1:-1]
+
+
+def test_a_run_in_which_nothing_was_done_has_a_page() -> None:
+    shown = render_html(ChangeReport(Run(id="r1", mode="dry_run", status="succeeded"), ()))
+    assert "Nothing was to be done." in shown
+    assert "issues:\nnone." in shown
+    assert "<svg" not in shown
