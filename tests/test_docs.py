@@ -116,7 +116,9 @@ def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path:
     write_files(page, tmp_path)
     found = blocks(page, "python")
     for block in found:
-        if block.file:
+        if block.file.startswith("test_"):
+            run_python(["-m", "pytest", "-q", "-p", "no:cacheprovider", block.file], tmp_path)
+        elif block.file:
             assert run_python([block.file], tmp_path).splitlines() == block.says, block.place
     loose = [block for block in found if not block.file]
     together = [loose] if ONE_PROGRAM in page.read_text(encoding="utf-8") else [[block] for block in loose]
