@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock import Runtime
-from interlock_ranger.app import DATA, build
+from interlock_ranger.app import DATA, build_app
 from interlock_ranger.fires import Fires
 
 HERE = Path(__file__).parent
@@ -47,7 +47,7 @@ def calls(fire: str) -> dict[str, dict[str, Any]]:
 
 async def measured(fires: Fires, fire: str) -> dict[str, tuple[float, float]]:
     """First call and median of later ones in milliseconds, each a governed call with its record, by tool."""
-    app = build(fires, today=lambda: date(2026, 11, 15))
+    app = build_app(fires, today=lambda: date(2026, 11, 15))
     found = {}
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
         for tool, arguments in calls(fire).items():

@@ -26,7 +26,7 @@ from interlock.answers import Answers, App, run_turn  # noqa: E402
 from interlock.answers.constrained import constrain  # noqa: E402
 from interlock.models import open_model  # noqa: E402
 from interlock_ranger.agents import SPECIALISTS  # noqa: E402
-from interlock_ranger.app import build  # noqa: E402
+from interlock_ranger.app import build_app  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DAY = date(2026, 11, 15)
@@ -96,9 +96,10 @@ async def asked(app: App, rows: list[dict[str, Any]], folder: Path, model_name: 
     """Every question to its agent."""
     file, model, done = folder / "ranger.db", constrain(open_model(model_name)), []
     async with Runtime.open(f"sqlite:///{file}", policy=app.policy or "", tools=app.tools) as runtime:
+        answers = Answers(runtime)
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with Answers(runtime).turn(row["q"], agent=app.agent(row["agent"])) as turn:
+            async with answers.turn(row["q"], agent=app.agent(row["agent"])) as turn:
                 result = await run_turn(turn, model)
             took = time.perf_counter() - started
             verdict = judge(app, row, result.status.value, result.answer, calls_of(file, turn.id))
@@ -194,7 +195,7 @@ async def main() -> int:
     parser.add_argument("--questions", default="questions.jsonl", choices=PAGES, help="which of the two sets")
     given = parser.parse_args()
     logging.getLogger("interlock").setLevel(logging.ERROR)
-    app = build(today=lambda: DAY)
+    app = build_app(today=lambda: DAY)
     rows = [row for row in lines(given.questions) if given.agent in (None, row["agent"])][:: given.every]
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
         done = await asked(app, rows, Path(folder), given.model)

@@ -55,7 +55,7 @@ def outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
     """A fire's outline: a wobbly ellipse, scaled until its area on the globe is what was reported."""
     x, y = TO_UTM(plan["longitude"], plan["latitude"])
     turns = np.linspace(0, 2 * math.pi, 120, endpoint=False)
-    wobble = sum(rng.uniform(0.02, 0.07) * np.cos(k * turns + rng.uniform(0, 6.28)) for k in range(2, 9))
+    wobble = np.sum([rng.uniform(0.02, 0.07) * np.cos(k * turns + rng.uniform(0, 6.28)) for k in range(2, 9)], axis=0)
     shape = Polygon(
         [((1 + w) * math.cos(t) * plan["stretch"], (1 + w) * math.sin(t)) for t, w in zip(turns, wobble, strict=True)]
     )

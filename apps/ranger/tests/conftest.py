@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock import Outcome, Runtime
-from interlock.answers import App
-from interlock_ranger.app import DATA, build
+from interlock.answers import Answers, App
+from interlock_ranger.app import DATA, build_app
 from interlock_ranger.fires import Fires
-from ranger_parts import TODAY, Call
+from ranger_parts import PATIENCE_S, TODAY, Call
 
 
 @pytest.fixture(autouse=True)
@@ -30,7 +31,10 @@ def fires() -> Fires:
 
 @pytest.fixture(scope="session")
 def app(fires: Fires) -> App:
-    return build(fires, today=lambda: TODAY)
+    """With deadlines that a busy machine does not reach: these tests are about answers, not about how long they take."""
+    built = build_app(fires, today=lambda: TODAY, deadline_s=PATIENCE_S)
+    tools = tuple(msgspec.structs.replace(tool, timeout_s=PATIENCE_S, deadline_s=PATIENCE_S) for tool in built.tools)
+    return msgspec.structs.replace(built, tools=tools)
 
 
 @pytest.fixture
@@ -41,10 +45,16 @@ async def runtime(app: App) -> AsyncIterator[Runtime]:
 
 
 @pytest.fixture
+def answers(runtime: Runtime) -> Answers:
+    """One for all questions of a test: it keeps the classifier of each agent."""
+    return Answers(runtime)
+
+
+@pytest.fixture
 def call(runtime: Runtime) -> Call:
     """One governed call as an operator."""
 
-    def made(tool: str, **arguments: Any) -> Awaitable[Outcome]:
+    def call_tool(tool: str, **arguments: Any) -> Awaitable[Outcome]:
         return runtime.call(tool, arguments, actor="operator")
 
-    return made
+    return call_tool

@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import date
+from typing import Any
 
 from interlock import Outcome
+from interlock.answers import App
+from interlock.values import Problem
 
 TODAY = date(2026, 11, 15)
+PATIENCE_S = 1800.0
+"""How long a test waits for anything before it gives up: no outcome depends on it, however busy the machine is."""
 Call = Callable[..., Awaitable[Outcome]]
+Case = dict[str, Any]
+"""A question with the calls that answer it, as plans.json has it."""
+
+
+def problem(outcome: Outcome) -> Problem:
+    """Why a call gave nothing."""
+    assert outcome.problem is not None
+    return outcome.problem
+
+
+def policy_text(app: App) -> str:
+    assert app.policy is not None
+    return app.policy.read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from interlock.models import Proposal, Reply, Request
+from interlock.models import Message, Proposal, Reply, Request
 
 PLANS = Path(__file__).parent / "plans.json"
 """For each agent, questions with the calls that answer them; a delegation's request is a question of its own."""
@@ -34,18 +34,17 @@ class Competent:
         results = [m for m in request.messages[start:] if m.role == "tool"]
         if not results and self._plans[asked]:
             return Reply(proposals=tuple(Proposal(tool, args) for tool, args in self._plans[asked]))
-        return Reply("\n".join(map(said, (m.text for m in results))) or "Good morning! How can I help you?")
+        return Reply("\n".join(summary(m) for m in results) or "Good morning! How can I help you?")
 
     async def close(self) -> None:
         """Nothing is held."""
 
 
-def said(text: str) -> str:
-    """What a result says of itself, in whichever way it came back."""
-    value = json.loads(text)
-    inner = value.get("value")
-    if isinstance(inner, dict) and "answer" in inner:
-        return str(inner["answer"])
-    if isinstance(inner, str):  # an agent of ADK answers with its text
-        return inner
-    return str(value.get("summary") or value.get("reason") or "")
+def summary(message: Message) -> str:
+    """What a result says of itself: an agent's answer, a tool's summary, or why there is none."""
+    value = message.result.get("value")
+    if isinstance(value, dict) and "answer" in value:
+        return str(value["answer"])
+    if isinstance(value, str):  # an agent of ADK answers with its text
+        return value
+    return str(message.result.get("summary") or message.result.get("reason") or "")

@@ -8,14 +8,16 @@ import json
 import pytest
 
 from interlock import Runtime
-from interlock.answers import Answers, App, TurnOutcome, TurnStatus, run_turn
+from interlock.answers import Answers, App, TurnOutcome, TurnResult, TurnStatus, run_turn
+from interlock.answers.events import Opened, event_of
+from interlock.answers.requirements import AllOf, Need, leaves
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock_ranger.agents import DEFAULTS, SPECIALISTS, TOOLS
-from interlock_ranger.app import build
+from interlock_ranger.app import build_app
 from interlock_ranger.fires import Fires
-from ranger_parts import TODAY
+from ranger_parts import TODAY, Case, policy_text, problem
 from scripted import PLANS, Competent
 
 CASES = [(agent, case) for agent, own in json.loads(PLANS.read_text()).items() for case in own]
@@ -38,8 +40,8 @@ def test_the_plans_reach_every_tool() -> None:
 
 
 @pytest.mark.parametrize(("agent", "case"), CASES, ids=ids)
-async def test_each_tool_is_called_through_its_agent(app: App, runtime: Runtime, agent: str, case: dict) -> None:
-    async with Answers(runtime).turn(case["q"], agent=app.agent(agent)) as turn:
+async def test_each_tool_is_called_through_its_agent(app: App, answers: Answers, agent: str, case: Case) -> None:
+    async with answers.turn(case["q"], agent=app.agent(agent)) as turn:
         result = await run_turn(turn, Competent())
     assert result.outcome in (TurnOutcome.PASSED, TurnOutcome.SKIPPED_NO_REQUIREMENTS), result
     assert result.status is TurnStatus.VERIFIED
@@ -50,7 +52,7 @@ async def test_each_tool_is_called_through_its_agent(app: App, runtime: Runtime,
 
 
 @pytest.mark.parametrize(("agent", "case"), [c for c in CASES if c[0] != "coordinator"], ids=ids)
-async def test_and_directly_with_the_same_result(app: App, runtime: Runtime, agent: str, case: dict) -> None:
+async def test_and_directly_with_the_same_result(app: App, runtime: Runtime, agent: str, case: Case) -> None:
     for call in case["calls"]:
         found = await runtime.call(call["name"], call["args"], actor="operator")
         assert found.ok
@@ -74,9 +76,9 @@ class Wordy:
 
 
 @pytest.mark.parametrize("agent", [*SPECIALISTS, "coordinator"])
-async def test_an_answer_from_thin_air_never_leaves(app: App, runtime: Runtime, agent: str) -> None:
+async def test_an_answer_from_thin_air_never_leaves(app: App, answers: Answers, agent: str) -> None:
     question = next(case["q"] for name, case in CASES if name == agent)
-    async with Answers(runtime).turn(question, agent=app.agent(agent)) as turn:
+    async with answers.turn(question, agent=app.agent(agent)) as turn:
         result = await run_turn(turn, Wordy())
     assert not result.verified
     assert "12 %" not in result.answer
@@ -86,28 +88,29 @@ async def test_an_answer_from_thin_air_never_leaves(app: App, runtime: Runtime, 
 @pytest.mark.parametrize("agent", SPECIALISTS)
 def test_what_is_not_recognised_needs_the_default_tool(app: App, agent: str) -> None:
     known = app.agent(agent)
-    assert known.default.tool == DEFAULTS[agent]
-    assert known.default.no_data
-    assert all(need.no_data for intent in known.intents for need in [intent.requirement])
+    assert known.default == Need(tool=DEFAULTS[agent], no_data=True)
+    assert all(need.no_data for intent in known.intents for need in leaves(intent.requirement))
 
 
 def test_a_full_briefing_needs_all_four(app: App) -> None:
     found = app.agent("coordinator").classifier().classify("Give me the full briefing on Cedar Creek.")
-    assert {part.tool for part in found.requirement.parts} == set(SPECIALISTS)
+    assert isinstance(found.requirement, AllOf)
+    assert {part.tool for part in leaves(found.requirement)} == set(SPECIALISTS)
 
 
-def test_the_prompt_has_the_decision_tree_of_the_same_intents(app: App, runtime: Runtime) -> None:
+def test_the_prompt_has_the_decision_tree_of_the_same_intents(app: App, answers: Answers) -> None:
     for name in SPECIALISTS:
-        told = Answers(runtime).turn("hello", agent=app.agent(name)).instructions
+        told = answers.turn("hello", agent=app.agent(name)).instructions
         assert [told.index(step) for step in ("THINK:", "CALL:", "REASON:", "RESPOND:")] == sorted(
             told.index(step) for step in ("THINK:", "CALL:", "REASON:", "RESPOND:")
         )
         for intent in app.agent(name).intents:
             assert f"{intent.name.replace('_', ' ')} (such as" in told
-            assert f"call {intent.requirement.tool} (nothing on file is an answer too)" in told
+            (needed,) = leaves(intent.requirement)
+            assert f"call {needed.tool} (nothing on file is an answer too)" in told
 
 
-async def test_nothing_on_file_is_an_answer_that_says_so(app: App, runtime: Runtime) -> None:
+async def test_nothing_on_file_is_an_answer_that_says_so(app: App, answers: Answers) -> None:
     class Asks:
         name, instructable = "asks", True
 
@@ -119,15 +122,13 @@ async def test_nothing_on_file_is_an_answer_that_says_so(app: App, runtime: Runt
         async def close(self) -> None:
             return
 
-    async with Answers(runtime).turn(
-        "How bad is the damage on Fuji Mountain?", agent=app.agent("trail_assessor")
-    ) as turn:
+    async with answers.turn("How bad is the damage on Fuji Mountain?", agent=app.agent("trail_assessor")) as turn:
         result = await run_turn(turn, Asks())
     assert result.verified
     assert "there is no trail_id 'Fuji Mountain' on file" in result.answer
 
 
-async def test_no_fire_is_named_so_it_asks(app: App, runtime: Runtime) -> None:
+async def test_no_fire_is_named_so_it_asks(app: App, answers: Answers) -> None:
     class Vague:
         name, instructable = "vague", True
 
@@ -137,7 +138,7 @@ async def test_no_fire_is_named_so_it_asks(app: App, runtime: Runtime) -> None:
         async def close(self) -> None:
             return
 
-    async with Answers(runtime).turn("How bad was the burn severity?", agent=app.agent("burn_analyst")) as turn:
+    async with answers.turn("How bad was the burn severity?", agent=app.agent("burn_analyst")) as turn:
         result = await run_turn(turn, Vague())
     assert result.status is TurnStatus.ASKED
     assert result.answer == "Which fire is meant: Cedar Creek (cedar-creek-2022) or Bootleg (bootleg-2021)?"
@@ -146,34 +147,33 @@ async def test_no_fire_is_named_so_it_asks(app: App, runtime: Runtime) -> None:
 BRIEFING = "Give me the full briefing on Cedar Creek: burn, trails, timber and compliance."
 
 
-async def test_delegations_are_child_turns_in_the_same_trail(app: App, runtime: Runtime) -> None:
-    async with Answers(runtime).turn(BRIEFING, agent=app.agent("coordinator"), on_behalf_of="the supervisor") as turn:
+async def test_delegations_are_child_turns_in_the_same_trail(app: App, answers: Answers) -> None:
+    async with answers.turn(BRIEFING, agent=app.agent("coordinator"), on_behalf_of="the supervisor") as turn:
         result = await run_turn(turn, Competent())
     assert set(result.tools) == set(SPECIALISTS)
-    opened = [
-        r.content().arguments async for r in runtime.store.records(Query()) if r.kind == "turn" and r.status == "opened"
-    ]
-    children = [what for what in opened if what["parent"] == turn.id]
-    assert {what["agent"] for what in children} == set(SPECIALISTS)
-    assert all(what["root_turn"] == turn.id and what["on_behalf_of"] == "the supervisor" for what in children)
+    events = [event_of(record) async for record in answers.runtime.store.records(Query())]
+    children = [event for event in events if isinstance(event, Opened) and event.parent == turn.id]
+    assert {child.agent for child in children} == set(SPECIALISTS)
+    assert all(child.root_turn == turn.id and child.on_behalf_of == "the supervisor" for child in children)
     sources = {claim.source for claim in result.claims}
     assert len(sources) > 3  # figures of the parent's answer stand in the children's records
 
 
 async def test_what_is_delegated_is_paid_from_the_budget_of_who_asked(app: App) -> None:
-    text = (app.policy.read_text()).replace("calls = 24", "calls = 5")
+    text = policy_text(app).replace("calls = 24", "calls = 5")
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
         async with Answers(runtime).turn(BRIEFING, agent=app.agent("coordinator")) as turn:
             result = await run_turn(turn, Competent())
         denied = [r async for r in runtime.store.records(Query()) if r.kind == "call" and r.status == "denied"]
     assert not result.verified
     assert denied  # four delegations and one call are all that five pay for
-    assert all(r.content().problem.error == "budget_exhausted" for r in denied)
+    problems = [record.content().problem for record in denied]
+    assert all(found is not None and found.reason == "budget_exhausted" for found in problems)
 
 
 async def test_an_approval_below_holds_up_the_answer_above(app: App) -> None:
     review = '[[rule]]\nid = "look-first"\ntools = ["evaluate_closure"]\ndecision = "review"\nreason = "a person looks at closures first"\n'
-    text = app.policy.read_text() + "\n" + review
+    text = policy_text(app) + "\n" + review
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
         question = "Ask the trail people which trails near Waldo Lake should stay closed this winter."
         async with Answers(runtime).turn(question, agent=app.agent("coordinator")) as turn:
@@ -186,14 +186,14 @@ async def test_an_agent_may_not_use_the_tools_of_another(runtime: Runtime) -> No
     found = await runtime.call("decide_pathway", {"action": "salvage_harvest", "acres": 1.0}, actor="trail_assessor")
     assert found.status == "denied"
     alone = await runtime.call("trail_assessor", {"request": "hello"}, actor="operator")
-    assert "only by a turn that a model is working on" in alone.problem.message
+    assert "only by a turn that a model is working on" in problem(alone).message
 
 
-async def test_a_hundred_questions_at_once_do_not_mix(app: App, runtime: Runtime) -> None:
+async def test_a_hundred_questions_at_once_do_not_mix(app: App, answers: Answers) -> None:
     work = [CASES[n % len(CASES)] for n in range(100)]
 
-    async def ask(agent: str, case: dict) -> tuple[dict, object]:
-        async with Answers(runtime).turn(case["q"], agent=app.agent(agent)) as turn:
+    async def ask(agent: str, case: Case) -> tuple[Case, TurnResult]:
+        async with answers.turn(case["q"], agent=app.agent(agent)) as turn:
             return case, await run_turn(turn, Competent())
 
     alone = {}
@@ -209,7 +209,7 @@ async def test_a_hundred_questions_at_once_do_not_mix(app: App, runtime: Runtime
 async def test_the_clock_is_injected(fires: Fires) -> None:
     from datetime import date
 
-    young = build(fires, today=lambda: date(2023, 9, 1))
+    young = build_app(fires, today=lambda: date(2023, 9, 1))
     async with Runtime.open("memory://", policy=young.policy or "", tools=young.tools) as runtime:
         found = await runtime.call("assess_severity", {"fire_id": "cedar-creek-2022"}, actor="operator")
         closure = await runtime.call("evaluate_closure", {"fire_id": "cedar-creek-2022"}, actor="operator")

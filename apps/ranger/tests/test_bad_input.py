@@ -11,9 +11,9 @@ from interlock import Runtime
 from interlock.answers import Answers, TurnStatus, run_turn
 from interlock.models import Proposal, Reply, Request
 from interlock.ports import Query
-from interlock_ranger.app import build
+from interlock_ranger.app import build_app
 from interlock_ranger.fires import Fires
-from ranger_parts import TODAY, Call
+from ranger_parts import TODAY, Call, problem
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ async def test_each_is_refused_with_a_way_out(
 ) -> None:
     found = await call(tool, **arguments)
     assert found.status == status, found.problem
-    assert words in found.problem.message
+    assert words in problem(found).message
     assert found.value is None
 
 
@@ -80,7 +80,7 @@ async def test_an_order_in_a_document_or_a_cell_gives_no_power(tmp_path: Path, f
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "a.md").write_text(f"## 36 CFR 999.1: Zebras\n\nZebras. {order}.\n", encoding="utf-8")
     (tmp_path / "tally.csv").write_text(f"species,note\nPSME,{order}\n", encoding="utf-8")
-    app = build(fires, corpus=tmp_path / "corpus", tables=(tmp_path,), today=lambda: TODAY)
+    app = build_app(fires, corpus=tmp_path / "corpus", tables=(tmp_path,), today=lambda: TODAY)
     cases = (
         (
             "nepa_advisor",
@@ -94,8 +94,9 @@ async def test_an_order_in_a_document_or_a_cell_gives_no_power(tmp_path: Path, f
         ),
     )
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
+        answers = Answers(runtime)
         for agent, question, first in cases:
-            async with Answers(runtime).turn(question, agent=app.agent(agent)) as turn:
+            async with answers.turn(question, agent=app.agent(agent)) as turn:
                 result = await run_turn(turn, Gullible(first))
             calls = [r async for r in runtime.store.records(Query(turn=turn.id)) if r.kind == "call"]
             assert [(r.tool, r.status) for r in calls if r.tool in ("evaluate_closure", "delete_everything")] == [

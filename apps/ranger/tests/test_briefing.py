@@ -17,31 +17,37 @@ from interlock import Runtime
 from interlock.answers import App, TurnOutcome
 from interlock.ports import Query
 from interlock_ranger.agents import SPECIALISTS
-from interlock_ranger.briefing.compose import Briefing, brief
-from interlock_ranger.briefing.events import AgentBriefingEvent, Kind, Weight, events, graded
-from interlock_ranger.briefing.exports import table, written
-from interlock_ranger.briefing.page import page
-from interlock_ranger.briefing.text import show
+from interlock_ranger.briefing.compose import Briefing, compose_briefing
+from interlock_ranger.briefing.events import (
+    AgentBriefingEvent,
+    EventSeverity,
+    EventType,
+    build_events,
+    grade_result,
+)
+from interlock_ranger.briefing.exports import to_csv, write_exports
+from interlock_ranger.briefing.page import render_page
+from interlock_ranger.briefing.terminal import print_briefing
 from interlock_ranger.fires import Fires
-from ranger_parts import TODAY
+from ranger_parts import TODAY, policy_text
 
 NOW = "2026-11-15T08:00:00+00:00"
 
 
 @pytest.fixture(params=["cedar-creek-2022", "bootleg-2021"])
 async def briefing(request: pytest.FixtureRequest, app: App, fires: Fires, runtime: Runtime) -> Briefing:
-    return await brief(runtime, app, fires.all[request.param], TODAY, "winter")
+    return await compose_briefing(runtime, app, fires.by_id[request.param], TODAY, "winter")
 
 
 async def test_all_four_specialists_succeeded_and_every_figure_is_traced(briefing: Briefing, runtime: Runtime) -> None:
-    result = briefing.result
+    result = briefing.turn
     assert result.outcome is TurnOutcome.PASSED
     assert set(result.tools) == set(SPECIALISTS)
     assert len(result.claims) > 60
     assert all(claim.how != "unsupported" for claim in result.claims)
-    assert [item.tool for item in briefing.found].count("decide_pathway") == 2
+    assert [item.tool for item in briefing.results].count("decide_pathway") == 2
     numbers = {r.id async for r in runtime.store.records(Query()) if r.kind == "call"}
-    assert {item.record for item in briefing.found} <= numbers
+    assert {item.record for item in briefing.results} <= numbers
     for title in ("Burn", "Trails", "Timber", "Compliance"):
         assert title in result.answer
 
@@ -49,27 +55,27 @@ async def test_all_four_specialists_succeeded_and_every_figure_is_traced(briefin
 async def test_a_specialist_that_fails_keeps_the_briefing_back(app: App, fires: Fires) -> None:
     from interlock.policy import parse_policy
 
-    text = app.policy.read_text().replace('"estimate_volume", ', "")
+    text = policy_text(app).replace('"estimate_volume", ', "")
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
-        found = await brief(runtime, app, fires.all["bootleg-2021"], TODAY)
-    assert not found.result.verified
+        found = await compose_briefing(runtime, app, fires.by_id["bootleg-2021"], TODAY)
+    assert not found.turn.verified
 
 
 async def test_the_same_briefing_twice(app: App, fires: Fires, runtime: Runtime) -> None:
-    first = await brief(runtime, app, fires.all["bootleg-2021"], TODAY, "summer")
-    second = await brief(runtime, app, fires.all["bootleg-2021"], TODAY, "summer")
-    assert first.result.answer == second.result.answer
-    assert first.result.turn != second.result.turn
+    first = await compose_briefing(runtime, app, fires.by_id["bootleg-2021"], TODAY, "summer")
+    second = await compose_briefing(runtime, app, fires.by_id["bootleg-2021"], TODAY, "summer")
+    assert first.turn.answer == second.turn.answer
+    assert first.turn.turn != second.turn.turn
 
 
 async def test_the_page_is_whole_labelled_and_links_figures_to_records_and_rules(briefing: Briefing) -> None:
-    text = page(briefing)
+    text = render_page(briefing)
     assert "SYNTHETIC DATA" in text
     assert "DRAFT for the responsible official" in text
     assert text.count("<svg") >= 4
     assert "@page" in text
     assert not re.search(r"""(?:src|href)=["'](?:https?:)?//""", text)  # nothing is fetched from anywhere
-    for item in briefing.found:
+    for item in briefing.results:
         assert f'id="record-{item.record}"' in text
         for source in item.value["evidence"]["data_sources"]:
             assert source["sha256"] in text
@@ -79,9 +85,9 @@ async def test_the_page_is_whole_labelled_and_links_figures_to_records_and_rules
 
 
 async def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
-    out = Console(file=io.StringIO(), width=100)
-    show(out, briefing)
-    text = out.file.getvalue()  # type: ignore[attr-defined]
+    screen = io.StringIO()
+    print_briefing(Console(file=screen, width=100), briefing)
+    text = screen.getvalue()
     for word in (
         "SYNTHETIC DATA",
         "Burn",
@@ -97,17 +103,17 @@ async def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
 
 
 async def test_events_follow_the_schema_and_are_filled_from_records(briefing: Briefing) -> None:
-    made = events(briefing, NOW)
-    again = events(briefing, NOW)
+    made = build_events(briefing, NOW)
+    again = build_events(briefing, NOW)
     assert [event.event_id for event in made] == [event.event_id for event in again]
     head, *rest = made
     assert head.source_agent == "coordinator"
     assert {event.source_agent for event in rest} == set(SPECIALISTS)
-    for event, item in zip(rest, briefing.found, strict=True):
+    for event, item in zip(rest, briefing.results, strict=True):
         assert AgentBriefingEvent.model_validate_json(event.model_dump_json()).event_id == event.event_id
         assert event.schema_version == "1.1.0"
         assert event.parent_event_id == head.event_id
-        assert event.correlation_id == briefing.result.turn
+        assert event.correlation_id == briefing.turn.turn
         proof = event.proof_layer
         assert proof.confidence == item.confidence
         assert proof.citations[0].id == str(item.record)
@@ -120,15 +126,15 @@ async def test_events_follow_the_schema_and_are_filled_from_records(briefing: Br
 
 
 async def test_type_and_severity_come_from_values_and_not_from_words(briefing: Briefing) -> None:
-    by_tool = {item.tool: graded(item) for item in briefing.found}
-    assert by_tool["evaluate_closure"] == (Kind.ALERT, Weight.WARNING)
-    assert by_tool["validate_boundary"] == (Kind.STATUS_UPDATE, Weight.INFO)
-    assert by_tool["classify_mtbs"] == (Kind.INSIGHT, Weight.INFO)
-    assert by_tool["assess_severity"][0] is Kind.ALERT
+    by_tool = {item.tool: grade_result(item) for item in briefing.results}
+    assert by_tool["evaluate_closure"] == (EventType.ALERT, EventSeverity.WARNING)
+    assert by_tool["validate_boundary"] == (EventType.STATUS_UPDATE, EventSeverity.INFO)
+    assert by_tool["classify_mtbs"] == (EventType.INSIGHT, EventSeverity.INFO)
+    assert by_tool["assess_severity"][0] is EventType.ALERT
 
 
 async def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: Path) -> None:
-    files = {file.name: file for file in written(briefing, tmp_path, NOW)}
+    files = {file.name: file for file in write_exports(briefing, tmp_path, NOW)}
     for name in ("sectors.geojson", "trails.geojson"):
         read = json.loads(files[name].read_text())
         assert read["type"] == "FeatureCollection"
@@ -146,5 +152,5 @@ async def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: 
 
 
 def test_a_cell_cannot_become_a_formula() -> None:
-    assert table([{"a": "=cmd()", "b": -5, "c": "@x"}]) == "a,b,c\n'=cmd(),-5,'@x\n"
-    assert table([]) == ""
+    assert to_csv([{"a": "=cmd()", "b": -5, "c": "@x"}]) == "a,b,c\n'=cmd(),-5,'@x\n"
+    assert to_csv([]) == ""

@@ -12,25 +12,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock import Runtime
-from interlock_ranger.app import DATA, build
-from interlock_ranger.burn.boundary import GeoPolygon, area_issue, made, measured, raw_issues, shape_issues
-from interlock_ranger.burn.pixels import pixels
+from interlock_ranger.app import DATA, build_app
+from interlock_ranger.burn.boundary import (
+    GeoPolygon,
+    area_difference_pct,
+    build_shape,
+    find_area_issue,
+    find_ring_issues,
+    find_shape_issues,
+    measure,
+)
+from interlock_ranger.burn.pixels import read_pixels
 from interlock_ranger.burn.severity import (
     Erosion,
     Scale,
     Severity,
-    cuts,
-    erosion,
-    mtbs,
-    severity,
-    slope_deg_of,
-    slope_pct_of,
+    classify_mtbs,
+    classify_severity,
+    degrees_to_percent,
+    erosion_risk,
+    percent_to_degrees,
+    thresholds_of,
 )
 from interlock_ranger.fires import Fires, Thresholds
-from ranger_parts import TODAY, Call
+from ranger_parts import TODAY, Call, problem
 
-ANALYST = Thresholds(-0.15, 0.09, 0.25, 0.60)
-GENERIC = cuts(Scale.GENERIC, ANALYST)
+ANALYST = Thresholds(increased_greenness=-0.15, low=0.09, moderate=0.25, high=0.60)
+GENERIC = thresholds_of(Scale.GENERIC, ANALYST)
 
 
 @pytest.mark.parametrize(
@@ -47,19 +55,19 @@ GENERIC = cuts(Scale.GENERIC, ANALYST)
     ],
 )
 def test_generic_breakpoints(dnbr: float, expected: str) -> None:
-    assert severity(dnbr, GENERIC).value == expected
+    assert classify_severity(dnbr, GENERIC).value == expected
 
 
 def test_analyst_thresholds_are_the_fires_own() -> None:
-    assert severity(0.62, GENERIC) is Severity.MODERATE
-    assert severity(0.62, cuts(Scale.ANALYST, ANALYST)) is Severity.HIGH
+    assert classify_severity(0.62, GENERIC) is Severity.MODERATE
+    assert classify_severity(0.62, thresholds_of(Scale.ANALYST, ANALYST)) is Severity.HIGH
 
 
 @given(st.floats(-2, 2), st.floats(-2, 2))
 def test_more_change_is_never_less_severe(a: float, b: float) -> None:
     low, high = sorted((a, b))
     order = list(Severity)
-    assert order.index(severity(low, GENERIC)) <= order.index(severity(high, GENERIC))
+    assert order.index(classify_severity(low, GENERIC)) <= order.index(classify_severity(high, GENERIC))
 
 
 @pytest.mark.parametrize(
@@ -76,20 +84,20 @@ def test_more_change_is_never_less_severe(a: float, b: float) -> None:
     ],
 )
 def test_erosion_by_class_and_slope_in_percent(grade: Severity, slope_pct: float | None, expected: Erosion) -> None:
-    assert erosion(grade, slope_pct) is expected
+    assert erosion_risk(grade, slope_pct) is expected
 
 
 @given(st.sampled_from([Severity.MODERATE, Severity.HIGH]), st.floats(0, 300), st.floats(0, 300))
 def test_steeper_is_never_safer(grade: Severity, a: float, b: float) -> None:
     low, high = sorted((a, b))
     order = list(Erosion)
-    assert order.index(erosion(grade, low)) <= order.index(erosion(grade, high))
+    assert order.index(erosion_risk(grade, low)) <= order.index(erosion_risk(grade, high))
 
 
 def test_percent_and_degrees_are_kept_apart() -> None:
-    assert slope_pct_of(45) == pytest.approx(100)  # a slope of 45 degrees rises as far as it runs
-    assert slope_deg_of(30) == pytest.approx(16.699, abs=0.001)
-    assert slope_deg_of(slope_pct_of(20)) == pytest.approx(20)
+    assert degrees_to_percent(45) == pytest.approx(100)  # a slope of 45 degrees rises as far as it runs
+    assert percent_to_degrees(30) == pytest.approx(16.699, abs=0.001)
+    assert percent_to_degrees(degrees_to_percent(20)) == pytest.approx(20)
 
 
 async def test_a_slope_in_degrees_gives_the_erosion_of_its_percent(call: Call) -> None:
@@ -103,22 +111,22 @@ async def test_a_slope_in_degrees_gives_the_erosion_of_its_percent(call: Call) -
         "assess_severity", fire_id="bootleg-2021", sectors=[{**given_, "slope_deg": 20.0, "slope_pct": 9.0}]
     )
     assert both.status == "failed"
-    assert "not both" in both.problem.message
+    assert "not both" in problem(both).message
 
 
 def test_dnbr_is_the_difference_of_two_rasters_by_hand(fires: Fires) -> None:
     import rasterio
 
-    fire = fires.all["cedar-creek-2022"]
+    fire = fires.by_id["cedar-creek-2022"]
     with rasterio.open(fire.folder / "nbr_pre.tif") as pre, rasterio.open(fire.folder / "nbr_post.tif") as post:
         a, b = int(pre.read(1)[30, 40]), int(post.read(1)[30, 40])
-    assert pixels(fire).dnbr[30, 40] == pytest.approx((a - b) / 1000)
+    assert read_pixels(fire).dnbr[30, 40] == pytest.approx((a - b) / 1000)
 
 
 def test_mtbs_has_six_classes() -> None:
     values = np.array([-0.2, 0.0, 0.1, 0.3, 0.7, 0.7])
     known = np.array([True, True, True, True, True, False])
-    assert mtbs(values, known, ANALYST).tolist() == [5, 1, 2, 3, 4, 6]
+    assert classify_mtbs(values, known, ANALYST).tolist() == [5, 1, 2, 3, 4, 6]
 
 
 async def test_the_classes_of_a_fire_add_up(call: Call) -> None:
@@ -161,7 +169,7 @@ def polygon(*rings: list[list[float]]) -> GeoPolygon:
 
 
 def test_area_is_measured_on_the_ellipsoid() -> None:
-    size = measured(made(polygon(SQUARE)))
+    size = measure(build_shape(polygon(SQUARE)))
     assert size.area_acres == pytest.approx(3_041_560, rel=2e-5)
     assert size.perimeter_miles == pytest.approx(443_770 / 1609.344, rel=2e-3)
 
@@ -176,23 +184,23 @@ def test_area_is_measured_on_the_ellipsoid() -> None:
     ],
 )
 def test_what_is_wrong_with_a_ring_is_named(ring: list[list[float]], code: str) -> None:
-    assert code in {issue.code for issue in raw_issues(polygon(ring))}
+    assert code in {issue.code for issue in find_ring_issues(polygon(ring))}
 
 
 def test_crossings_are_errors_and_holes_are_told() -> None:
     bow = [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-    assert {issue.code for issue in shape_issues(made(polygon(bow)))} == {"SELF_INTERSECTION"}
+    assert {issue.code for issue in find_shape_issues(build_shape(polygon(bow)))} == {"SELF_INTERSECTION"}
     hole = [[0.2, 0.2], [0.4, 0.2], [0.4, 0.4], [0.2, 0.4], [0.2, 0.2]]
-    holed = made(polygon(SQUARE, hole))
-    (issue,) = shape_issues(holed)
+    holed = build_shape(polygon(SQUARE, hole))
+    (issue,) = find_shape_issues(holed)
     assert (issue.code, issue.severity) == ("HOLES", "info")
-    whole = measured(made(polygon(SQUARE))).area_acres
-    assert measured(holed).area_acres == pytest.approx(whole * 0.96, rel=1e-3)
+    whole = measure(build_shape(polygon(SQUARE))).area_acres
+    assert measure(holed).area_acres == pytest.approx(whole * 0.96, rel=1e-3)
 
 
 @given(st.floats(1, 1e6), st.floats(1, 1e6), st.floats(0.1, 50))
 def test_the_tolerance_decides(drawn: float, reported: float, tolerance: float) -> None:
-    off, issue = area_issue(drawn, reported, tolerance)
+    off, issue = area_difference_pct(drawn, reported), find_area_issue(drawn, reported, tolerance)
     assert (issue is None) == (abs(drawn - reported) <= reported * tolerance / 100 or math.isclose(abs(off), tolerance))
 
 
@@ -218,12 +226,12 @@ async def test_a_boundary_of_the_caller_is_checked_against_the_reported_acres(ca
     assert broken.value["measured"] is None
     nonsense = await call("validate_boundary", fire_id="cedar-creek-2022", geometry={"type": "Circle"})
     assert nonsense.status == "denied"
-    assert "geometry" in nonsense.problem.message
+    assert "geometry" in problem(nonsense).message
 
 
 async def test_a_fire_without_rasters_is_assessed_from_its_table(tmp_path: Path) -> None:
     shutil.copytree(DATA / "cedar-creek-2022", tmp_path / "cedar-creek-2022", ignore=shutil.ignore_patterns("*.tif"))
-    app = build(tmp_path, today=lambda: TODAY)
+    app = build_app(tmp_path, today=lambda: TODAY)
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
         whole = await runtime.call("assess_severity", {"fire_id": "cedar-creek-2022"}, actor="operator")
         sector = await runtime.call("assess_severity", {"sector_id": "SW-1"}, actor="operator")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.evidence import DataSource, confidence
-from interlock_ranger.rules import rules
+from interlock_ranger.evidence import DataSource, compute_confidence
+from interlock_ranger.rules import load_rules
 
 TODAY = date(2026, 11, 15)
 
@@ -32,7 +32,7 @@ def source(days: int) -> DataSource:
     ],
 )
 def test_confidence_by_hand(days: int, present: int, wanted: int, score: float) -> None:
-    assert confidence(TODAY, [source(days)], present, wanted).score == score
+    assert compute_confidence(TODAY, [source(days)], present, wanted).score == score
 
 
 @given(st.integers(0, 4000), st.integers(0, 4000), st.integers(0, 9), st.integers(1, 9))
@@ -40,28 +40,31 @@ def test_older_or_less_is_never_surer(a: int, b: int, present: int, more: int) -
     wanted = present + more
     younger, older = sorted((a, b))
     assert (
-        confidence(TODAY, [source(older)], present, wanted).score
-        <= confidence(TODAY, [source(younger)], present, wanted).score
+        compute_confidence(TODAY, [source(older)], present, wanted).score
+        <= compute_confidence(TODAY, [source(younger)], present, wanted).score
     )
-    assert confidence(TODAY, [source(a)], present, wanted).score <= confidence(TODAY, [source(a)], wanted, wanted).score
+    assert (
+        compute_confidence(TODAY, [source(a)], present, wanted).score
+        <= compute_confidence(TODAY, [source(a)], wanted, wanted).score
+    )
 
 
 def test_the_oldest_source_decides() -> None:
-    assert confidence(TODAY, [source(10), source(900)], 1, 1).oldest_data_days == 900
+    assert compute_confidence(TODAY, [source(10), source(900)], 1, 1).oldest_data_days == 900
 
 
 def test_every_rule_says_where_it_comes_from_and_what_it_was_checked_against() -> None:
     from pathlib import Path
 
     root = Path(__file__).parents[3]
-    for rule in rules().values():
+    for rule in load_rules().values():
         assert rule.citation, rule.id
         assert rule.source, rule.id
-        if rule.verified:
+        if rule.is_verified:
             assert (root / rule.verified_against).is_file(), (rule.id, rule.verified_against)
 
 
 def test_no_legal_rule_claims_to_be_verified() -> None:
-    for rule in rules().values():
+    for rule in load_rules().values():
         if rule.id.startswith(("ce.", "land.", "esa.", "nhpa.", "cwa.")):
             assert rule.verified_against == "unverified"

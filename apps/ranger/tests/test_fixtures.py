@@ -16,7 +16,7 @@ from shapely.geometry import shape
 
 from interlock.errors import ConfigError
 from interlock_ranger.app import DATA
-from interlock_ranger.burn.pixels import OUTSIDE, pixels
+from interlock_ranger.burn.pixels import OUTSIDE, read_pixels
 from interlock_ranger.fires import Fires, read_fire
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_fixtures.py"
@@ -38,7 +38,7 @@ def test_the_script_makes_exactly_what_is_shipped(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fire_id", ["cedar-creek-2022", "bootleg-2021"])
 def test_a_fire_adds_up(fires: Fires, fire_id: str) -> None:
-    fire = fires.all[fire_id]
+    fire = fires.by_id[fire_id]
     assert fire.facts.synthetic
     assert sum(sector.acres for sector in fire.sectors.values()) == fire.facts.reported_acres
     drawn = abs(GEOD.geometry_area_perimeter(fire.perimeter)[0]) / 4046.8564224
@@ -55,8 +55,8 @@ def test_a_fire_adds_up(fires: Fires, fire_id: str) -> None:
 
 @pytest.mark.parametrize("fire_id", ["cedar-creek-2022", "bootleg-2021"])
 def test_the_table_of_sectors_is_the_mean_of_the_rasters_pixels(fires: Fires, fire_id: str) -> None:
-    fire = fires.all[fire_id]
-    seen = pixels(fire)
+    fire = fires.by_id[fire_id]
+    seen = read_pixels(fire)
     for n, sector in enumerate(fire.sectors.values()):
         inside = seen.known & (seen.sector == n)
         assert float(np.mean(seen.dnbr[inside])) == pytest.approx(sector.dnbr_mean, abs=0.006)
@@ -66,7 +66,7 @@ def test_the_table_of_sectors_is_the_mean_of_the_rasters_pixels(fires: Fires, fi
 
 def test_cedar_creek_has_the_damage_of_the_earlier_survey(fires: Fires) -> None:
     """Counts and costs by class as the earlier system reported them: 4, 3, 4, 4 points."""
-    points = [p for trail in fires.all["cedar-creek-2022"].trails.values() for p in trail.damage_points]
+    points = [p for trail in fires.by_id["cedar-creek-2022"].trails.values() for p in trail.damage_points]
     split = {s: [p.estimated_cost_usd for p in points if p.severity == s] for s in range(1, 6)}
     assert (len(split[5]), sum(split[5])) == (4, 298_000)
     assert (len(split[4]), sum(split[4])) == (3, 91_000)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.nepa.pathway import Project, decided
-from interlock_ranger.nepa.terms import Action, Degree, Land, Pathway, Resource, Screened
-from interlock_ranger.nepa.timeline import Consultation, anniversary, days_of
-from interlock_ranger.rules import rule, rules
-from ranger_parts import Call
+from interlock_ranger.nepa.pathway import Project, choose_pathway
+from interlock_ranger.nepa.terms import Action, Degree, LandDesignation, Pathway, Resource, ScreenedResource
+from interlock_ranger.nepa.timeline import Consultation, anniversary, consultation_days
+from interlock_ranger.rules import get_rule, load_rules
+from ranger_parts import Call, problem
 
 CLEAR = [{"resource": resource.value, "degree": "absent"} for resource in Resource]
 SALVAGE: dict[str, Any] = {
@@ -32,8 +32,8 @@ async def test_salvage_of_250_acres_is_an_exclusion_and_one_more_is_an_assessmen
     assert fits["candidates"][0]["citation"] == "7 CFR 1b.4(d)(36)"
     over = (await call("decide_pathway", **{**SALVAGE, "acres": 250.1})).value
     assert (over["pathway"], over["page_limit"], over["years_limit"]) == ("EA", 75, 1)
-    assert "250.1 acres are over 250" in over["because"]
-    assert "adopted exclusions were not checked" in over["because"]
+    assert "250.1 acres are over 250" in over["reason"]
+    assert "adopted exclusions were not checked" in over["reason"]
     huge = (await call("decide_pathway", **{**SALVAGE, "acres": 100_000.0})).value
     assert huge["pathway"] == "EA"  # acreage never calls for an impact statement
 
@@ -56,7 +56,7 @@ async def test_presence_is_no_extraordinary_circumstance_but_uncertainty_is(call
     assert present.value["pathway"] == "CE"
     unsure = await call("decide_pathway", **{**SALVAGE, "screened": with_degree("cultural_site", "uncertain")})
     assert unsure.value["pathway"] == "EA"
-    assert "cultural site (uncertain)" in unsure.value["because"]
+    assert "cultural site (uncertain)" in unsure.value["reason"]
 
 
 @pytest.mark.parametrize("left_out", ["screened", "land", "temp_road_miles", "permanent_road_miles"])
@@ -107,7 +107,7 @@ async def test_a_category_that_a_court_set_aside_is_not_offered(call: Call) -> N
         )
     ).value
     assert found["pathway"] == "EA"
-    assert "set aside by a court" in found["because"]
+    assert "set aside by a court" in found["reason"]
     before = await call(
         "decide_pathway",
         action="stand_improvement",
@@ -143,7 +143,7 @@ async def test_rehabilitation_ends_three_years_after_the_fire(call: Call) -> Non
     )  # fmt: skip
     assert soon.value["candidates"][0]["fits"] is True
     wrong = await call("decide_pathway", **SALVAGE, fire_id="bootleg-2021", decision_date="2020-01-01")
-    assert "began on 2021-07-06" in wrong.problem.message
+    assert "began on 2021-07-06" in problem(wrong).message
 
 
 async def test_every_decision_is_a_draft_and_says_that_its_rules_are_unverified(call: Call) -> None:
@@ -159,27 +159,29 @@ async def test_every_decision_is_a_draft_and_says_that_its_rules_are_unverified(
 @given(st.sampled_from(Action), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 20))
 def test_a_larger_action_never_needs_less_review(action: Action, a: float, b: float, road: float) -> None:
     order = [Pathway.CE, Pathway.ASK, Pathway.EA, Pathway.EIS]
-    screened = tuple(Screened(resource=r, degree=Degree.ABSENT) for r in Resource)
+    screened = tuple(ScreenedResource(resource=r, degree=Degree.ABSENT) for r in Resource)
     found = []
     day = date(2026, 11, 15)
     for acres in sorted((a, b)):
         project = Project(
             action=action, acres=acres, temp_road_mi=road, perm_road_mi=0.0, road_mi=road, years_after_fire=1.0,
-            land=(Land.NONE,), screened=screened,
+            land=(LandDesignation.NONE,), screened=screened,
         )  # fmt: skip
-        found.append(order.index(decided(project, None, day, lambda: day).value.pathway))
+        decision = choose_pathway(project, None, day, lambda: day).value
+        assert decision is not None
+        found.append(order.index(decision.pathway))
     assert found[0] <= found[1]
 
 
 def test_every_exclusion_has_dates_and_successors_that_exist() -> None:
-    for entry in rules().values():
+    for entry in load_rules().values():
         if not entry.id.startswith("ce."):
             continue
         assert entry.effective_from is not None, entry.id
         if entry.status == "rescinded":
             assert entry.effective_to is not None
-            assert rule(entry.values["successor"]).status != "rescinded"
-    named = {action for entry in rules().values() for action in entry.actions}
+            assert get_rule(entry.values["successor"]).status != "rescinded"
+    named = {action for entry in load_rules().values() for action in entry.actions}
     assert named == set(Action)
 
 
@@ -223,7 +225,7 @@ async def test_times_keep_law_and_estimate_apart(call: Call) -> None:
     assert found["fits_deadline"] is True
     ce = await call("estimate_compliance_timeline", pathway="CE", objections="expected")
     assert "not open to objection" in ce.said
-    assert days_of(Consultation.ESA_FORMAL) == 135
+    assert consultation_days(Consultation.ESA_FORMAL) == 135
     assert anniversary(date(2024, 2, 29), 1).isoformat() == "2025-02-28"
 
 
@@ -232,4 +234,4 @@ async def test_a_date_in_the_wrong_format_is_refused(call: Call, day: str) -> No
     """The earlier system silently took today."""
     found = await call("estimate_compliance_timeline", pathway="EA", start_date=day)
     assert found.status == "denied"
-    assert "YYYY-MM-DD" in found.problem.message or "valid date" in found.problem.message
+    assert "YYYY-MM-DD" in problem(found).message or "valid date" in problem(found).message

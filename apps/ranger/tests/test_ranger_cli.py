@@ -69,4 +69,4 @@ def test_a_question_with_its_table_map_and_sources(capsys: pytest.CaptureFixture
     assert "Waldo Lake Trail: CLOSED" in out
     assert "← record" in out
     assert "sources: SYNTHETIC cedar-creek-2022/trails.json" in out
-    assert "verified FORCED" in out
+    assert "verified PASSED" in out

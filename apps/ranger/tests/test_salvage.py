@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock_ranger.fires import Stand
-from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product, volume_loss_pct
+from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product_after, volume_loss_pct
 from interlock_ranger.timber.species import Species
-from ranger_parts import Call
+from ranger_parts import Call, problem
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from ranger_parts import Call
     ],
 )
 def test_products_by_months(species: Species, months: float, expected: Product) -> None:
-    assert product(species, months) is expected
+    assert product_after(species, months) is expected
 
 
 @pytest.mark.parametrize(
@@ -50,13 +50,22 @@ def test_published_losses(species: Species, months: float, loss: float | None) -
 def test_timber_never_gets_better(species: Species, a: float, b: float) -> None:
     early, late = sorted((a, b))
     order = list(Product)
-    assert order.index(product(species, early)) <= order.index(product(species, late))
+    assert order.index(product_after(species, early)) <= order.index(product_after(species, late))
     first, second = volume_loss_pct(species, early), volume_loss_pct(species, late)
     assert first is None or second is None or first <= second
 
 
 def test_costs_by_hand() -> None:
-    stand = Stand("s", "S", 1, "x", "temporary_road", "steep", "west", "none")
+    stand = Stand(
+        stand_id="s",
+        name="S",
+        acres=1,
+        sector_id="x",
+        access="temporary_road",
+        terrain="steep",
+        region="west",
+        designation="none",
+    )
     assert cost_usd_per_mbf(stand) == 330 + 30 + 85
 
 
@@ -96,4 +105,4 @@ async def test_the_day_is_the_clocks_unless_it_is_named(call: Call) -> None:
         (date(2026, 11, 15) - date(2022, 11, 21)).days / 30.4375, abs=0.05
     )
     early = await call("assess_salvage", stand_id="north-fork", assessment_date="2022-01-01")
-    assert "contained on 2022-11-21" in early.problem.message
+    assert "contained on 2022-11-21" in problem(early).message

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from interlock_ranger.fires import Fires, Plot, Tree
-from interlock_ranger.timber.cruise import acre
+from interlock_ranger.timber.cruise import expand_plot
 from interlock_ranger.timber.sampling import (
+    estimate_mean,
     limiting_distance_ft,
     plot_radius_factor,
     plot_radius_ft,
     plots_needed,
-    spread,
     t_value,
     trees_per_acre,
 )
 from interlock_ranger.timber.volume import LogRule
-from ranger_parts import Call
+from ranger_parts import Call, problem
 
-PLOTS = {"plot_id": "a", "trees": [{"species": "PSME", "dbh_in": 20.0, "height_ft": 110.0, "defect_pct": 0.0}]}
+TREE: dict[str, Any] = {"species": "PSME", "dbh_in": 20.0, "height_ft": 110.0, "defect_pct": 0.0}
+PLOTS: dict[str, Any] = {"plot_id": "a", "trees": [TREE]}
 
 
 @pytest.mark.parametrize(
@@ -49,13 +52,14 @@ def test_a_tallied_tree_covers_its_basal_area_factor() -> None:
 
 
 def test_means_and_errors_by_hand() -> None:
-    found = spread([160, 120, 200, 140, 180, 100, 220, 160])
-    assert (found.mean, found.cv_pct) == (160, pytest.approx(25))
+    found = estimate_mean([160, 120, 200, 140, 180, 100, 220, 160])
+    assert found.mean == 160
+    assert found.cv_pct == pytest.approx(25)
     assert found.standard_error == pytest.approx(14.14214, abs=1e-5)
     assert found.error_pct == pytest.approx(20.9005, abs=1e-4)
     assert t_value(8) == pytest.approx(2.364624, abs=1e-6)
-    assert spread([5]).error_pct is None  # one plot cannot tell
-    assert spread([0, 0]).cv_pct is None
+    assert estimate_mean([5]).error_pct is None  # one plot cannot tell
+    assert estimate_mean([0, 0]).cv_pct is None
 
 
 @pytest.mark.parametrize(("cv", "error", "plots"), [(50, 10, 99), (30, 15, 18)])
@@ -91,8 +95,10 @@ async def test_fixed_plots_expand_by_their_area(call: Call) -> None:
 async def test_stand_totals_are_means_times_acres(call: Call, fires: Fires) -> None:
     """The earlier system summed the volumes per acre of all plots and called it a total."""
     found = (await call("estimate_volume", stand_id="north-fork")).value["stands"][0]
-    fire = fires.all["cedar-creek-2022"]
-    acres = [acre(p, "west", LogRule.SCRIBNER).total.net_bf for p in fire.plots.values() if p.stand_id == "north-fork"]
+    fire = fires.by_id["cedar-creek-2022"]
+    acres = [
+        expand_plot(p, "west", LogRule.SCRIBNER).total.net_bf for p in fire.plots.values() if p.stand_id == "north-fork"
+    ]
     mean = sum(acres) / len(acres) / 1000
     assert found["net_mbf_per_acre"] == pytest.approx(mean, abs=0.01)
     assert found["total_net_mbf"] == pytest.approx(mean * 3200, rel=1e-3)
@@ -108,10 +114,20 @@ async def test_species_shares_are_shares_of_volume_and_add_up(call: Call) -> Non
 
 
 def test_an_empty_plot_is_an_acre_without_trees() -> None:
-    empty = Plot("e", "s", "variable", 20.0, None, 0.0, date(2024, 1, 1), ())
-    assert acre(empty, "west", LogRule.SCRIBNER).total.net_bf == 0
-    full = Plot("f", "s", "fixed", None, 0.2, 0.0, empty.measured_on, (Tree("f", "PSME", 20, 110, True, 0),))
-    assert acre(full, "west", LogRule.SCRIBNER).total.trees == 5
+    empty = Plot(
+        plot_id="e",
+        stand_id="s",
+        plot_type="variable",
+        baf=20.0,
+        plot_acres=None,
+        slope_pct=0.0,
+        measured_on=date(2024, 1, 1),
+        trees=(),
+    )
+    assert expand_plot(empty, "west", LogRule.SCRIBNER).total.net_bf == 0
+    tree = Tree(plot_id="f", species="PSME", dbh_in=20, height_ft=110, dead=True, defect_pct=0)
+    full = msgspec.structs.replace(empty, plot_id="f", plot_type="fixed", baf=None, plot_acres=0.2, trees=(tree,))
+    assert expand_plot(full, "west", LogRule.SCRIBNER).total.trees == 5
 
 
 async def test_no_tree_at_all_is_refused_and_not_a_confident_zero(call: Call) -> None:
@@ -119,12 +135,12 @@ async def test_no_tree_at_all_is_refused_and_not_a_confident_zero(call: Call) ->
     for plots in ([], [{"plot_id": "a", "baf": 20.0, "trees": []}]):
         found = await call("estimate_volume", region="west", plots=plots)
         assert found.status == "failed"
-        assert "no tree" in found.problem.message
+        assert "no tree" in problem(found).message
     both = await call("estimate_volume", region="west", plots=[{**PLOTS, "baf": 20.0, "plot_acres": 0.2}])
-    assert "one of them" in both.problem.message
+    assert "one of them" in problem(both).message
     where = await call("estimate_volume", plots=[{**PLOTS, "baf": 20.0}])
-    assert "west or east" in where.problem.message
-    strange = {**PLOTS["trees"][0], "species": "XXXX"}
+    assert "west or east" in problem(where).message
+    strange = {**TREE, "species": "XXXX"}
     refused = await call("estimate_volume", region="west", plots=[{"plot_id": "a", "baf": 20.0, "trees": [strange]}])
     assert refused.status == "denied"
 

@@ -6,11 +6,12 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from interlock import Runtime
-from interlock_ranger.app import build
+from interlock_ranger.app import build_app
 from interlock_ranger.fires import Fires
 from ranger_parts import TODAY
 
@@ -27,13 +28,13 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Fires:
 
 @pytest.fixture
 async def wide(large: Fires) -> AsyncIterator[Runtime]:
-    app = build(large, today=lambda: TODAY)
+    app = build_app(large, today=lambda: TODAY)
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
         yield runtime
 
 
 def test_it_is_as_large_as_it_says(large: Fires) -> None:
-    fire = large.all["large-2024"]
+    fire = large.by_id["large-2024"]
     assert (len(fire.sectors), len(fire.trails)) == (1000, 500)
     assert sum(len(plot.trees) for plot in fire.plots.values()) == 20_000
     assert sum(sector.acres for sector in fire.sectors.values()) == 500_000
@@ -55,7 +56,7 @@ def test_it_is_as_large_as_it_says(large: Fires) -> None:
     ],
 )
 async def test_every_tool_answers_in_full_or_says_how_much_it_lists(
-    wide: Runtime, tool: str, arguments: dict, total: tuple[str, object], listed: str
+    wide: Runtime, tool: str, arguments: dict[str, Any], total: tuple[str, object], listed: str
 ) -> None:
     found = await wide.call(tool, arguments, actor="operator")
     assert found.ok, found.problem

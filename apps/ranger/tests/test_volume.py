@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.timber.species import Species, equation
+from interlock_ranger.timber.species import Species, equation_number
 from interlock_ranger.timber.volume import (
     LogRule,
     board_ft,
+    buck_stem,
     cubic_ft,
+    deduct_defect,
     doyle,
     form_class,
     international,
-    logs,
-    net,
     scribner,
 )
 
@@ -41,8 +41,8 @@ def test_cubic_volume(kind: tuple[Species, str]) -> None:
 
 
 def test_the_equation_depends_on_the_side_of_the_cascades() -> None:
-    assert (equation(Species.PSME, "west"), equation(Species.PSME, "east")) == (1, 2)
-    assert (equation(Species.ABCO, "west"), equation(Species.ABCO, "east")) == (11, 10)
+    assert (equation_number(Species.PSME, "west"), equation_number(Species.PSME, "east")) == (1, 2)
+    assert (equation_number(Species.ABCO, "west"), equation_number(Species.ABCO, "east")) == (11, 10)
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_the_rules_do_not_stand_in_a_constant_ratio() -> None:
 def test_a_stem_is_bucked_into_logs(
     dbh: float, height: float, form: int, dibs: list[int], totals: tuple[float, ...]
 ) -> None:
-    made = logs(dbh, height, form)
-    assert [dib for dib, _ in made] == dibs
-    found = [sum(rule(dib, length) for dib, length in made) for rule in (scribner, doyle, international)]
+    logs = buck_stem(dbh, height, form)
+    assert [log.dib_in for log in logs] == dibs
+    found = [sum(rule(*log) for log in logs) for rule in (scribner, doyle, international)]
     assert found == pytest.approx(totals, abs=1e-3)
 
 
@@ -95,8 +95,8 @@ def test_form_classes_are_those_of_the_species_and_size() -> None:
 
 
 def test_what_gives_no_log_gives_no_board_feet() -> None:
-    assert logs(7, 60, 76) == ()
-    assert logs(20, 30, 76) == ()
+    assert buck_stem(7, 60, 76) == ()
+    assert buck_stem(20, 30, 76) == ()
     assert scribner(1, 16) == doyle(4, 16) == international(3, 16) == 0
 
 
@@ -127,6 +127,6 @@ def test_board_feet_are_never_more_than_twelve_for_a_cubic_foot(
 
 
 def test_defect_is_taken_off() -> None:
-    assert net(459, 15) == pytest.approx(390.15)  # additive, as USFS CruiseProcessing does
-    assert net(100, 0) == 100
-    assert net(100, 100) == 0
+    assert deduct_defect(459, 15) == pytest.approx(390.15)  # additive, as USFS CruiseProcessing does
+    assert deduct_defect(100, 0) == 100
+    assert deduct_defect(100, 100) == 0

@@ -1,6 +1,6 @@
 """What `adk run`, `adk web` and `adk eval` load."""
 
-from interlock_ranger.adk import adk_app
+from interlock_ranger.adk import build_adk_app
 
-app = adk_app("coordinator")
+app = build_adk_app("coordinator")
 root_agent = app.root_agent

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 from google.adk.agents import LlmAgent
 from google.adk.apps import App as AdkApp
 from google.adk.models.base_llm import BaseLlm
@@ -15,9 +18,10 @@ from interlock_ranger.agents import PURPOSES, SPECIALISTS
 
 GOOGLE = "google:"
 TEMPERATURE = 0.1
+Mode = Literal["single_turn"]
 
 
-def adk_app(
+def build_adk_app(
     name: str, *, app: App | None = None, model: str | BaseLlm | None = None, store: str | None = None
 ) -> AdkApp:
     """The ADK application of one agent; `coordinator` brings the four specialists with it as single-turn sub-agents.
@@ -33,39 +37,40 @@ def adk_app(
     agents = {agent.name: agent for agent in app.agents}
     tools = {tool.name: tool for tool in app.tools}
 
-    def built(agent: Agent, below: tuple[LlmAgent, ...] = (), mode: str | None = None) -> LlmAgent:
+    def build_agent(agent: Agent, mode: Mode | None = None, specialists: Sequence[LlmAgent] = ()) -> LlmAgent:
         return LlmAgent(
             name=agent.name,
             model=llm,
             description=PURPOSES[agent.name],
             tools=[AdkTool(tools[name]) for name in agent.tools if name not in SPECIALISTS],
-            sub_agents=list(below),
-            generate_content_config=_config(),
-            **({} if mode is None else {"mode": mode}),
+            sub_agents=list(specialists),
+            generate_content_config=_generation_config(),
+            mode=mode,
         )
 
-    specialists = tuple(built(agents[key], mode="single_turn") for key in SPECIALISTS) if name == "coordinator" else ()
-    root = built(agents[name], specialists)
-    known = {**tools, **{tool.name: tool for tool in delegations(root)}}  # ADK's sub-agents in place of our delegations
+    below = SPECIALISTS if name == "coordinator" else ()
+    root = build_agent(agents[name], specialists=[build_agent(agents[key], "single_turn") for key in below])
+    # ADK's sub-agents take the place of our delegations, which have the same names.
+    governed = {**tools, **{tool.name: tool for tool in delegations(root)}}
     runtime = Runtime.open(
         settings.store if store is None else store,
         policy=app.policy or settings.policy,
-        tools=known.values(),
+        tools=governed.values(),
         settings=settings,
     )
     return AdkApp(name=name, root_agent=root, plugins=[InterlockPlugin(runtime, agents)])
 
 
-def adk_model(named: str | BaseLlm) -> str | BaseLlm:
+def adk_model(model: str | BaseLlm) -> str | BaseLlm:
     """A model as ADK takes it: Gemini by ADK's own client, everything else by ours."""
-    if not isinstance(named, str):
-        return named
-    if named.startswith(GOOGLE):
-        return named.removeprefix(GOOGLE)
-    return LocalLlm() if named == "local" else InterlockLlm(named)
+    if not isinstance(model, str):
+        return model
+    if model.startswith(GOOGLE):
+        return model.removeprefix(GOOGLE)
+    return LocalLlm() if model == "local" else InterlockLlm(model)
 
 
-def _config() -> types.GenerateContentConfig:
+def _generation_config() -> types.GenerateContentConfig:
     """Calls are proposed freely; what an answer needs is enforced by the plugin."""
     calling = types.FunctionCallingConfig(mode=types.FunctionCallingConfigMode.AUTO)
     return types.GenerateContentConfig(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import msgspec
 
 from interlock.answers import Agent, Intent, Requirement, all_of, need
+from interlock.answers.grounding import Vocabulary, default_vocabulary
 
-HERE = Path(__file__).parent / "intents"
+HERE = Path(__file__).parent
 DEADLINE_S = 180.0
-BRIEFING = "briefing"
+"""Of a specialist: the embedded model takes seconds for a question, and many times as long on a busy machine. The
+coordinator, whose specialists work within its time, has twice as much."""
 RULES = (
     "The data is synthetic and labelled so: never say that it is real.",
     "Advice on closures, salvage and NEPA is a draft for a responsible official: say so.",
@@ -46,7 +49,19 @@ PURPOSES = {
 SPECIALISTS = tuple(TOOLS)
 
 
-def intents(agent: str) -> tuple[Intent, ...]:
+@cache
+def ranger_vocabulary() -> Vocabulary:
+    """Everyday English, and the units and citations of forestry."""
+    return default_vocabulary().extend(HERE / "vocabulary.toml")
+
+
+@cache
+def load_chat() -> tuple[str, ...]:
+    """Small talk with words of the field, which the library's own examples of conversation do not have."""
+    return tuple(tomllib.loads((HERE / "intents" / "conversation.toml").read_text(encoding="utf-8"))["examples"])
+
+
+def load_intents(agent: str) -> tuple[Intent, ...]:
     """How people ask an agent; "nothing on file" is an honest answer to any of it."""
     return tuple(
         Intent(
@@ -56,7 +71,7 @@ def intents(agent: str) -> tuple[Intent, ...]:
             examples=tuple(item["examples"]),
             weight=item.get("weight", 1.0),
         )
-        for item in tomllib.loads((HERE / f"{agent}.toml").read_text(encoding="utf-8"))["intent"]
+        for item in tomllib.loads((HERE / "intents" / f"{agent}.toml").read_text(encoding="utf-8"))["intent"]
     )
 
 
@@ -66,34 +81,37 @@ def _requirement(names: str | list[str]) -> Requirement:
     return all_of(*(need(name, no_data=True) for name in names))
 
 
-def _learned(intent: Intent) -> Intent:
-    """A route to a specialist with every third of that specialist's own examples."""
+def _add_specialist_examples(intent: Intent) -> Intent:
+    """A route to a specialist, with every third of that specialist's own examples beside the route's."""
     if intent.name not in SPECIALISTS:
         return intent
-    own = [example for item in intents(intent.name) for example in item.examples[::3]]
+    own = [example for item in load_intents(intent.name) for example in item.examples[::3]]
     return msgspec.structs.replace(intent, examples=(*intent.examples, *own))
 
 
-def specialist(name: str) -> Agent:
-    """One of the four."""
+def specialist(name: str, deadline_s: float = DEADLINE_S) -> Agent:
     return Agent(
         name=name,
         tools=TOOLS[name],
-        intents=intents(name),
+        intents=load_intents(name),
         default=need(DEFAULTS[name], no_data=True),
         purpose=PURPOSES[name],
         rules=RULES,
-        deadline_s=DEADLINE_S,
+        deadline_s=deadline_s,
+        vocabulary=ranger_vocabulary(),
+        chat=load_chat(),
     )
 
 
-def coordinator() -> Agent:
+def coordinator(deadline_s: float = 2 * DEADLINE_S) -> Agent:
     """The one that routes: it requires nothing by itself but what its intents say; a full briefing needs all four."""
     return Agent(
         name="coordinator",
         tools=("portfolio_triage", *SPECIALISTS),
-        intents=tuple(map(_learned, intents("coordinator"))),
+        intents=tuple(map(_add_specialist_examples, load_intents("coordinator"))),
         purpose=PURPOSES["coordinator"],
         rules=RULES,
-        deadline_s=2 * DEADLINE_S,
+        deadline_s=deadline_s,
+        vocabulary=ranger_vocabulary(),
+        chat=load_chat(),
     )

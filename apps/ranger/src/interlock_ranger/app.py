@@ -8,15 +8,15 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from interlock.answers import App, delegation
-from interlock_ranger.agents import PURPOSES, SPECIALISTS, coordinator, specialist
-from interlock_ranger.burn.tools import burn_tools
-from interlock_ranger.coordinator.tools import coordinator_tools
+from interlock_ranger.agents import DEADLINE_S, PURPOSES, SPECIALISTS, coordinator, specialist
+from interlock_ranger.burn.tools import build_burn_tools
+from interlock_ranger.coordinator.tools import build_coordinator_tools
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
-from interlock_ranger.nepa.tools import nepa_tools
-from interlock_ranger.timber.tools import timber_tools
-from interlock_ranger.trails.tools import trail_tools
-from interlock_ranger.view.beside import Beside
+from interlock_ranger.nepa.tools import build_nepa_tools
+from interlock_ranger.timber.tools import build_timber_tools
+from interlock_ranger.trails.tools import build_trail_tools
+from interlock_ranger.view.result_tables import ResultTables
 
 HERE = Path(__file__).parent
 DATA = HERE / "data"
@@ -24,31 +24,37 @@ CORPUS = HERE / "corpus"
 
 
 def today_utc() -> date:
-    """The clock of the machine."""
     return datetime.now(UTC).date()
 
 
-def build(
-    data: Path | Fires = DATA, corpus: Path = CORPUS, tables: Sequence[Path] = (), today: Today = today_utc
+def build_app(
+    data: Path | Fires = DATA,
+    corpus: Path = CORPUS,
+    tables: Sequence[Path] = (),
+    today: Today = today_utc,
+    deadline_s: float = DEADLINE_S,
 ) -> App:
-    """RANGER over these folders: fires, documents, and tables that may be read; `today` is the clock."""
+    """RANGER over these folders: fires, documents, and tables that may be read; `today` is the clock.
+
+    `deadline_s` is how long a specialist may take for a question; the coordinator has twice as long.
+    """
     fires = data if isinstance(data, Fires) else Fires(data)
-    computing = (
-        *trail_tools(fires, today),
-        *burn_tools(fires, today),
-        *timber_tools(fires, (*tables, fires.folder), today),
-        *nepa_tools(fires, corpus, today),
-        *coordinator_tools(fires, today),
+    tools = (
+        *build_trail_tools(fires, today),
+        *build_burn_tools(fires, today),
+        *build_timber_tools(fires, (*tables, fires.folder), today),
+        *build_nepa_tools(fires, corpus, today),
+        *build_coordinator_tools(fires, today),
     )
-    specialists = tuple(map(specialist, SPECIALISTS))
-    delegate_query = tuple(delegation(agent, description=PURPOSES[agent.name]) for agent in specialists)
+    specialists = tuple(specialist(name, deadline_s) for name in SPECIALISTS)
+    delegations = tuple(delegation(agent, description=PURPOSES[agent.name]) for agent in specialists)
     return App(
         name="ranger",
-        agents=(coordinator(), *specialists),
-        tools=(*computing, *delegate_query),
+        agents=(coordinator(2 * deadline_s), *specialists),
+        tools=(*tools, *delegations),
         policy=HERE / "policy.toml",
         description="Post-fire recovery of a forest: burn, trails, timber, NEPA; a coordinator and four specialists.",
-        present=Beside(fires),
+        present=ResultTables(fires),
     )
 
 
@@ -58,4 +64,4 @@ def _folders(name: str, *otherwise: Path) -> tuple[Path, ...]:
 
 
 FIRES = Fires(_folders("RANGER_DATA", DATA)[0])
-APP = build(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES"))
+APP = build_app(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES"))

@@ -19,7 +19,6 @@ SEASONS = ("summer", "fall", "winter", "spring")
 
 
 def register(commands: Any, common: Any) -> None:
-    """Add the command to `interlock`."""
     parser = commands.add_parser(
         "ranger",
         help="post-fire recovery: briefing, exports, fires, rules",
@@ -48,71 +47,69 @@ def register(commands: Any, common: Any) -> None:
         command.set_defaults(run=run)
 
 
-def _fire(fires: Fires, said: str) -> str:
+def _find_fire(fires: Fires, name: str) -> str:
     """The id of the fire that was named."""
     from interlock.errors import ConfigError
     from interlock.tools import fitting
 
     known = {key: (key, *names) for key, names in fires.names().items()}
-    found = (said,) if said in known else fitting(said, known)
+    found = (name,) if name in known else fitting(name, known)
     if len(found) != 1:
-        raise ConfigError(f"there is no one fire {said!r}; on file are {', '.join(known)}")
+        raise ConfigError(f"there is no one fire {name!r}; on file are {', '.join(known)}")
     return found[0]
 
 
-async def _briefed(given: argparse.Namespace) -> Briefing:
+async def _compose(given: argparse.Namespace) -> Briefing:
     from interlock import Runtime
     from interlock_ranger.app import APP, FIRES, today_utc
-    from interlock_ranger.briefing.compose import brief
+    from interlock_ranger.briefing.compose import compose_briefing
 
     settings = settings_of(given).settings
-    fire = FIRES.all[_fire(FIRES, given.fire)]
+    fire = FIRES.by_id[_find_fire(FIRES, given.fire)]
     async with Runtime.open(
         settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
     ) as runtime:
         with notes().status(f"asking four specialists about {shown(fire.facts.name)} …"):
-            return await brief(runtime, APP, fire, today_utc(), given.season)
+            return await compose_briefing(runtime, APP, fire, today_utc(), given.season)
 
 
 def run_briefing(given: argparse.Namespace) -> int:
     """Print the briefing, and write the page if it is asked for."""
-    briefing = asyncio.run(_briefed(given))
+    briefing = asyncio.run(_compose(given))
     if given.html is not None:
-        from interlock_ranger.briefing.page import page
+        from interlock_ranger.briefing.page import render_page
 
-        given.html.write_text(page(briefing), encoding="utf-8")
+        given.html.write_text(render_page(briefing), encoding="utf-8")
         notes().print(f"[dim]page: {shown(given.html)}[/]")
     if given.json:
-        from interlock_ranger.briefing.events import events
+        from interlock_ranger.briefing.events import build_events
 
-        made = events(briefing, datetime.now(UTC).isoformat())
-        print_json([event.model_dump(mode="json") for event in made])
+        events = build_events(briefing, datetime.now(UTC).isoformat())
+        print_json([event.model_dump(mode="json") for event in events])
     else:
-        from interlock_ranger.briefing.text import show
+        from interlock_ranger.briefing.terminal import print_briefing
 
-        show(console(), briefing)
-    return 0 if briefing.result.verified else 1
+        print_briefing(console(), briefing)
+    return 0 if briefing.turn.verified else 1
 
 
 def run_export(given: argparse.Namespace) -> int:
-    """Write the files."""
-    from interlock_ranger.briefing.exports import written
-    from interlock_ranger.briefing.page import page
+    from interlock_ranger.briefing.exports import write_exports
+    from interlock_ranger.briefing.page import render_page
 
-    briefing = asyncio.run(_briefed(given))
-    files = written(briefing, given.to, datetime.now(UTC).isoformat())
-    (given.to / "briefing.html").write_text(page(briefing), encoding="utf-8")
+    briefing = asyncio.run(_compose(given))
+    files = write_exports(briefing, given.to, datetime.now(UTC).isoformat())
+    (given.to / "briefing.html").write_text(render_page(briefing), encoding="utf-8")
     names = [str(file) for file in (*files, given.to / "briefing.html")]
     if given.json:
-        print_json({"files": names, "turn": briefing.result.turn, "verified": briefing.result.verified})
+        print_json({"files": names, "turn": briefing.turn.turn, "verified": briefing.turn.verified})
     else:
         for name in names:
             console().print(shown(name))
-    return 0 if briefing.result.verified else 1
+    return 0 if briefing.turn.verified else 1
 
 
 def run_fires(given: argparse.Namespace) -> int:
-    """List the fires."""
     from interlock_ranger.app import FIRES
 
     rows = [
@@ -125,33 +122,34 @@ def run_fires(given: argparse.Namespace) -> int:
             "phase": fire.facts.phase,
             "on file": f"{len(fire.sectors)} sectors, {len(fire.trails)} trails, {len(fire.plots)} plots",
         }
-        for key, fire in FIRES.all.items()
+        for key, fire in FIRES.by_id.items()
     ]
     if given.json:
         print_json(rows)
         return 0
-    made = table("fires on file", rows[0])
+    listing = table("fires on file", rows[0])
     for row in rows:
-        made.add_row(*(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else shown(v) for v in row.values()))
-    console().print(made)
+        listing.add_row(
+            *(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else shown(v) for v in row.values())
+        )
+    console().print(listing)
     return 0
 
 
 def run_rules(given: argparse.Namespace) -> int:
-    """List the rules."""
     import msgspec
 
-    from interlock_ranger.rules import rules
+    from interlock_ranger.rules import load_rules
 
-    found = [rule for rule in rules().values() if not (given.unverified and rule.verified)]
+    found = [rule for rule in load_rules().values() if not (given.unverified and rule.is_verified)]
     if given.json:
         print_json(msgspec.to_builtins(found))
         return 0
-    made = table(f"{len(found)} rules", ("id", "applies", "verified against", "citation"))
+    listing = table(f"{len(found)} rules", ("id", "applies", "verified against", "citation"))
     for rule in found:
         ends = "" if rule.effective_to is None else rule.effective_to.isoformat()
         begins = "" if rule.effective_from is None else rule.effective_from.isoformat()
         span = f"{begins}–{ends}" if begins or ends else "always"
-        made.add_row(shown(rule.id), span, shown(rule.verified_against), shown(rule.citation))
-    console().print(made)
+        listing.add_row(shown(rule.id), span, shown(rule.verified_against), shown(rule.citation))
+    console().print(listing)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
-from typing import Any
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -34,7 +34,7 @@ class DataSource(Part):
     sha256: str
     synthetic: bool
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """In one line, for people."""
         label = "SYNTHETIC " if self.synthetic else ""
         return f"{label}{self.file} of {self.dated.isoformat()} (sha256 {self.sha256[:12]})"
@@ -44,7 +44,7 @@ class Step(Part):
     """One step of reasoning, and the rule that it applies."""
 
     rule: str
-    said: str
+    text: str
 
 
 class Recommendation(Part):
@@ -72,6 +72,10 @@ class Evidence(Part):
     confidence: Confidence
     data_sources: tuple[DataSource, ...]
 
+    @property
+    def is_synthetic(self) -> bool:
+        return any(source.synthetic for source in self.data_sources)
+
 
 class Finding(Part):
     """What every result of RANGER has beside its own values."""
@@ -80,15 +84,17 @@ class Finding(Part):
     evidence: Evidence
 
 
+F = TypeVar("F", bound=Finding)
+
+
 def freshness(today: date, dated: date) -> float:
-    """What data of a day still counts: all of it up to a year, half of it from five years on."""
+    """What data of a day still counts: all up to a year, half from five years on, a straight line between."""
     over = min(1.0, max(0.0, ((today - dated).days - FRESH_DAYS) / (STALE_DAYS - FRESH_DAYS)))
     return round(1 - (1 - STALE_SHARE) * over, 3)
 
 
-def confidence(today: date, sources: Sequence[DataSource], present: float, wanted: int) -> Confidence:
-    """Completeness is the share of wanted inputs that are present; freshness falls from 1 to 0.5 between one and five
-    years of age of the oldest source."""
+def compute_confidence(today: date, sources: Sequence[DataSource], present: float, wanted: int) -> Confidence:
+    """Completeness is the share of wanted inputs that are present; freshness is that of the oldest source."""
     oldest = min((source.dated for source in sources), default=today)
     fresh = freshness(today, oldest)
     completeness = present / wanted if wanted else 0.0
@@ -100,22 +106,12 @@ def confidence(today: date, sources: Sequence[DataSource], present: float, wante
     )
 
 
-def finding(
-    kind: type[Finding], summary: str, found: dict[str, Any], sources: Sequence[DataSource], trust: Confidence
-) -> Result[Any]:
-    """A finding as a tool returns it."""
-    own = {key: item for key, item in found.items() if key not in ("reasoning", "recommendations")}
-    evidence = Evidence(
-        reasoning=found["reasoning"],
-        recommendations=found["recommendations"],
-        confidence=trust,
-        data_sources=tuple(sources),
-    )
-    value = kind(**own, synthetic=any(source.synthetic for source in sources), evidence=evidence)
+def build_result(value: F, summary: str) -> Result[F]:
+    """A finding as a tool returns it: labelled where it is synthetic, with its confidence and sources."""
     label = "SYNTHETIC DATA. " if value.synthetic else ""
     return Result(
         value=value,
         summary=f"{label}{summary}",
-        confidence=trust.score,
-        sources=tuple(source.told() for source in sources),
+        confidence=value.evidence.confidence.score,
+        sources=tuple(source.describe() for source in value.evidence.data_sources),
     )

@@ -28,8 +28,8 @@ class Imagery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sensor: str
 
 
-class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where an analyst drew the lines between classes of dNBR."""
+class Thresholds(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where the classes of dNBR begin; below `increased_greenness` a place is greener than before the fire."""
 
     increased_greenness: float
     low: float
@@ -68,7 +68,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     places: dict[str, Place] = {}
 
 
-class Sector(msgspec.Struct, frozen=True):
+class Sector(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a fire."""
 
     sector_id: str
@@ -81,7 +81,7 @@ class Sector(msgspec.Struct, frozen=True):
     geometry: Any
 
 
-class DamagePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class DamagePoint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that is broken along a trail."""
 
     damage_id: str
@@ -95,7 +95,7 @@ class DamagePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     crew_days: int | None
 
 
-class Trail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Trail(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A trail with its damage."""
 
     trail_id: str
@@ -114,7 +114,7 @@ class Trail(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return sum(point.estimated_cost_usd for point in self.damage_points)
 
 
-class Stand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Stand(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Timber that is treated as one."""
 
     stand_id: str
@@ -127,7 +127,7 @@ class Stand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     designation: str
 
 
-class Tree(msgspec.Struct, frozen=True):
+class Tree(msgspec.Struct, frozen=True, kw_only=True):
     """A tallied tree."""
 
     plot_id: str
@@ -138,7 +138,7 @@ class Tree(msgspec.Struct, frozen=True):
     defect_pct: float
 
 
-class Plot(msgspec.Struct, frozen=True):
+class Plot(msgspec.Struct, frozen=True, kw_only=True):
     """A sample point: of variable radius (a basal area factor) or of fixed area."""
 
     plot_id: str
@@ -151,7 +151,7 @@ class Plot(msgspec.Struct, frozen=True):
     trees: tuple[Tree, ...]
 
 
-class Fire(msgspec.Struct, frozen=True):
+class Fire(msgspec.Struct, frozen=True, kw_only=True):
     """Everything on file about one fire."""
 
     facts: Facts
@@ -165,7 +165,6 @@ class Fire(msgspec.Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Its id."""
         return self.facts.fire_id
 
     def source(self, file: str, dated: date) -> DataSource:
@@ -183,20 +182,20 @@ class Fires:
         found = sorted(path.parent for path in folder.glob("*/fire.json"))
         if not found:
             raise ConfigError(f"{folder}: there is no fire here; a fire is a folder with {', '.join(FILES)}")
-        self.all = {fire.id: fire for fire in map(read_fire, reversed(found))}
+        self.by_id = {fire.id: fire for fire in map(read_fire, reversed(found))}
 
     def names(self) -> dict[str, tuple[str, ...]]:
         """Fires by id, with what they are called."""
         return {
             key: (f"{f.facts.name} {f.facts.year}", f"{f.facts.name} fire", f.facts.name, f"{f.facts.year} fire")
-            for key, f in self.all.items()
+            for key, f in self.by_id.items()
         }
 
     def sector_names(self) -> dict[str, tuple[str, ...]]:
         """Sectors of all fires, with what they are called."""
         return {
-            key: (s.name, f"sector {key}", *_short(key), s.name.replace("Mountain", "Mtn"))
-            for f in self.all.values()
+            key: (s.name, f"sector {key}", *_short_forms(key), s.name.replace("Mountain", "Mtn"))
+            for f in self.by_id.values()
             for key, s in f.sectors.items()
         }
 
@@ -208,102 +207,102 @@ class Fires:
                 f"trail {key.rpartition('-')[2]}",
                 *((t.name.replace("Mountain", "Mtn"),) * ("Mountain" in t.name)),
             )
-            for f in self.all.values()
+            for f in self.by_id.values()
             for key, t in f.trails.items()
         }
 
     def place_names(self) -> dict[str, str]:
         """Places of all fires."""
-        return {key: place.name for f in self.all.values() for key, place in f.facts.places.items()}
+        return {key: place.name for f in self.by_id.values() for key, place in f.facts.places.items()}
 
     def stand_names(self) -> dict[str, str]:
         """Stands of all fires."""
-        return {key: stand.name for f in self.all.values() for key, stand in f.stands.items()}
+        return {key: stand.name for f in self.by_id.values() for key, stand in f.stands.items()}
 
     def plot_names(self) -> dict[str, str]:
         """Plots of all fires."""
-        return {key: f"plot {key}" for f in self.all.values() for key in f.plots}
+        return {key: f"plot {key}" for f in self.by_id.values() for key in f.plots}
 
-    def fire(self, fire_id: str | None, **parts: str | None) -> Fire:
+    def find(self, fire_id: str | None, **parts: str | None) -> Fire:
         """The fire that is named, or that a named part of one belongs to; several fit: somebody has to say which."""
-        holders = {key: self._holder(key, part) for key, part in parts.items() if part is not None}
+        owner_of = {kind: self._find_owner(kind, part) for kind, part in parts.items() if part is not None}
         if fire_id is not None:
-            fire = self._known(fire_id)
-            for key, holder in holders.items():
-                if holder.id != fire.id:
-                    said = parts[key]
-                    raise NotFound(f"{fire.facts.name} has no {key} {said!r}; it is of {holder.facts.name}")
+            fire = self._get(fire_id)
+            for kind, owner in owner_of.items():
+                if owner.id != fire.id:
+                    raise NotFound(f"{fire.facts.name} has no {kind} {parts[kind]!r}; it is of {owner.facts.name}")
             return fire
-        owners = {holder.id: holder for holder in holders.values()}
+        owners = {owner.id: owner for owner in owner_of.values()}
         if len(owners) == 1:
             return next(iter(owners.values()))
-        if len(self.all) == 1 and not owners:
-            return next(iter(self.all.values()))
-        names = " or ".join(f"{fire.facts.name} ({key})" for key, fire in (owners or self.all).items())
-        raise Ambiguous(f"which fire is meant: {names}?", hints=tuple(owners or self.all))
+        if len(self.by_id) == 1 and not owners:
+            return next(iter(self.by_id.values()))
+        names = " or ".join(f"{fire.facts.name} ({key})" for key, fire in (owners or self.by_id).items())
+        raise Ambiguous(f"which fire is meant: {names}?", hints=tuple(owners or self.by_id))
 
-    def _known(self, fire_id: str) -> Fire:
-        if fire_id not in self.all:
-            raise NotFound(f"there is no fire {fire_id!r} on file", hints=tuple(self.all))
-        return self.all[fire_id]
+    def _get(self, fire_id: str) -> Fire:
+        if fire_id not in self.by_id:
+            raise NotFound(f"there is no fire {fire_id!r} on file", hints=tuple(self.by_id))
+        return self.by_id[fire_id]
 
-    def _holder(self, kind: str, part: str) -> Fire:
-        for fire in self.all.values():
-            if part in _parts(fire, kind):
+    def _find_owner(self, kind: str, part: str) -> Fire:
+        for fire in self.by_id.values():
+            if part in _part_ids(fire, kind):
                 return fire
-        known = tuple(name for fire in self.all.values() for name in _parts(fire, kind))
+        known = tuple(name for fire in self.by_id.values() for name in _part_ids(fire, kind))
         raise NotFound(f"there is no {kind} {part!r} on file", hints=known[:6])
 
 
-def _short(sector: str) -> tuple[str, ...]:
-    """B-04 as people write it: B-4, B4."""
-    letters, _, digits = sector.rpartition("-")
+def _short_forms(sector_id: str) -> tuple[str, ...]:
+    """B-04 as people write it: B-4, B4, B04."""
+    letters, _, digits = sector_id.rpartition("-")
     plain = digits.lstrip("0")
     return (f"{letters}-{plain}", f"{letters}{plain}", f"{letters}{digits}") if letters and plain else ()
 
 
-def _parts(fire: Fire, kind: str) -> Sequence[str]:
-    found: dict[str, Sequence[str]] = {
+def _part_ids(fire: Fire, kind: str) -> Sequence[str]:
+    ids: dict[str, Sequence[str]] = {
         "sector": tuple(fire.sectors),
         "trail": tuple(fire.trails),
         "stand": tuple(fire.stands),
         "plot": tuple(fire.plots),
         "place": tuple(fire.facts.places),
     }
-    return found[kind]
+    return ids[kind]
 
 
 def read_fire(folder: Path) -> Fire:
     """A fire from its folder; whatever is wrong with a file is said with its name."""
-    digests = {file.name: digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
+    digests = {file.name: file_digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
     missing = [name for name in FILES if name not in digests]
     if missing:
         raise ConfigError(f"{folder.name}: {', '.join(missing)} is missing")
     facts = _read(folder / "fire.json", lambda text: msgspec.json.decode(text, type=Facts))
-    trees = _read(folder / "trees.csv", lambda text: tuple(_trees(text)))
-    plots = _read(folder / "plots.csv", lambda text: tuple(_plots(text, trees)))
-    trails: list[Trail] = _read(folder / "trails.json", lambda text: _listed(text, "trails", Trail))
-    stands: list[Stand] = _read(folder / "stands.json", lambda text: _listed(text, "stands", Stand))
+    trees = _read(folder / "trees.csv", lambda text: tuple(_parse_trees(text)))
+    plots = _read(folder / "plots.csv", lambda text: tuple(_parse_plots(text, trees)))
+    trails = _read(folder / "trails.json", lambda text: _parse_list(text, "trails", Trail))
+    stands = _read(folder / "stands.json", lambda text: _parse_list(text, "stands", Stand))
+    sectors = _read(folder / "sectors.geojson", lambda text: [_parse_sector(f) for f in _features(text)])
     return Fire(
         facts=facts,
         folder=folder,
         digests=digests,
         perimeter=_read(folder / "perimeter.geojson", lambda text: shape(_features(text)[0]["geometry"])),
-        sectors=_read(folder / "sectors.geojson", lambda text: {s.sector_id: s for s in map(_sector, _features(text))}),
+        sectors={sector.sector_id: sector for sector in sectors},
         trails={trail.trail_id: trail for trail in trails},
         stands={stand.stand_id: stand for stand in stands},
         plots={plot.plot_id: plot for plot in plots},
     )
 
 
-def digest(file: Path) -> str:
-    """SHA-256 of a file."""
+def file_digest(file: Path) -> str:
+    """SHA-256, in hexadecimal."""
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def _read(file: Path, read: Callable[[str], T]) -> T:
+def _read(file: Path, parse: Callable[[str], T]) -> T:
     try:
-        return read(file.read_text(encoding="utf-8"))
+        return parse(file.read_text(encoding="utf-8"))
     except (
         ValueError,
         KeyError,
@@ -317,42 +316,42 @@ def _read(file: Path, read: Callable[[str], T]) -> T:
 
 
 def _features(text: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = msgspec.json.decode(text)["features"]
-    return found
+    features: list[dict[str, Any]] = msgspec.json.decode(text)["features"]
+    return features
 
 
-def _listed(text: str, key: str, kind: type[T]) -> list[T]:
-    return msgspec.convert(msgspec.json.decode(text)[key], list[kind])  # type: ignore[valid-type]
+def _parse_list(text: str, key: str, kind: type[T]) -> list[T]:
+    return [msgspec.convert(item, kind) for item in msgspec.json.decode(text)[key]]
 
 
-def _sector(feature: dict[str, Any]) -> Sector:
+def _parse_sector(feature: dict[str, Any]) -> Sector:
     return msgspec.convert({**feature["properties"], "geometry": shape(feature["geometry"])}, Sector)
 
 
-def _trees(text: str) -> Iterator[Tree]:
+def _parse_trees(text: str) -> Iterator[Tree]:
     for row in csv.DictReader(text.splitlines()):
         yield Tree(
-            row["plot_id"],
-            row["species"],
-            float(row["dbh_in"]),
-            float(row["height_ft"]),
-            row["dead"] == "yes",
-            float(row["defect_pct"]),
+            plot_id=row["plot_id"],
+            species=row["species"],
+            dbh_in=float(row["dbh_in"]),
+            height_ft=float(row["height_ft"]),
+            dead=row["dead"] == "yes",
+            defect_pct=float(row["defect_pct"]),
         )
 
 
-def _plots(text: str, trees: Sequence[Tree]) -> Iterator[Plot]:
+def _parse_plots(text: str, trees: Sequence[Tree]) -> Iterator[Plot]:
     tallied: dict[str, list[Tree]] = {}
     for tree in trees:
         tallied.setdefault(tree.plot_id, []).append(tree)
     for row in csv.DictReader(text.splitlines()):
         yield Plot(
-            row["plot_id"],
-            row["stand_id"],
-            row["plot_type"],
-            float(row["baf"]) if row["baf"] else None,
-            float(row["plot_acres"]) if row["plot_acres"] else None,
-            float(row["slope_pct"]),
-            date.fromisoformat(row["measured_on"]),
-            tuple(tallied.get(row["plot_id"], ())),
+            plot_id=row["plot_id"],
+            stand_id=row["stand_id"],
+            plot_type=row["plot_type"],
+            baf=float(row["baf"]) if row["baf"] else None,
+            plot_acres=float(row["plot_acres"]) if row["plot_acres"] else None,
+            slope_pct=float(row["slope_pct"]),
+            measured_on=date.fromisoformat(row["measured_on"]),
+            trees=tuple(tallied.get(row["plot_id"], ())),
         )

@@ -17,8 +17,6 @@ UNVERIFIED = "unverified"
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One rule."""
-
     id: str
     title: str
     citation: str
@@ -36,19 +34,18 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     values: dict[str, Any] = {}
 
     @property
-    def verified(self) -> bool:
-        """Whether it was checked against a text that is here."""
+    def is_verified(self) -> bool:
+        """Whether it was checked against a text or test that is here."""
         return self.verified_against != UNVERIFIED
 
-    def applies(self, day: date) -> bool:
-        """Whether it was in force on a day."""
+    def applies_on(self, day: date) -> bool:
         return (self.effective_from is None or self.effective_from <= day) and (
             self.effective_to is None or day <= self.effective_to
         )
 
 
 @cache
-def rules() -> dict[str, Rule]:
+def load_rules() -> dict[str, Rule]:
     """Every rule of every pack, by its id."""
     found: dict[str, Rule] = {}
     for file in sorted(PACKS.glob("*.toml")):
@@ -64,6 +61,6 @@ def rules() -> dict[str, Rule]:
     return found
 
 
-def rule(name: str) -> Rule:
+def get_rule(name: str) -> Rule:
     """One rule; asking for one that is in no pack is a programming error."""
-    return rules()[name]
+    return load_rules()[name]

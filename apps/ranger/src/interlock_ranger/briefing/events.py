@@ -5,52 +5,46 @@ from __future__ import annotations
 import uuid
 from datetime import date
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 from shapely.geometry import mapping
 
-from interlock_ranger.briefing.compose import Briefing, Found
+from interlock_ranger.agents import TOOLS
+from interlock_ranger.briefing.compose import Briefing, RecordedResult
 from interlock_ranger.evidence import freshness
 
-SCHEMA = "1.1.0"
-_SPACE = uuid.UUID("6f3f5a0e-5b0c-5c3e-9b8e-0d1d5f1f7a11")
-AGENT_OF = {
-    "assess_severity": "burn_analyst",
-    "classify_mtbs": "burn_analyst",
-    "validate_boundary": "burn_analyst",
-    "classify_damage": "trail_assessor",
-    "evaluate_closure": "trail_assessor",
-    "estimate_volume": "cruising_assistant",
-    "assess_salvage": "cruising_assistant",
-    "decide_pathway": "nepa_advisor",
-}
+SCHEMA_VERSION = "1.1.0"
+_EVENT_IDS = uuid.UUID("6f3f5a0e-5b0c-5c3e-9b8e-0d1d5f1f7a11")
+"""The namespace that ids of events are derived in; any fixed one would do."""
+_SUMMARY_CHARACTERS, _LABEL_CHARACTERS, _EXCERPT_CHARACTERS = 240, 60, 160
+_CLOSING_MONTHS = 6
+"""A salvage window that ends within so many months calls for action."""
+_OUTLINE_DEG = 0.001
+"""How far a simplified perimeter may be from the true one: about 100 metres, for a highlight on a map."""
+AGENT_OF = {tool: agent for agent, tools in TOOLS.items() for tool in tools}
 
 
-class Strict(BaseModel):
+class EventPart(BaseModel):
     """No field beside those of the schema."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Kind(StrEnum):
-    """What an event is."""
-
+class EventType(StrEnum):
     ALERT = "alert"
     INSIGHT = "insight"
     ACTION_REQUIRED = "action_required"
     STATUS_UPDATE = "status_update"
 
 
-class Weight(StrEnum):
-    """How grave it is."""
-
+class EventSeverity(StrEnum):
     INFO = "info"
     WARNING = "warning"
     CRITICAL = "critical"
 
 
-class SuggestedAction(Strict):
+class SuggestedAction(EventPart):
     """Something to do about it."""
 
     action_id: str
@@ -60,22 +54,20 @@ class SuggestedAction(Strict):
     rationale: str
 
 
-class Content(Strict):
-    """What is said."""
-
+class Content(EventPart):
     summary: str
     detail: str
     suggested_actions: tuple[SuggestedAction, ...]
 
 
-class UiBinding(Strict):
+class UiBinding(EventPart):
     """Where it is shown."""
 
     target: Literal["map_highlight", "rail_pulse", "panel_inject", "modal_interrupt"]
     geo_reference: dict[str, Any] | None
 
 
-class LedgerInput(Strict):
+class LedgerInput(EventPart):
     """A source with what it is worth."""
 
     source: str
@@ -84,7 +76,7 @@ class LedgerInput(Strict):
     notes: str
 
 
-class ConfidenceLedger(Strict):
+class ConfidenceLedger(EventPart):
     """Where a confidence comes from."""
 
     inputs: tuple[LedgerInput, ...]
@@ -92,7 +84,7 @@ class ConfidenceLedger(Strict):
     recommendation_confidence: float = Field(ge=0, le=1)
 
 
-class Citation(Strict):
+class Citation(EventPart):
     """A record, rule or file."""
 
     source_type: Literal["record", "rule", "file"]
@@ -101,7 +93,7 @@ class Citation(Strict):
     excerpt: str
 
 
-class ProofLayer(Strict):
+class ProofLayer(EventPart):
     """Why it may be believed."""
 
     confidence: float = Field(ge=0, le=1)
@@ -110,80 +102,85 @@ class ProofLayer(Strict):
     reasoning_chain: tuple[str, ...]
 
 
-class AgentBriefingEvent(Strict):
-    """One event."""
-
+class AgentBriefingEvent(EventPart):
     schema_version: Literal["1.1.0"]
     event_id: uuid.UUID
     parent_event_id: uuid.UUID | None
     correlation_id: str
     timestamp: str
-    type: Kind
+    type: EventType
     source_agent: Literal["coordinator", "trail_assessor", "burn_analyst", "cruising_assistant", "nepa_advisor"]
-    severity: Weight
+    severity: EventSeverity
     ui_binding: UiBinding
     content: Content
     proof_layer: ProofLayer
 
 
-def events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent, ...]:
+class Grade(NamedTuple):
+    type: EventType
+    severity: EventSeverity
+
+
+_INSIGHT = Grade(EventType.INSIGHT, EventSeverity.INFO)
+
+
+def build_events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent, ...]:
     """One event for each result, under one of the coordinator's."""
-    head = _identity(briefing, "briefing")
-    made = [_event(briefing, item, head, timestamp) for item in briefing.found]
-    worst = max((event.severity for event in made), key=list(Weight).index, default=Weight.INFO)
-    found = briefing.result
-    lowest = briefing.confidence or 0.0
+    head = _event_id(briefing, "briefing")
+    events = [_result_event(briefing, result, head, timestamp) for result in briefing.results]
+    worst = max((event.severity for event in events), key=list(EventSeverity).index, default=EventSeverity.INFO)
+    turn = briefing.turn
     whole = AgentBriefingEvent(
-        schema_version=SCHEMA,
+        schema_version=SCHEMA_VERSION,
         event_id=head,
         parent_event_id=None,
-        correlation_id=found.turn,
+        correlation_id=turn.turn,
         timestamp=timestamp,
-        type=Kind.STATUS_UPDATE,
+        type=EventType.STATUS_UPDATE,
         source_agent="coordinator",
         severity=worst,
         ui_binding=UiBinding(target="panel_inject", geo_reference=None),
         content=Content(
-            summary=f"Briefing on {briefing.fire.facts.name}: {len(made)} findings of four specialists",
-            detail=found.answer,
+            summary=f"Briefing on {briefing.fire.facts.name}: {len(events)} findings of four specialists",
+            detail=turn.answer,
             suggested_actions=(),
         ),
         proof_layer=ProofLayer(
-            confidence=lowest,
+            confidence=briefing.confidence or 0.0,
             confidence_ledger=None,
-            citations=tuple(_record(briefing, number) for number in found.records),
-            reasoning_chain=tuple(f"{item.tool}: record {item.record}" for item in briefing.found),
+            citations=tuple(_cite_record(briefing, number) for number in turn.records),
+            reasoning_chain=tuple(f"{result.tool}: record {result.record}" for result in briefing.results),
         ),
     )
-    return (whole, *made)
+    return (whole, *events)
 
 
-def _identity(briefing: Briefing, name: str) -> uuid.UUID:
+def _event_id(briefing: Briefing, name: str) -> uuid.UUID:
     """The same event of the same turn has the same id."""
-    return uuid.uuid5(_SPACE, f"{briefing.result.turn}/{name}")
+    return uuid.uuid5(_EVENT_IDS, f"{briefing.turn.turn}/{name}")
 
 
-def _event(briefing: Briefing, item: Found, head: uuid.UUID, timestamp: str) -> AgentBriefingEvent:
-    kind, weight = graded(item)
-    evidence = item.value["evidence"]
-    agent: Any = AGENT_OF[item.tool]
+def _result_event(briefing: Briefing, result: RecordedResult, head: uuid.UUID, timestamp: str) -> AgentBriefingEvent:
+    grade = grade_result(result)
+    evidence = result.value["evidence"]
+    agent: Any = AGENT_OF[result.tool]
     return AgentBriefingEvent(
-        schema_version=SCHEMA,
-        event_id=_identity(briefing, str(item.record)),
+        schema_version=SCHEMA_VERSION,
+        event_id=_event_id(briefing, str(result.record)),
         parent_event_id=head,
-        correlation_id=briefing.result.turn,
+        correlation_id=briefing.turn.turn,
         timestamp=timestamp,
-        type=kind,
+        type=grade.type,
         source_agent=agent,
-        severity=weight,
-        ui_binding=_binding(briefing, item, weight),
+        severity=grade.severity,
+        ui_binding=_binding(briefing, agent, grade.severity),
         content=Content(
-            summary=item.said[:240],
-            detail=item.said,
+            summary=result.summary[:_SUMMARY_CHARACTERS],
+            detail=result.summary,
             suggested_actions=tuple(
                 SuggestedAction(
-                    action_id=f"{item.record}-{n}",
-                    label=advice["text"][:60],
+                    action_id=f"{result.record}-{n}",
+                    label=advice["text"][:_LABEL_CHARACTERS],
                     target_agent=agent,
                     description=advice["text"],
                     rationale=f"rule {advice['rule']}",
@@ -191,73 +188,92 @@ def _event(briefing: Briefing, item: Found, head: uuid.UUID, timestamp: str) -> 
                 for n, advice in enumerate(evidence["recommendations"], 1)
             ),
         ),
-        proof_layer=_proof(briefing, item, evidence),
+        proof_layer=_proof(briefing, result, evidence),
     )
 
 
-def graded(item: Found) -> tuple[Kind, Weight]:
+def grade_result(result: RecordedResult) -> Grade:
     """Type and severity, by values of the result and never by words of a text."""
-    value = item.value
-    match item.tool:
+    value = result.value
+    match result.tool:
         case "assess_severity":
             critical = any(sector["erosion_risk"] == "critical" for sector in value["sectors"])
-            return (Kind.ALERT, Weight.CRITICAL) if critical else (Kind.INSIGHT, Weight.INFO)
+            return Grade(EventType.ALERT, EventSeverity.CRITICAL) if critical else _INSIGHT
         case "evaluate_closure":
-            return (Kind.ALERT, Weight.WARNING) if value["closed_count"] else (Kind.INSIGHT, Weight.INFO)
+            return Grade(EventType.ALERT, EventSeverity.WARNING) if value["closed_count"] else _INSIGHT
         case "validate_boundary":
-            grave = {"INVALID": Weight.CRITICAL, "WARNING": Weight.WARNING, "VALID": Weight.INFO}[value["verdict"]]
-            return Kind.STATUS_UPDATE, grave
+            return Grade(EventType.STATUS_UPDATE, _VERDICT_SEVERITY[value["verdict"]])
         case "decide_pathway":
-            asks = value["pathway"] in ("ASK", "PROHIBITED")
-            return (Kind.ACTION_REQUIRED, Weight.WARNING) if asks else (Kind.INSIGHT, Weight.INFO)
+            open_ = value["pathway"] in ("ASK", "PROHIBITED")
+            return Grade(EventType.ACTION_REQUIRED, EventSeverity.WARNING) if open_ else _INSIGHT
         case "assess_salvage":
-            closing = any(0 < s["window_ends_in_months"] <= 6 and s["viability"] == "VIABLE" for s in value["stands"])
-            return (Kind.ACTION_REQUIRED, Weight.WARNING) if closing else (Kind.INSIGHT, Weight.INFO)
+            closing = any(map(_is_closing, value["stands"]))
+            return Grade(EventType.ACTION_REQUIRED, EventSeverity.WARNING) if closing else _INSIGHT
         case _:
-            return Kind.INSIGHT, Weight.INFO
+            return _INSIGHT
 
 
-def _binding(briefing: Briefing, item: Found, weight: Weight) -> UiBinding:
-    if AGENT_OF[item.tool] not in ("burn_analyst", "trail_assessor"):
+_VERDICT_SEVERITY = {
+    "INVALID": EventSeverity.CRITICAL,
+    "WARNING": EventSeverity.WARNING,
+    "VALID": EventSeverity.INFO,
+}
+
+
+def _is_closing(stand: dict[str, Any]) -> bool:
+    months: float = stand["window_ends_in_months"]
+    return stand["viability"] == "VIABLE" and 0 < months <= _CLOSING_MONTHS
+
+
+def _binding(briefing: Briefing, agent: str, severity: EventSeverity) -> UiBinding:
+    if agent not in ("burn_analyst", "trail_assessor"):  # what the others say lies nowhere on a map
         return UiBinding(target="panel_inject", geo_reference=None)
     fire = briefing.fire
     feature = {
         "type": "Feature",
         "properties": {"fire_id": fire.id, "synthetic": fire.facts.synthetic},
-        "geometry": mapping(fire.perimeter.simplify(0.001)),
+        "geometry": mapping(fire.perimeter.simplify(_OUTLINE_DEG)),
     }
-    return UiBinding(target="map_highlight" if weight is not Weight.INFO else "rail_pulse", geo_reference=feature)
+    target: Any = "rail_pulse" if severity is EventSeverity.INFO else "map_highlight"
+    return UiBinding(target=target, geo_reference=feature)
 
 
-def _proof(briefing: Briefing, item: Found, evidence: dict[str, Any]) -> ProofLayer:
-    trust = evidence["confidence"]
-    inputs = tuple(
-        LedgerInput(
-            source=source["file"],
-            confidence=freshness(briefing.day, date.fromisoformat(source["dated"])),
-            tier=3 if source["synthetic"] else 2,
-            notes=f"dated {source['dated']}, sha256 {source['sha256']}" + (", SYNTHETIC" * source["synthetic"]),
-        )
-        for source in evidence["data_sources"]
-    )
+def _proof(briefing: Briefing, result: RecordedResult, evidence: dict[str, Any]) -> ProofLayer:
+    confidence, sources = evidence["confidence"], evidence["data_sources"]
     rules = dict.fromkeys(step["rule"] for step in evidence["reasoning"])
     return ProofLayer(
-        confidence=trust["score"],
+        confidence=confidence["score"],
         confidence_ledger=ConfidenceLedger(
-            inputs=inputs, analysis_confidence=trust["completeness"], recommendation_confidence=trust["score"]
+            inputs=tuple(_ledger_input(briefing, source) for source in sources),
+            analysis_confidence=confidence["completeness"],
+            recommendation_confidence=confidence["score"],
         ),
         citations=(
-            _record(briefing, item.record),
+            _cite_record(briefing, result.record),
             *(Citation(source_type="rule", id=name, uri=f"interlock:rule/{name}", excerpt="") for name in rules),
             *(
                 Citation(source_type="file", id=s["file"], uri=f"sha256:{s['sha256']}", excerpt=f"of {s['dated']}")
-                for s in evidence["data_sources"]
+                for s in sources
             ),
         ),
-        reasoning_chain=tuple(f"{step['said']} [{step['rule']}]" for step in evidence["reasoning"]),
+        reasoning_chain=tuple(f"{step['text']} [{step['rule']}]" for step in evidence["reasoning"]),
     )
 
 
-def _record(briefing: Briefing, number: int) -> Citation:
-    said = next((item.said for item in briefing.found if item.record == number), "")
-    return Citation(source_type="record", id=str(number), uri=f"interlock:record/{number}", excerpt=said[:160])
+def _ledger_input(briefing: Briefing, source: dict[str, Any]) -> LedgerInput:
+    return LedgerInput(
+        source=source["file"],
+        confidence=freshness(briefing.day, date.fromisoformat(source["dated"])),
+        tier=3 if source["synthetic"] else 2,
+        notes=f"dated {source['dated']}, sha256 {source['sha256']}" + (", SYNTHETIC" * source["synthetic"]),
+    )
+
+
+def _cite_record(briefing: Briefing, number: int) -> Citation:
+    summary = next((result.summary for result in briefing.results if result.record == number), "")
+    return Citation(
+        source_type="record",
+        id=str(number),
+        uri=f"interlock:record/{number}",
+        excerpt=summary[:_EXCERPT_CHARACTERS],
+    )

@@ -11,34 +11,32 @@ from typing import Any
 from shapely.geometry import mapping
 
 from interlock_ranger.briefing.compose import Briefing
-from interlock_ranger.briefing.events import events
+from interlock_ranger.briefing.events import build_events
 
 
-def written(briefing: Briefing, folder: Path, timestamp: str) -> tuple[Path, ...]:
-    """Write everything into a folder."""
+def write_exports(briefing: Briefing, folder: Path, timestamp: str) -> tuple[Path, ...]:
+    """Write everything into a folder, and say which files."""
     folder.mkdir(parents=True, exist_ok=True)
     texts = {
-        "sectors.geojson": _json(sectors(briefing)),
-        "trails.geojson": _json(trails(briefing)),
-        "damage.csv": table(damage(briefing)),
-        "volume.csv": table(volume(briefing)),
-        "events.json": _json([event.model_dump(mode="json") for event in events(briefing, timestamp)]),
+        "sectors.geojson": _to_json(sector_features(briefing)),
+        "trails.geojson": _to_json(trail_features(briefing)),
+        "damage.csv": to_csv(damage_rows(briefing)),
+        "volume.csv": to_csv(volume_rows(briefing)),
+        "events.json": _to_json([event.model_dump(mode="json") for event in build_events(briefing, timestamp)]),
     }
-    made = []
     for name, text in texts.items():
-        file = folder / name
-        file.write_text(text, encoding="utf-8")
-        made.append(file)
-    return tuple(made)
+        (folder / name).write_text(text, encoding="utf-8")
+    return tuple(folder / name for name in texts)
 
 
-def _json(value: Any) -> str:
+def _to_json(value: Any) -> str:
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
-def _only(briefing: Briefing, tool: str) -> tuple[dict[str, Any], int]:
-    found = briefing.of(tool)
-    return (found[0].value, found[0].record) if found else ({}, 0)
+def _first_result(briefing: Briefing, tool: str) -> tuple[dict[str, Any], int]:
+    """The value of a tool's first result, and its record; nothing if it has none."""
+    results = briefing.results_of(tool)
+    return (results[0].value, results[0].record) if results else ({}, 0)
 
 
 def _collection(briefing: Briefing, features: list[dict[str, Any]]) -> dict[str, Any]:
@@ -46,9 +44,9 @@ def _collection(briefing: Briefing, features: list[dict[str, Any]]) -> dict[str,
     return {"type": "FeatureCollection", "synthetic": facts.synthetic, "fire_id": facts.fire_id, "features": features}
 
 
-def sectors(briefing: Briefing) -> dict[str, Any]:
+def sector_features(briefing: Briefing) -> dict[str, Any]:
     """Sectors with how they burned."""
-    value, record = _only(briefing, "assess_severity")
+    value, record = _first_result(briefing, "assess_severity")
     found = {sector["sector_id"]: sector for sector in value.get("sectors", ())}
     label = {"synthetic": briefing.fire.facts.synthetic}
     features = [
@@ -62,16 +60,16 @@ def sectors(briefing: Briefing) -> dict[str, Any]:
     return _collection(briefing, features)
 
 
-def trails(briefing: Briefing) -> dict[str, Any]:
+def trail_features(briefing: Briefing) -> dict[str, Any]:
     """Trails with the advice on them, and damage points."""
-    value, record = _only(briefing, "evaluate_closure")
+    value, record = _first_result(briefing, "evaluate_closure")
     advice = {trail["trail_id"]: trail for trail in value.get("trails", ())}
     features: list[dict[str, Any]] = []
     for name, trail in briefing.fire.trails.items():
         own = advice.get(name, {})
         label = {"synthetic": briefing.fire.facts.synthetic, "record": record}
-        told = {key: own.get(key) for key in ("advice", "risk_score", "because", "rule")}
-        properties = {"trail_id": name, "name": trail.name, **told, **label}
+        closure = {key: own.get(key) for key in ("advice", "risk_score", "reason", "rule")}
+        properties = {"trail_id": name, "name": trail.name, **closure, **label}
         features.append({"type": "Feature", "geometry": trail.line, "properties": properties})
         for point in trail.damage_points:
             known = {"damage_id": point.damage_id, "type": point.type, "severity": point.severity}
@@ -80,9 +78,9 @@ def trails(briefing: Briefing) -> dict[str, Any]:
     return _collection(briefing, features)
 
 
-def damage(briefing: Briefing) -> list[dict[str, Any]]:
-    """Damage points as rows."""
-    value, record = _only(briefing, "classify_damage")
+def damage_rows(briefing: Briefing) -> list[dict[str, Any]]:
+    """A row for each damage point."""
+    value, record = _first_result(briefing, "classify_damage")
     return [
         {
             "fire_id": briefing.fire.id,
@@ -94,13 +92,13 @@ def damage(briefing: Briefing) -> list[dict[str, Any]]:
             "rule": trail["rule"],
         }
         for trail in value.get("trails", ())
-        for point in trail["listed"]
+        for point in trail["damage_points"]
     ]
 
 
-def volume(briefing: Briefing) -> list[dict[str, Any]]:
-    """Stands with their volume as rows."""
-    value, record = _only(briefing, "estimate_volume")
+def volume_rows(briefing: Briefing) -> list[dict[str, Any]]:
+    """A row for each stand."""
+    value, record = _first_result(briefing, "estimate_volume")
     rows = []
     for stand in value.get("stands", ()):
         own = {key: item for key, item in stand.items() if key != "species"}
@@ -111,15 +109,16 @@ def volume(briefing: Briefing) -> list[dict[str, Any]]:
     return rows
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def to_csv(rows: list[dict[str, Any]]) -> str:
     """Rows as CSV; text that a spreadsheet would run as a formula is made harmless."""
     target = io.StringIO()
     if rows:
         writer = csv.DictWriter(target, list(rows[0]), lineterminator="\n")
         writer.writeheader()
-        writer.writerows({key: _plain(item) for key, item in row.items()} for row in rows)
+        writer.writerows({key: _defuse_formula(item) for key, item in row.items()} for row in rows)
     return target.getvalue()
 
 
-def _plain(value: Any) -> Any:
+def _defuse_formula(value: Any) -> Any:
+    """Spreadsheets run a cell that begins with one of these."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

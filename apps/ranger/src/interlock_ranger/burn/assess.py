@@ -1,8 +1,9 @@
-"""How badly a fire burned: sectors by their pixels, or by readings that the caller brings."""
+"""How badly a fire burned: sectors by their pixels, by their table, or by readings that the caller brings."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -11,38 +12,41 @@ from pydantic import Field
 
 from interlock import Result
 from interlock.errors import InvalidInput
-from interlock_ranger.burn.pixels import OUTSIDE, RASTERS, pixels
+from interlock_ranger.burn.pixels import OUTSIDE, RASTERS, has_rasters, read_pixels
 from interlock_ranger.burn.severity import (
     SCALE_RULES,
+    SEVERITIES,
     Erosion,
     Scale,
     Severity,
-    cuts,
-    erosion,
-    severities,
-    severity,
-    slope_deg_of,
-    slope_pct_of,
+    classify_pixels,
+    classify_severity,
+    degrees_to_percent,
+    erosion_risk,
+    percent_to_degrees,
+    thresholds_of,
 )
 from interlock_ranger.evidence import (
     Confidence,
     DataSource,
+    Evidence,
     Finding,
     Part,
     Recommendation,
     Step,
     Today,
-    confidence,
-    finding,
+    build_result,
+    compute_confidence,
 )
-from interlock_ranger.fires import Fire
+from interlock_ranger.fires import Fire, Thresholds
 
-SHOWN = 3
+RECOMMENDED = 3
+"""So many sectors are recommended for treatment one by one."""
 NAMED = 8
+"""So many sectors are named in the summary."""
 LISTED = 60
-_ORDER = tuple(Severity)
-Bounds = tuple[float, float, float, float]
-"""Where regrowth ends, and low, moderate and high begin."""
+"""So many rows a result has at the most, so that it stays fit for a model to read."""
+_PRIORITY_HIGH_PCT = 50
 
 
 class Reading(Part):
@@ -55,9 +59,7 @@ class Reading(Part):
     slope_deg: Annotated[float, Field(ge=0, lt=90)] | None = None
 
 
-class SectorFound(Part):
-    """How one sector burned."""
-
+class SectorSeverity(Part):
     sector_id: str
     name: str
     acres: float
@@ -73,9 +75,7 @@ class SectorFound(Part):
     rule: str
 
 
-class Severities(Finding):
-    """How badly a fire burned."""
-
+class BurnAssessment(Finding):
     fire_id: str
     name: str
     scale: Scale
@@ -90,200 +90,243 @@ class Severities(Finding):
     mean_dnbr: float
     priority_sectors: tuple[str, ...]
     sector_count: int
-    sectors: tuple[SectorFound, ...]
+    sectors: tuple[SectorSeverity, ...]
     """Those that come first, at most 60 of them."""
 
 
-class Land(msgspec.Struct, frozen=True):
-    """A sector before it is classed."""
+class MeasuredSector(msgspec.Struct, frozen=True, kw_only=True):
+    """A sector before it is classified."""
 
     sector_id: str
-    name: str
     acres: float
-    mean: float
+    dnbr_mean: float
     slope_pct: float | None
-    concern: str
-    share: NDArray[np.float64]
-    """Which part of it lies in each class."""
-    mosaic: bool = True
+    shares: NDArray[np.float64]
+    """Which part of it lies in each class of `SEVERITIES`."""
+    name: str = ""
+    concern: str = ""
+    has_mosaic: bool = False
     """Whether the shares come from pixels, and not from one mean."""
 
 
-class Basis(msgspec.Struct, frozen=True):
-    """What the classes rest on."""
+class Measurement(msgspec.Struct, frozen=True, kw_only=True):
+    """The sectors of a fire, and what their figures rest on."""
 
-    how: str
-    seen: Step
+    sectors: tuple[MeasuredSector, ...]
+    measured_from: str
+    step: Step
     sources: tuple[DataSource, ...]
-    trust: Confidence
+    confidence: Confidence
 
 
-def assessed(
-    fire: Fire, only: str | None, scale: Scale, given: list[Reading] | None, today: Today
-) -> Result[Severities]:
-    """The assessment of a fire."""
-    if given is not None and only is not None:
+def assess_burn(
+    fire: Fire, sector_id: str | None, scale: Scale, readings: list[Reading] | None, today: Today
+) -> Result[BurnAssessment]:
+    if readings is not None and sector_id is not None:
         raise InvalidInput("give sector_id for what is on file, or sectors of your own, not both")
-    bounds = cuts(scale, fire.facts.analyst_thresholds)
-    if given is not None:
-        lands, basis = _read(fire, given, bounds, today)
+    thresholds = thresholds_of(scale, fire.facts.analyst_thresholds)
+    if readings is not None:
+        measured = _measure_readings(fire, readings, thresholds, today)
+    elif has_rasters(fire):
+        measured = _measure_rasters(fire, sector_id, thresholds, today)
     else:
-        rasters = all(name in fire.digests for name in RASTERS)
-        lands, basis = (_on_file if rasters else _of_table)(fire, only, bounds, today)
-    found = tuple(_classed(land, scale, bounds) for land in lands)
-    acres = sum(land.acres for land in lands)
-    shares = np.sum([land.share * land.acres for land in lands], axis=0)
-    pct = {name: round(100 * float(part) / acres, 1) for name, part in zip(_ORDER, shares, strict=True)}
-    ranked = sorted(found, key=lambda s: (not s.priority, s.erosion_risk is not Erosion.CRITICAL, -s.acres))
-    first = [s for s in ranked if s.priority]
-    value = {
-        "fire_id": fire.id,
-        "name": fire.facts.name,
-        "scale": scale,
-        "measured_from": basis.how,
-        "acres": acres,
-        "high_acres": round(float(shares[_ORDER.index(Severity.HIGH)])),
-        **{f"{name.value}_pct": share for name, share in pct.items()},
-        "mean_dnbr": round(sum(land.mean * land.acres for land in lands) / acres, 3),
-        "priority_sectors": tuple(s.sector_id for s in first[:LISTED]),
-        "sector_count": len(found),
-        "sectors": tuple(ranked[:LISTED]),
-        "reasoning": (basis.seen, *_steps(scale, bounds)),
-        "recommendations": _advice(first),
-    }
-    return finding(Severities, _said(value, ranked, only), value, basis.sources, basis.trust)
-
-
-def _of_table(fire: Fire, only: str | None, bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
-    """Sectors by the means in their table, for a fire without rasters."""
-    chosen = [sector for sector in fire.sectors.values() if only in (None, sector.sector_id)]
-    shares = np.eye(len(_ORDER))
-    lands = [
-        Land(
-            sector.sector_id,
-            sector.name,
-            sector.acres,
-            sector.dnbr_mean,
-            sector.slope_pct,
-            sector.concern,
-            shares[_ORDER.index(severity(sector.dnbr_mean, bounds))],
-            mosaic=False,
-        )
-        for sector in chosen
-    ]
-    sources = (fire.source("sectors.geojson", fire.facts.imagery.post_date),)
-    step = Step(rule="burn.dnbr", said="no rasters are on file: means of the sector table, which hide the mosaic")
-    return lands, Basis("sector table", step, sources, confidence(today(), sources, len(lands), 2 * len(lands)))
-
-
-def _on_file(fire: Fire, only: str | None, bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
-    seen = pixels(fire)
-    within = seen.sector != OUTSIDE
-    inside = seen.known & within
-    counts = np.zeros((len(fire.sectors), len(_ORDER)))
-    np.add.at(counts, (seen.sector[inside], severities(seen.dnbr, bounds)[inside]), 1)
-    sums = np.bincount(seen.sector[inside], seen.dnbr[inside], len(fire.sectors))
-    lands = []
-    for sector, row, total in zip(fire.sectors.values(), counts, sums, strict=True):
-        size = row.sum()
-        if only in (None, sector.sector_id) and size:
-            lands.append(
-                Land(
-                    sector.sector_id,
-                    sector.name,
-                    sector.acres,
-                    float(total / size),
-                    sector.slope_pct,
-                    sector.concern,
-                    row / size,
-                )
-            )
-    dates = fire.facts.imagery
-    how = f"{dates.sensor}, {dates.pre_date.isoformat()} and {dates.post_date.isoformat()}"
-    share = 100 * inside.sum() / max(1, within.sum())
-    sources = tuple(fire.source(name, dates.post_date) for name in (*RASTERS, "sectors.geojson"))
-    step = Step(
-        rule="burn.dnbr", said=f"dNBR of {how}; {share:.0f} % of the pixels inside can be seen, shares are of those"
+        measured = _measure_table(fire, sector_id, thresholds, today)
+    sectors = [_classify(sector, scale, thresholds) for sector in measured.sectors]
+    sectors.sort(key=lambda s: (not s.priority, s.erosion_risk is not Erosion.CRITICAL, -s.acres))
+    acres = sum(sector.acres for sector in measured.sectors)
+    class_acres = np.sum([sector.shares * sector.acres for sector in measured.sectors], axis=0)
+    pct = {name: round(100 * float(part) / acres, 1) for name, part in zip(SEVERITIES, class_acres, strict=True)}
+    priority = [sector for sector in sectors if sector.priority]
+    evidence = Evidence(
+        reasoning=(measured.step, *_reasoning(scale, thresholds)),
+        recommendations=_recommendations(priority),
+        confidence=measured.confidence,
+        data_sources=measured.sources,
     )
-    return lands, Basis(how, step, sources, confidence(today(), sources, int(inside.sum()), int(within.sum())))
+    assessment = BurnAssessment(
+        fire_id=fire.id,
+        name=fire.facts.name,
+        scale=scale,
+        measured_from=measured.measured_from,
+        acres=acres,
+        high_acres=round(float(class_acres[SEVERITIES.index(Severity.HIGH)])),
+        **{f"{name.value}_pct": share for name, share in pct.items()},
+        mean_dnbr=round(sum(sector.dnbr_mean * sector.acres for sector in measured.sectors) / acres, 3),
+        priority_sectors=tuple(sector.sector_id for sector in priority[:LISTED]),
+        sector_count=len(sectors),
+        sectors=tuple(sectors[:LISTED]),
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    one_sector = sector_id is not None and bool(sectors)
+    return build_result(
+        assessment, _summarise_sector(assessment) if one_sector else _summarise_fire(assessment, len(priority))
+    )
 
 
-def _read(fire: Fire, given: list[Reading], bounds: Bounds, today: Today) -> tuple[list[Land], Basis]:
-    if not given:
+def _measure_table(fire: Fire, sector_id: str | None, thresholds: Thresholds, today: Today) -> Measurement:
+    """Sectors by the means in their table, for a fire without rasters."""
+    sectors = tuple(
+        MeasuredSector(
+            sector_id=sector.sector_id,
+            name=sector.name,
+            acres=sector.acres,
+            dnbr_mean=sector.dnbr_mean,
+            slope_pct=sector.slope_pct,
+            concern=sector.concern,
+            shares=_whole_share(sector.dnbr_mean, thresholds),
+        )
+        for sector in fire.sectors.values()
+        if sector_id in (None, sector.sector_id)
+    )
+    sources = (fire.source("sectors.geojson", fire.facts.imagery.post_date),)
+    return Measurement(
+        sectors=sectors,
+        measured_from="sector table",
+        step=Step(rule="burn.dnbr", text="no rasters are on file: means of the sector table, which hide the mosaic"),
+        sources=sources,
+        confidence=compute_confidence(today(), sources, len(sectors), 2 * len(sectors)),
+    )
+
+
+def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, today: Today) -> Measurement:
+    pixels = read_pixels(fire)
+    inside = pixels.sector != OUTSIDE
+    seen = pixels.known & inside
+    counts = np.zeros((len(fire.sectors), len(SEVERITIES)))
+    np.add.at(counts, (pixels.sector[seen], classify_pixels(pixels.dnbr, thresholds)[seen]), 1)
+    sums = np.bincount(pixels.sector[seen], pixels.dnbr[seen], len(fire.sectors))
+    sectors = tuple(
+        MeasuredSector(
+            sector_id=sector.sector_id,
+            name=sector.name,
+            acres=sector.acres,
+            dnbr_mean=float(total / row.sum()),
+            slope_pct=sector.slope_pct,
+            concern=sector.concern,
+            shares=row / row.sum(),
+            has_mosaic=True,
+        )
+        for sector, row, total in zip(fire.sectors.values(), counts, sums, strict=True)
+        if sector_id in (None, sector.sector_id) and row.sum()
+    )
+    imagery = fire.facts.imagery
+    scenes = f"{imagery.sensor}, {imagery.pre_date.isoformat()} and {imagery.post_date.isoformat()}"
+    share_pct = 100 * seen.sum() / max(1, inside.sum())
+    sources = tuple(fire.source(name, imagery.post_date) for name in (*RASTERS, "sectors.geojson"))
+    return Measurement(
+        sectors=sectors,
+        measured_from=scenes,
+        step=Step(
+            rule="burn.dnbr",
+            text=f"dNBR of {scenes}; {share_pct:.0f} % of the pixels inside can be seen, shares are of those",
+        ),
+        sources=sources,
+        confidence=compute_confidence(today(), sources, int(seen.sum()), int(inside.sum())),
+    )
+
+
+def _measure_readings(fire: Fire, readings: list[Reading], thresholds: Thresholds, today: Today) -> Measurement:
+    if not readings:
         raise InvalidInput("sectors is empty; leave it out to use those on file, or give at least one reading")
-    lands = []
-    for reading in given:
-        if reading.slope_pct is not None and reading.slope_deg is not None:
-            raise InvalidInput(f"{reading.sector_id}: give slope_pct or slope_deg, not both")
-        slope = reading.slope_pct if reading.slope_deg is None else slope_pct_of(reading.slope_deg)
-        share = np.eye(len(_ORDER))[_ORDER.index(severity(reading.dnbr, bounds))]
-        lands.append(Land(reading.sector_id, "", reading.acres, reading.dnbr, slope, "", share, mosaic=False))
+    sectors = tuple(
+        MeasuredSector(
+            sector_id=reading.sector_id,
+            acres=reading.acres,
+            dnbr_mean=reading.dnbr,
+            slope_pct=_slope_pct(reading),
+            shares=_whole_share(reading.dnbr, thresholds),
+        )
+        for reading in readings
+    )
     sources = (fire.source("fire.json", fire.facts.imagery.post_date),)
-    step = Step(rule="burn.dnbr", said=f"{len(given)} readings of the caller; a mean hides the mosaic within a sector")
-    present = len(given) + sum(land.slope_pct is not None for land in lands)
-    return lands, Basis("readings of the caller", step, sources, confidence(today(), sources, present, 2 * len(given)))
+    text = f"{len(readings)} readings of the caller; a mean hides the mosaic within a sector"
+    present = len(readings) + sum(sector.slope_pct is not None for sector in sectors)
+    return Measurement(
+        sectors=sectors,
+        measured_from="readings of the caller",
+        step=Step(rule="burn.dnbr", text=text),
+        sources=sources,
+        confidence=compute_confidence(today(), sources, present, 2 * len(readings)),
+    )
 
 
-def _classed(land: Land, scale: Scale, bounds: Bounds) -> SectorFound:
-    grade = severity(land.mean, bounds)
-    risk = erosion(grade, land.slope_pct)
-    part = {name: round(100 * float(share), 1) for name, share in zip(_ORDER, land.share, strict=True)}
-    return SectorFound(
-        sector_id=land.sector_id,
-        name=land.name,
-        acres=land.acres,
-        dnbr_mean=round(land.mean, 3),
-        severity=grade,
-        high_pct=part[Severity.HIGH] if land.mosaic else None,
-        moderate_pct=part[Severity.MODERATE] if land.mosaic else None,
-        slope_pct=None if land.slope_pct is None else round(land.slope_pct, 1),
-        slope_deg=None if land.slope_pct is None else round(slope_deg_of(land.slope_pct), 1),
+def _slope_pct(reading: Reading) -> float | None:
+    if reading.slope_pct is not None and reading.slope_deg is not None:
+        raise InvalidInput(f"{reading.sector_id}: give slope_pct or slope_deg, not both")
+    return reading.slope_pct if reading.slope_deg is None else degrees_to_percent(reading.slope_deg)
+
+
+def _whole_share(dnbr: float, thresholds: Thresholds) -> NDArray[np.float64]:
+    """All of a sector in the class of its mean."""
+    severity = classify_severity(dnbr, thresholds)
+    return np.array([1.0 if name is severity else 0.0 for name in SEVERITIES])
+
+
+def _classify(sector: MeasuredSector, scale: Scale, thresholds: Thresholds) -> SectorSeverity:
+    severity = classify_severity(sector.dnbr_mean, thresholds)
+    risk = erosion_risk(severity, sector.slope_pct)
+    pct = {name: round(100 * float(share), 1) for name, share in zip(SEVERITIES, sector.shares, strict=True)}
+    slope_pct = sector.slope_pct
+    return SectorSeverity(
+        sector_id=sector.sector_id,
+        name=sector.name,
+        acres=sector.acres,
+        dnbr_mean=round(sector.dnbr_mean, 3),
+        severity=severity,
+        high_pct=pct[Severity.HIGH] if sector.has_mosaic else None,
+        moderate_pct=pct[Severity.MODERATE] if sector.has_mosaic else None,
+        slope_pct=None if slope_pct is None else round(slope_pct, 1),
+        slope_deg=None if slope_pct is None else round(percent_to_degrees(slope_pct), 1),
         erosion_risk=risk,
-        priority=grade is Severity.HIGH or risk is Erosion.CRITICAL or part[Severity.HIGH] >= 50,
-        concern=land.concern,
+        priority=severity is Severity.HIGH or risk is Erosion.CRITICAL or pct[Severity.HIGH] >= _PRIORITY_HIGH_PCT,
+        concern=sector.concern,
         rule=SCALE_RULES[scale],
     )
 
 
-def _steps(scale: Scale, bounds: Bounds) -> tuple[Step, ...]:
-    said = f"{scale.value} scale: low from {bounds[1]:g}, moderate from {bounds[2]:g}, high from {bounds[3]:g}"
+def _reasoning(scale: Scale, thresholds: Thresholds) -> tuple[Step, ...]:
+    text = (
+        f"{scale.value} scale: low from {thresholds.low:g}, moderate from {thresholds.moderate:g},"
+        f" high from {thresholds.high:g}"
+    )
     return (
-        Step(rule=SCALE_RULES[scale], said=said),
-        Step(rule="burn.erosion", said="erosion risk by class and slope in percent"),
-        Step(rule="burn.not-soil", said="vegetation burn severity; not soil burn severity until checked in the field"),
+        Step(rule=SCALE_RULES[scale], text=text),
+        Step(rule="burn.erosion", text="erosion risk by class and slope in percent"),
+        Step(rule="burn.not-soil", text="vegetation burn severity; not soil burn severity until checked in the field"),
     )
 
 
-def _advice(first: list[SectorFound]) -> tuple[Recommendation, ...]:
-    advice = [
+def _recommendations(priority: Sequence[SectorSeverity]) -> tuple[Recommendation, ...]:
+    treat = [
         Recommendation(
             rule="burn.priority",
             text=f"treat {s.sector_id} ({s.name}) first: {s.severity} severity, erosion risk {s.erosion_risk}",
         )
-        for s in first[:SHOWN]
+        for s in priority[:RECOMMENDED]
     ]
-    field = Recommendation(rule="burn.not-soil", text="validate soil burn severity in the field before treatments")
-    return (*advice, field)
+    validate = Recommendation(rule="burn.not-soil", text="validate soil burn severity in the field before treatments")
+    return (*treat, validate)
 
 
-def _high(s: SectorFound) -> str:
-    return "" if s.high_pct is None else f"{s.high_pct} % of it high, "
-
-
-def _said(value: dict[str, Any], found: list[SectorFound], only: str | None) -> str:
-    if only is not None and found:
-        s = found[0]
-        return (
-            f"{value['name']}, sector {s.sector_id} ({s.name}): {s.acres:,.0f} acres, mean dNBR {s.dnbr_mean},"
-            f" {s.severity} severity by its mean ({value['scale']} scale), {_high(s)}erosion risk"
-            f" {s.erosion_risk.value} on slopes of {s.slope_pct} %; concern: {s.concern}"
-        )
-    names = [s.sector_id for s in found if s.priority]
-    first = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "") or "none"
-    grown = f", {value['regrowth_pct']} % regrowth" if value["regrowth_pct"] else ""
+def _summarise_sector(assessment: BurnAssessment) -> str:
+    s = assessment.sectors[0]
+    high = "" if s.high_pct is None else f"{s.high_pct} % of it high, "
     return (
-        f"{value['name']}: {value['acres']:,.0f} acres, mean dNBR {value['mean_dnbr']}; {value['high_pct']} % burned at"
-        f" high severity ({value['high_acres']:,.0f} acres), {value['moderate_pct']} % moderate,"
-        f" {value['low_pct']} % low, {value['unburned_pct']} % unburned{grown} ({value['scale']} scale);"
+        f"{assessment.name}, sector {s.sector_id} ({s.name}): {s.acres:,.0f} acres, mean dNBR {s.dnbr_mean},"
+        f" {s.severity} severity by its mean ({assessment.scale} scale), {high}erosion risk"
+        f" {s.erosion_risk.value} on slopes of {s.slope_pct} %; concern: {s.concern}"
+    )
+
+
+def _summarise_fire(assessment: BurnAssessment, priority_count: int) -> str:
+    a = assessment
+    more = priority_count - NAMED
+    first = ", ".join(a.priority_sectors[:NAMED]) + (f" and {more} more" if more > 0 else "") or "none"
+    regrowth = f", {a.regrowth_pct} % regrowth" if a.regrowth_pct else ""
+    return (
+        f"{a.name}: {a.acres:,.0f} acres, mean dNBR {a.mean_dnbr}; {a.high_pct} % burned at"
+        f" high severity ({a.high_acres:,.0f} acres), {a.moderate_pct} % moderate,"
+        f" {a.low_pct} % low, {a.unburned_pct} % unburned{regrowth} ({a.scale} scale);"
         f" sectors that come first: {first}"
     )

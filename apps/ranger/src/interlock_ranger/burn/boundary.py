@@ -9,7 +9,7 @@ from shapely.geometry import MultiPolygon, Polygon, shape
 from shapely.validation import explain_validity
 
 from interlock_ranger.evidence import Part
-from interlock_ranger.ground import ACRE_M2, GEOD, MILE_M
+from interlock_ranger.geo import ACRE_M2, GEOD, MILE_M
 
 FEWEST_POINTS = 4
 """Of a ring: three corners, and the first again."""
@@ -25,8 +25,6 @@ class GeoPolygon(Part):
 
 
 class GeoMultiPolygon(Part):
-    """Several polygons."""
-
     type: Literal["MultiPolygon"]
     coordinates: list[list[list[Position]]]
 
@@ -36,11 +34,11 @@ class Issue(Part):
 
     code: str
     severity: Literal["error", "warning", "info"]
-    said: str
+    message: str
 
 
-class Measured(Part):
-    """A shape on the globe."""
+class Extent(Part):
+    """A shape as it is measured on the globe."""
 
     area_acres: float
     perimeter_miles: float
@@ -48,59 +46,54 @@ class Measured(Part):
     holes: int
 
 
-def raw_issues(given: GeoPolygon | GeoMultiPolygon) -> list[Issue]:
+def find_ring_issues(geometry: GeoPolygon | GeoMultiPolygon) -> list[Issue]:
     """What is wrong before a shape can be made of it at all."""
-    polygons = [given.coordinates] if isinstance(given, GeoPolygon) else given.coordinates
-    rings = [ring for polygon in polygons for ring in polygon]
-    found = []
+    rings = [ring for polygon in _polygons(geometry) for ring in polygon]
+    issues = []
     if not rings:
-        found.append(Issue(code="MISSING_GEOMETRY", severity="error", said="there is no ring"))
+        issues.append(Issue(code="MISSING_GEOMETRY", severity="error", message="there is no ring"))
     for number, ring in enumerate(rings, 1):
-        if any(len(p) not in (2, 3) or not _on_globe(p) for p in ring):
-            said = f"ring {number} has a position that is no longitude and latitude in degrees"
-            found.append(Issue(code="INVALID_COORDINATES", severity="error", said=said))
+        if any(len(p) not in (2, 3) or not _is_on_globe(p) for p in ring):
+            message = f"ring {number} has a position that is no longitude and latitude in degrees"
+            issues.append(Issue(code="INVALID_COORDINATES", severity="error", message=message))
         if len(ring) < FEWEST_POINTS:
-            said = f"ring {number} has {len(ring)} positions; a ring needs {FEWEST_POINTS}"
-            found.append(Issue(code="INSUFFICIENT_POINTS", severity="error", said=said))
+            message = f"ring {number} has {len(ring)} positions; a ring needs {FEWEST_POINTS}"
+            issues.append(Issue(code="INSUFFICIENT_POINTS", severity="error", message=message))
         elif ring[0] != ring[-1]:
-            said = f"ring {number} does not end where it begins"
-            found.append(Issue(code="NOT_CLOSED", severity="error", said=said))
-    return found
+            message = f"ring {number} does not end where it begins"
+            issues.append(Issue(code="NOT_CLOSED", severity="error", message=message))
+    return issues
 
 
-def _on_globe(position: Position) -> bool:
-    return -180 <= position[0] <= 180 and -90 <= position[1] <= 90
-
-
-def made(given: GeoPolygon | GeoMultiPolygon) -> Polygon | MultiPolygon:
-    """The shape of positions that `raw_issues` found nothing wrong with."""
-    polygons = [given.coordinates] if isinstance(given, GeoPolygon) else given.coordinates
-    flat = [[[position[:2] for position in ring] for ring in polygon] for polygon in polygons]  # heights are dropped
+def build_shape(geometry: GeoPolygon | GeoMultiPolygon) -> Polygon | MultiPolygon:
+    """The shape of positions that `find_ring_issues` found nothing wrong with; heights are dropped."""
+    flat = [[[position[:2] for position in ring] for ring in polygon] for polygon in _polygons(geometry)]
     return shape({"type": "MultiPolygon", "coordinates": flat})
 
 
-def shape_issues(drawn: Polygon | MultiPolygon) -> list[Issue]:
+def find_shape_issues(boundary: Polygon | MultiPolygon) -> list[Issue]:
     """What is wrong with a shape: where it crosses itself, and that it has holes."""
-    found = []
-    if drawn.is_empty:
-        return [Issue(code="MISSING_GEOMETRY", severity="error", said="the shape is empty")]
-    if not drawn.is_valid:
-        why = explain_validity(drawn)
-        crosses = "intersection" in why.lower()
-        found.append(Issue(code="SELF_INTERSECTION" if crosses else "INVALID_SHAPE", severity="error", said=why))
-    holes = measured(drawn).holes
+    if boundary.is_empty:
+        return [Issue(code="MISSING_GEOMETRY", severity="error", message="the shape is empty")]
+    issues = []
+    if not boundary.is_valid:
+        reason = explain_validity(boundary)  # GEOS says what is wrong in words only
+        code = "SELF_INTERSECTION" if "intersection" in reason.lower() else "INVALID_SHAPE"
+        issues.append(Issue(code=code, severity="error", message=reason))
+    holes = measure(boundary).holes
     if holes:
-        said = f"{holes} hole{'s' if holes > 1 else ''} whose area is not counted"
-        found.append(Issue(code="HOLES", severity="info", said=said))
-    return found
+        message = f"{holes} hole{'s' if holes > 1 else ''} whose area is not counted"
+        issues.append(Issue(code="HOLES", severity="info", message=message))
+    return issues
 
 
-def measured(drawn: Polygon | MultiPolygon) -> Measured:
+def measure(boundary: Polygon | MultiPolygon) -> Extent:
     """Area and length on the ellipsoid."""
-    polygons = list(drawn.geoms) if isinstance(drawn, MultiPolygon) else [drawn]
+    polygons = list(boundary.geoms) if isinstance(boundary, MultiPolygon) else [boundary]
+    # pyproj takes the sign of an area from the direction of its ring.
     oriented = shapely.geometry.MultiPolygon([shapely.geometry.polygon.orient(p) for p in polygons])
     area_m2, length_m = GEOD.geometry_area_perimeter(oriented)
-    return Measured(
+    return Extent(
         area_acres=round(abs(area_m2) / ACRE_M2, 1),
         perimeter_miles=round(length_m / MILE_M, 2),
         parts=len(polygons),
@@ -108,10 +101,24 @@ def measured(drawn: Polygon | MultiPolygon) -> Measured:
     )
 
 
-def area_issue(area_acres: float, reported_acres: float, tolerance_pct: float) -> tuple[float, Issue | None]:
-    """How far the drawn area is from the reported one, in percent of the reported, and the issue if it is too far."""
-    off = 100 * (area_acres - reported_acres) / reported_acres
-    if abs(off) <= tolerance_pct:
-        return round(off, 2), None
-    said = f"drawn {area_acres:,.0f} acres, reported {reported_acres:,.0f}: {off:+.1f} %, over {tolerance_pct:g} %"
-    return round(off, 2), Issue(code="AREA_MISMATCH", severity="warning", said=said)
+def area_difference_pct(area_acres: float, reported_acres: float) -> float:
+    """How far the drawn area is from the reported one, in percent of the reported."""
+    return 100 * (area_acres - reported_acres) / reported_acres
+
+
+def find_area_issue(area_acres: float, reported_acres: float, tolerance_pct: float) -> Issue | None:
+    off_pct = area_difference_pct(area_acres, reported_acres)
+    if abs(off_pct) <= tolerance_pct:
+        return None
+    message = (
+        f"drawn {area_acres:,.0f} acres, reported {reported_acres:,.0f}: {off_pct:+.1f} %, over {tolerance_pct:g} %"
+    )
+    return Issue(code="AREA_MISMATCH", severity="warning", message=message)
+
+
+def _polygons(geometry: GeoPolygon | GeoMultiPolygon) -> list[list[list[Position]]]:
+    return [geometry.coordinates] if isinstance(geometry, GeoPolygon) else geometry.coordinates
+
+
+def _is_on_globe(position: Position) -> bool:
+    return -180 <= position[0] <= 180 and -90 <= position[1] <= 90

@@ -20,34 +20,37 @@ RASTERS = ("nbr_pre.tif", "nbr_post.tif")
 OUTSIDE = -1
 
 
-class Pixels(msgspec.Struct, frozen=True):
-    """What the two rasters say."""
-
+class Pixels(msgspec.Struct, frozen=True, kw_only=True):
     dnbr: NDArray[np.float64]
     known: NDArray[np.bool_]
     """False under clouds and where there is no data."""
     sector: NDArray[np.int64]
-    """The place of the pixel's sector in the fire's sectors, or -1."""
+    """The place of the pixel's sector in the fire's sectors, or `OUTSIDE`."""
 
 
-def pixels(fire: Fire) -> Pixels:
+def has_rasters(fire: Fire) -> bool:
+    return all(name in fire.digests for name in RASTERS)
+
+
+def read_pixels(fire: Fire) -> Pixels:
     """The pixels of a fire; the same files are read once."""
     missing = [name for name in RASTERS if name not in fire.digests]
     if missing:
         raise NotFound(f"{fire.facts.name} has no raster {' and '.join(missing)} on file")
-    shapes = tuple(sector.geometry for sector in fire.sectors.values())
-    return _read(fire.folder, tuple(fire.digests[name] for name in RASTERS), shapes)
+    sectors = tuple(sector.geometry for sector in fire.sectors.values())
+    return _read(fire.folder, tuple(fire.digests[name] for name in RASTERS), sectors)
 
 
+# The digests are part of the key: a file that was replaced is read again.
 @lru_cache(maxsize=8)
-def _read(folder: Path, _digests: tuple[str, ...], shapes: tuple[shapely.Geometry, ...]) -> Pixels:
+def _read(folder: Path, _digests: tuple[str, ...], sectors: tuple[shapely.Geometry, ...]) -> Pixels:
     with rasterio.open(folder / RASTERS[0]) as pre, rasterio.open(folder / RASTERS[1]) as post:
         if pre.crs != post.crs or pre.transform != post.transform or pre.shape != post.shape:
             raise Permanent(f"{folder.name}: the rasters before and after the fire do not lie on one grid")
         before, after = pre.read(1, masked=True), post.read(1, masked=True)
         known = ~np.ma.getmaskarray(before) & ~np.ma.getmaskarray(after)
         dnbr = before.filled(0) * pre.scales[0] - after.filled(0) * post.scales[0]
-        onto = Transformer.from_crs("EPSG:4326", pre.crs, always_xy=True).transform
-        placed = [(shapely.transform(s, onto, interleaved=False), n) for n, s in enumerate(shapes)]
-        sector = rasterize(placed, pre.shape, fill=OUTSIDE, transform=pre.transform, dtype="int32")
-    return Pixels(np.where(known, dnbr, 0.0), known, sector.astype(np.int64))
+        project = Transformer.from_crs("EPSG:4326", pre.crs, always_xy=True).transform
+        projected = [(shapely.transform(s, project, interleaved=False), n) for n, s in enumerate(sectors)]
+        sector = rasterize(projected, pre.shape, fill=OUTSIDE, transform=pre.transform, dtype="int32")
+    return Pixels(dnbr=np.where(known, dnbr, 0.0), known=known, sector=sector.astype(np.int64))

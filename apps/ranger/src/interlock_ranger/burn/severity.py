@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from enum import StrEnum
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from interlock_ranger.fires import Thresholds
-from interlock_ranger.rules import rule
+from interlock_ranger.rules import get_rule
 
 
 class Severity(StrEnum):
-    """How badly vegetation burned."""
+    """How badly vegetation burned, the least first."""
 
     REGROWTH = "regrowth"
     UNBURNED = "unburned"
@@ -40,49 +41,7 @@ class Erosion(StrEnum):
 
 
 SCALE_RULES = {Scale.GENERIC: "burn.key-benson", Scale.ANALYST: "burn.analyst"}
-_ORDER = tuple(Severity)
-
-
-def cuts(scale: Scale, analyst: Thresholds) -> tuple[float, float, float, float]:
-    """Where regrowth ends, and low, moderate and high begin."""
-    if scale is Scale.ANALYST:
-        return analyst.increased_greenness, analyst.low, analyst.moderate, analyst.high
-    generic = rule("burn.key-benson").values
-    return generic["regrowth"], generic["low"], generic["moderate"], generic["high"]
-
-
-def severity(dnbr: float, bounds: tuple[float, float, float, float]) -> Severity:
-    """The class of one value; a bound belongs to the class above it."""
-    return _ORDER[sum(dnbr >= bound for bound in bounds)]
-
-
-def severities(dnbr: NDArray[np.float64], bounds: tuple[float, float, float, float]) -> NDArray[np.int64]:
-    """The classes of many values, as places in `Severity`."""
-    return np.asarray(np.digitize(dnbr, bounds))
-
-
-def slope_pct_of(degrees: float) -> float:
-    """A slope in percent from one in degrees."""
-    return 100 * math.tan(math.radians(degrees))
-
-
-def slope_deg_of(percent: float) -> float:
-    """A slope in degrees from one in percent."""
-    return math.degrees(math.atan(percent / 100))
-
-
-def erosion(found: Severity, slope_pct: float | None) -> Erosion:
-    """Erosion risk; without a slope, it is not known where it would matter."""
-    if found not in (Severity.MODERATE, Severity.HIGH):
-        return Erosion.LOW
-    if slope_pct is None:
-        return Erosion.UNKNOWN
-    limits = rule("burn.erosion").values
-    steps = (slope_pct >= limits["sloping_pct"]) + (slope_pct >= limits["steep_pct"])
-    order = (Erosion.LOW, Erosion.MODERATE, Erosion.HIGH, Erosion.CRITICAL)
-    return order[steps + (found is Severity.HIGH)]
-
-
+SEVERITIES = tuple(Severity)
 MTBS_NAMES = {
     1: "unburned to low",
     2: "low",
@@ -91,11 +50,53 @@ MTBS_NAMES = {
     5: "increased greenness",
     6: "mask",
 }
+MTBS_GREENER, MTBS_MASK = 5, 6
 
 
-def mtbs(dnbr: NDArray[np.float64], known: NDArray[np.bool_], analyst: Thresholds) -> NDArray[np.int64]:
+def thresholds_of(scale: Scale, analyst: Thresholds) -> Thresholds:
+    """The thresholds of a scale: those of Key & Benson, or those that the analyst set for the fire."""
+    if scale is Scale.ANALYST:
+        return analyst
+    generic = get_rule("burn.key-benson").values
+    return Thresholds(
+        increased_greenness=generic["regrowth"], low=generic["low"], moderate=generic["moderate"], high=generic["high"]
+    )
+
+
+def classify_severity(dnbr: float, thresholds: Thresholds) -> Severity:
+    """The class of one value; a threshold belongs to the class above it."""
+    reached: int = sum(dnbr >= threshold for threshold in msgspec.structs.astuple(thresholds))
+    return SEVERITIES[reached]
+
+
+def classify_pixels(dnbr: NDArray[np.float64], thresholds: Thresholds) -> NDArray[np.int64]:
+    """The classes of many values, as places in `SEVERITIES`."""
+    return np.asarray(np.digitize(dnbr, msgspec.structs.astuple(thresholds)))
+
+
+def classify_mtbs(dnbr: NDArray[np.float64], known: NDArray[np.bool_], thresholds: Thresholds) -> NDArray[np.int64]:
     """MTBS classes 1 to 6 of pixels."""
-    classes = 1 + np.digitize(dnbr, (analyst.low, analyst.moderate, analyst.high))
-    classes[dnbr < analyst.increased_greenness] = 5
-    classes[~known] = 6
+    classes = 1 + np.digitize(dnbr, (thresholds.low, thresholds.moderate, thresholds.high))
+    classes[dnbr < thresholds.increased_greenness] = MTBS_GREENER
+    classes[~known] = MTBS_MASK
     return np.asarray(classes)
+
+
+def degrees_to_percent(slope_deg: float) -> float:
+    return 100 * math.tan(math.radians(slope_deg))
+
+
+def percent_to_degrees(slope_pct: float) -> float:
+    return math.degrees(math.atan(slope_pct / 100))
+
+
+def erosion_risk(severity: Severity, slope_pct: float | None) -> Erosion:
+    """Erosion risk; without a slope, it is not known where it would matter."""
+    if severity not in (Severity.MODERATE, Severity.HIGH):
+        return Erosion.LOW
+    if slope_pct is None:
+        return Erosion.UNKNOWN
+    limits = get_rule("burn.erosion").values
+    # One step up for each limit of slope that is reached, and one for high severity.
+    steps = (slope_pct >= limits["sloping_pct"]) + (slope_pct >= limits["steep_pct"]) + (severity is Severity.HIGH)
+    return (Erosion.LOW, Erosion.MODERATE, Erosion.HIGH, Erosion.CRITICAL)[steps]

@@ -7,10 +7,10 @@ from typing import Annotated
 from pydantic import Field
 
 from interlock import Result, Tool, tool
-from interlock_ranger.burn.assess import Reading, Severities, assessed
+from interlock_ranger.burn.assess import BurnAssessment, Reading, assess_burn
 from interlock_ranger.burn.boundary import GeoMultiPolygon, GeoPolygon
-from interlock_ranger.burn.check import Boundary, checked
-from interlock_ranger.burn.classes import Mtbs, classified
+from interlock_ranger.burn.boundary_check import BoundaryCheck, check_boundary
+from interlock_ranger.burn.mtbs import MtbsClassification, classify_fire
 from interlock_ranger.burn.severity import Scale
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
@@ -18,8 +18,7 @@ from interlock_ranger.fires import Fires
 SCALES = {"generic": ("generic breakpoints", "Key and Benson"), "analyst": ("analyst thresholds", "analyst's")}
 
 
-def burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
-    """The tools over these fires."""
+def build_burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
     known = {"fire_id": fires.names(), "sector_id": fires.sector_names()}
 
     @tool(effect="read", known_values={**known, "scale": SCALES})
@@ -28,29 +27,29 @@ def burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         sector_id: str | None = None,
         scale: Scale = Scale.GENERIC,
         sectors: list[Reading] | None = None,
-    ) -> Result[Severities]:
+    ) -> Result[BurnAssessment]:
         """How badly a fire burned, whole or one sector: dNBR, severity classes, erosion risk, which sectors come first.
 
         `scale`: generic breakpoints, or the thresholds that the analyst set for this fire. `sectors`: your own readings
         instead of those on file.
         """
-        return assessed(fires.fire(fire_id, sector=sector_id), sector_id, scale, sectors, today)
+        return assess_burn(fires.find(fire_id, sector=sector_id), sector_id, scale, sectors, today)
 
     @tool(effect="read", known_values=known)
-    def classify_mtbs(fire_id: str | None = None, sector_id: str | None = None) -> Result[Mtbs]:
+    def classify_mtbs(fire_id: str | None = None, sector_id: str | None = None) -> Result[MtbsClassification]:
         """The six MTBS classes of a fire or sector, in acres and percent, by the thresholds set for this fire."""
-        return classified(fires.fire(fire_id, sector=sector_id), sector_id, today)
+        return classify_fire(fires.find(fire_id, sector=sector_id), sector_id, today)
 
     @tool(effect="read", known_values={"fire_id": fires.names()})
     def validate_boundary(
         fire_id: str | None = None,
         tolerance_pct: Annotated[float, Field(gt=0, le=100)] = 5.0,
         geometry: Annotated[GeoPolygon | GeoMultiPolygon, Field(discriminator="type")] | None = None,
-    ) -> Result[Boundary]:
+    ) -> Result[BoundaryCheck]:
         """Check a fire's perimeter: valid, closed, not crossing itself, holes, and its area against reported acres.
 
         `geometry`: a GeoJSON polygon of your own to check against the reported acres of the fire.
         """
-        return checked(fires.fire(fire_id), tolerance_pct, geometry, today)
+        return check_boundary(fires.find(fire_id), tolerance_pct, geometry, today)
 
     return assess_severity, classify_mtbs, validate_boundary

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 from interlock import Result
-from interlock_ranger.burn.assess import assessed
+from interlock_ranger.burn.assess import assess_burn
+from interlock_ranger.burn.pixels import RASTERS, has_rasters
 from interlock_ranger.burn.severity import Scale
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
+from interlock_ranger.evidence import (
+    DataSource,
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
 from interlock_ranger.fires import Fire
-from interlock_ranger.rules import rule
+from interlock_ranger.rules import get_rule
 
 _SHIFT = 0.25
 """By how much a weight is changed to see whether the order holds."""
+_RULE = "coordinator.triage"
 
 
-class Ranked(Part):
-    """One fire in the order."""
-
+class RankedFire(Part):
     rank: int
     fire_id: str
     name: str
@@ -29,103 +41,124 @@ class Ranked(Part):
     acres: int
     high_pct: float
     phase: str
-    rule: str = "coordinator.triage"
+    rule: str = _RULE
 
 
 class Triage(Finding):
-    """The order of fires."""
-
-    fires: tuple[Ranked, ...]
+    fires: tuple[RankedFire, ...]
     weights: dict[str, float]
     order_holds: bool
     sensitivity: tuple[str, ...]
 
 
-def score(parts: dict[str, float], weights: dict[str, float]) -> float:
+class MeasuredFire(msgspec.Struct, frozen=True, kw_only=True):
+    """A fire with the parts of its score."""
+
+    fire: Fire
+    high_pct: float
+    completeness: float
+    parts: dict[str, float]
+
+
+def weighted_score(parts: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """Weighted mean of parts from 0 to 100."""
     return sum(weights[name] * parts[name] for name in weights) / sum(weights.values())
 
 
-def parts_of(acres: float, high_pct: float, phase: str) -> dict[str, float]:
-    """Severity, size and urgency of a fire, each from 0 to 100 and never falling with acres or severity."""
-    values = rule("coordinator.triage").values
+def score_parts(acres: float, high_pct: float, phase: str) -> dict[str, float]:
+    """Severity, size and urgency of a fire, each from 0 to 100 and never falling with acres or severity.
+
+    Size is a logarithm: from 1,000 acres to 10,000 is as far as from there to 100,000.
+    """
+    values = get_rule(_RULE).values
     size = 100 * min(1.0, math.log10(max(1.0, acres)) / math.log10(values["largest_acres"]))
     return {"severity": min(100.0, high_pct), "size": size, "urgency": float(values["urgency"].get(phase, 0.0))}
 
 
-def triaged(fires: Sequence[Fire], today: Today) -> Result[Triage]:
+def rank_fires(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     """All fires on file, the most urgent first."""
-    weights: dict[str, float] = dict(rule("coordinator.triage").values["weights"])
-    measured, seen = {}, []
-    for fire in fires:
-        found = assessed(fire, None, Scale.GENERIC, None, today).value
-        assert found is not None
-        seen.append(found.evidence.confidence.completeness)
-        measured[fire.id] = (
-            fire,
-            found.high_pct,
-            parts_of(fire.facts.reported_acres, found.high_pct, fire.facts.phase),
-        )
-    order = _order(measured, weights)
-    ranked = tuple(_ranked(n, *measured[key], weights) for n, key in enumerate(order, 1))
-    changes = _sensitivity(measured, weights, order)
-    sources = tuple(fire.source("fire.json", fire.facts.imagery.post_date) for fire in fires)
-    measured_on = [(fire, "nbr_post.tif" if "nbr_post.tif" in fire.digests else "sectors.geojson") for fire in fires]
-    sources += tuple(fire.source(name, fire.facts.imagery.post_date) for fire, name in measured_on)
-    value = {
-        "fires": ranked,
-        "weights": weights,
-        "order_holds": not changes,
-        "sensitivity": changes,
-        "reasoning": (
-            Step(rule="coordinator.triage", said="weighted mean of severity, size and urgency, each from 0 to 100"),
-            Step(
-                rule="coordinator.triage",
-                said="; ".join(changes) or "the order holds with every weight a quarter up or down",
-            ),
+    weights: dict[str, float] = dict(get_rule(_RULE).values["weights"])
+    measured = [_measure(fire, today) for fire in fires]
+    ordered = _sort(measured, weights)
+    ranked = tuple(_rank(place, item, weights) for place, item in enumerate(ordered, 1))
+    sensitivity = _find_sensitivity(ordered, weights)
+    sources = (
+        *(fire.source("fire.json", fire.facts.imagery.post_date) for fire in fires),
+        *(_severity_source(fire) for fire in fires),
+    )
+    firmness = "; ".join(sensitivity) or "the order holds with every weight a quarter up or down"
+    evidence = Evidence(
+        reasoning=(
+            Step(rule=_RULE, text="weighted mean of severity, size and urgency, each from 0 to 100"),
+            Step(rule=_RULE, text=firmness),
         ),
-        "recommendations": (Recommendation(rule="coordinator.triage", text=f"attend to {ranked[0].name} first"),),
-    }
-    told = "; ".join(
-        f"{r.rank}. {r.name}, score {r.score} (severity {r.severity}, size {r.size}, urgency {r.urgency};"
-        f" {r.acres:,} acres)"
-        for r in ranked
+        recommendations=(Recommendation(rule=_RULE, text=f"attend to {ranked[0].name} first"),),
+        confidence=compute_confidence(today(), sources, sum(m.completeness for m in measured), len(measured)),
+        data_sources=sources,
     )
-    holds = "the order holds if weights change by a quarter" if not changes else f"the order is sensitive: {changes[0]}"
-    return finding(
-        Triage,
-        f"Triage of {len(ranked)} fires: {told}; {holds}",
-        value,
-        sources,
-        confidence(today(), sources, sum(seen), len(seen)),
+    triage = Triage(
+        fires=ranked,
+        weights=weights,
+        order_holds=not sensitivity,
+        sensitivity=sensitivity,
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
     )
+    return build_result(triage, _summarise(triage))
 
 
-def _ranked(rank: int, fire: Fire, high_pct: float, parts: dict[str, float], weights: dict[str, float]) -> Ranked:
-    return Ranked(
-        rank=rank,
-        fire_id=fire.id,
-        name=fire.facts.name,
-        score=round(score(parts, weights), 1),
-        **{name: round(part, 1) for name, part in parts.items()},
-        acres=fire.facts.reported_acres,
-        high_pct=high_pct,
-        phase=fire.facts.phase,
+def _measure(fire: Fire, today: Today) -> MeasuredFire:
+    burn = assess_burn(fire, None, Scale.GENERIC, None, today).value
+    assert burn is not None  # an assessment either has a value or raises
+    return MeasuredFire(
+        fire=fire,
+        high_pct=burn.high_pct,
+        completeness=burn.evidence.confidence.completeness,
+        parts=score_parts(fire.facts.reported_acres, burn.high_pct, fire.facts.phase),
     )
 
 
-def _order(measured: dict[str, tuple[Fire, float, dict[str, float]]], weights: dict[str, float]) -> list[str]:
-    return sorted(measured, key=lambda key: (-score(measured[key][2], weights), key))
+def _severity_source(fire: Fire) -> DataSource:
+    return fire.source(RASTERS[-1] if has_rasters(fire) else "sectors.geojson", fire.facts.imagery.post_date)
 
 
-def _sensitivity(
-    measured: dict[str, tuple[Fire, float, dict[str, float]]], weights: dict[str, float], order: list[str]
-) -> tuple[str, ...]:
-    found = []
+def _rank(place: int, item: MeasuredFire, weights: Mapping[str, float]) -> RankedFire:
+    return RankedFire(
+        rank=place,
+        fire_id=item.fire.id,
+        name=item.fire.facts.name,
+        score=round(weighted_score(item.parts, weights), 1),
+        **{name: round(part, 1) for name, part in item.parts.items()},
+        acres=item.fire.facts.reported_acres,
+        high_pct=item.high_pct,
+        phase=item.fire.facts.phase,
+    )
+
+
+def _sort(measured: Sequence[MeasuredFire], weights: Mapping[str, float]) -> list[MeasuredFire]:
+    """The highest score first; of equals, by id, so that the order is the same twice."""
+    return sorted(measured, key=lambda item: (-weighted_score(item.parts, weights), item.fire.id))
+
+
+def _find_sensitivity(ordered: list[MeasuredFire], weights: Mapping[str, float]) -> tuple[str, ...]:
+    """What changes if one weight at a time is larger or smaller."""
+    changes = []
     for name in weights:
         for factor in (1 - _SHIFT, 1 + _SHIFT):
-            other = _order(measured, {**weights, name: weights[name] * factor})
-            if other != order:
-                first = measured[other[0]][0].facts.name
-                found.append(f"with the weight of {name} times {factor:g}, {first} comes first")
-    return tuple(found)
+            other = _sort(ordered, {**weights, name: weights[name] * factor})
+            if [item.fire.id for item in other] != [item.fire.id for item in ordered]:
+                first = other[0].fire.facts.name
+                changes.append(f"with the weight of {name} times {factor:g}, {first} comes first")
+    return tuple(changes)
+
+
+def _summarise(triage: Triage) -> str:
+    fires = "; ".join(
+        f"{f.rank}. {f.name}, score {f.score} (severity {f.severity}, size {f.size}, urgency {f.urgency};"
+        f" {f.acres:,} acres)"
+        for f in triage.fires
+    )
+    holds = "the order holds if weights change by a quarter"
+    if not triage.order_holds:
+        holds = f"the order is sensitive: {triage.sensitivity[0]}"
+    return f"Triage of {len(triage.fires)} fires: {fires}; {holds}"

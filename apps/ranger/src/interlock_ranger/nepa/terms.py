@@ -103,7 +103,7 @@ class Degree(StrEnum):
     SIGNIFICANT = "significant"
 
 
-class Screened(Part):
+class ScreenedResource(Part):
     """One resource, how the action would touch it, and how much."""
 
     resource: Resource
@@ -111,7 +111,7 @@ class Screened(Part):
     cause: str = ""
 
 
-class Land(StrEnum):
+class LandDesignation(StrEnum):
     """Designations that forbid, whatever the review says."""
 
     NONE = "none"
@@ -127,7 +127,7 @@ class Significance(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Cited(Part):
+class RuleCitation(Part):
     """A rule that a decision rests on."""
 
     rule: str

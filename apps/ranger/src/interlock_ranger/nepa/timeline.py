@@ -9,10 +9,19 @@ from enum import StrEnum
 import msgspec
 
 from interlock import Result
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
-from interlock_ranger.nepa.sources import cited, pack_source
-from interlock_ranger.nepa.terms import DRAFT, Cited, Level
-from interlock_ranger.rules import rule
+from interlock_ranger.evidence import (
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
+from interlock_ranger.nepa.citations import cite, pack_source
+from interlock_ranger.nepa.terms import DRAFT, Level, RuleCitation
+from interlock_ranger.rules import get_rule
 
 CONSULTING_FROM_DAY = 45
 """When consultations can start: once the action is described."""
@@ -33,7 +42,7 @@ CONSULTATIONS = {
     "section_106": ("section 106", "SHPO", "historic preservation"),
     "cwa_404": ("section 404", "404 permit", "wetland permit"),
 }
-_TAKES = {
+_LIMITS = {
     Consultation.ESA_INFORMAL: ("esa.section-7", "informal_days"),
     Consultation.ESA_FORMAL: ("esa.section-7", "formal_days"),
     Consultation.SECTION_106: ("nhpa.section-106", "finding_days"),
@@ -64,8 +73,6 @@ class Stage(Part):
 
 
 class Timeline(Finding):
-    """How long compliance takes."""
-
     pathway: Level
     start_date: date
     start_date_from: str
@@ -74,15 +81,22 @@ class Timeline(Finding):
     estimated_finish: date
     statutory_deadline: date | None
     fits_deadline: bool | None
-    rests_on: tuple[Cited, ...]
+    rests_on: tuple[RuleCitation, ...]
     unverified: bool
     draft: str = DRAFT
 
 
-def days_of(consultation: Consultation) -> int:
-    """How long one takes."""
-    name, limit = _TAKES[consultation]
-    return int(rule(name).limits[limit])
+class StagePlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Stages with how long they take together, and by themselves without objections."""
+
+    stages: tuple[Stage, ...]
+    total_days: int
+    own_days: int
+
+
+def consultation_days(consultation: Consultation) -> int:
+    rule, limit = _LIMITS[consultation]
+    return int(get_rule(rule).limits[limit])
 
 
 def anniversary(start: date, years: int) -> date:
@@ -93,84 +107,84 @@ def anniversary(start: date, years: int) -> date:
         return start.replace(year=start.year + years, day=28)
 
 
-class Planned(msgspec.Struct, frozen=True):
-    """Stages with how long they take together, and by themselves without objections."""
-
-    stages: tuple[Stage, ...]
-    total_days: int
-    own_days: int
-
-
-def planned(pathway: Level, consultations: list[Consultation] | None, objections: Objections) -> Planned:
+def plan_stages(pathway: Level, consultations: list[Consultation] | None, objections: Objections) -> StagePlan:
     """The stages: preparation and consultations side by side, then comment, objection and response."""
-    own = int(rule("nepa.planning-times").limits[f"{pathway.value.lower()}_days"])
+    own = int(get_rule("nepa.planning-times").limits[f"{pathway.value.lower()}_days"])
     stages = [
         Stage(stage=f"prepare the {pathway.value}", days=own, basis="planning estimate", rule="nepa.planning-times")
     ]
     longest = own
     for item in consultations or ():
-        takes = days_of(item)
-        longest = max(longest, CONSULTING_FROM_DAY + takes)
+        days = consultation_days(item)
+        longest = max(longest, CONSULTING_FROM_DAY + days)
         name = f"{item.value.replace('_', ' ')} from day {CONSULTING_FROM_DAY}"
-        stages.append(Stage(stage=name, days=takes, basis="law", rule=_TAKES[item][0]))
+        stages.append(Stage(stage=name, days=days, basis="law", rule=_LIMITS[item][0]))
     total = longest
     if objections is Objections.EXPECTED and pathway is not Level.CE:
-        limits = rule("nepa.objection").limits
+        limits = get_rule("nepa.objection").limits
         comment = int(limits[f"comment_{pathway.value.lower()}_days"])
         days = int(limits["objection_days"] + limits["response_days"])
         stages.append(Stage(stage="comment", days=comment, basis="law", rule="nepa.objection"))
         stages.append(Stage(stage="objection and response", days=days, basis="law", rule="nepa.objection"))
         total += comment + days
-    return Planned(tuple(stages), total, longest)
+    return StagePlan(stages=tuple(stages), total_days=total, own_days=longest)
 
 
-def deadline_of(pathway: Level, begins: date) -> date | None:
+def statutory_deadline(pathway: Level, begins: date) -> date | None:
     """When the law wants it done, if it had a limit on the day it began."""
     name = f"nepa.{pathway.value.lower()}"
-    if pathway is Level.CE or not rule(name).applies(begins):
+    if pathway is Level.CE or not get_rule(name).applies_on(begins):
         return None
-    return anniversary(begins, math.floor(rule(name).limits["years"]))
+    return anniversary(begins, math.floor(get_rule(name).limits["years"]))
 
 
-def timed(
+def estimate_timeline(
     pathway: Level, start: date | None, consultations: list[Consultation] | None, objections: Objections, today: Today
 ) -> Result[Timeline]:
-    """The timeline from a day."""
-    begins, plan = start or today(), planned(pathway, consultations, objections)
-    deadline = deadline_of(pathway, begins)
-    finish = begins + timedelta(days=plan.total_days)
+    """The timeline from a day; without one, from today."""
+    begins, plan = start or today(), plan_stages(pathway, consultations, objections)
+    deadline = statutory_deadline(pathway, begins)
     limiting = () if deadline is None else (f"nepa.{pathway.value.lower()}",)
     names = dict.fromkeys((*(stage.rule for stage in plan.stages), *limiting))
     sources = (pack_source(today),)
-    value = {
-        "pathway": pathway,
-        "start_date": begins,
-        "start_date_from": "named" if start is not None else "today, as none was named",
-        "stages": plan.stages,
-        "estimated_days": plan.total_days,
-        "estimated_finish": finish,
-        "statutory_deadline": deadline,
-        "fits_deadline": None if deadline is None else begins + timedelta(days=plan.own_days) <= deadline,
-        "rests_on": tuple(cited(name) for name in names),
-        "unverified": any(not rule(name).verified for name in names),
-        "reasoning": (
-            Step(
-                rule="nepa.planning-times",
-                said=f"{plan.stages[0].days} days to prepare; an estimate, not a limit of law",
-            ),
-            Step(rule="nepa.planning-times", said=f"consultations side by side, from day {CONSULTING_FROM_DAY}"),
+    given = 1 + (start is not None) + (consultations is not None)
+    prepare = f"{plan.stages[0].days} days to prepare; an estimate, not a limit of law"
+    start_early = "start consultations as soon as the action is described"
+    evidence = Evidence(
+        reasoning=(
+            Step(rule="nepa.planning-times", text=prepare),
+            Step(rule="nepa.planning-times", text=f"consultations side by side, from day {CONSULTING_FROM_DAY}"),
         ),
-        "recommendations": (
-            Recommendation(rule="nepa.draft", text="start consultations as soon as the action is described"),
-        ),
-    }
-    limit = (
-        f"; the {pathway.value} itself is due by law on {deadline}" if deadline is not None else "; no statutory clock"
+        recommendations=(Recommendation(rule="nepa.draft", text=start_early),),
+        confidence=compute_confidence(today(), sources, given, 3),
+        data_sources=sources,
     )
-    told = "; ".join(f"{stage.stage} {stage.days} days ({stage.basis})" for stage in plan.stages)
-    asked = "" if consultations is not None else " Consultations were not named and are not counted."
+    timeline = Timeline(
+        pathway=pathway,
+        start_date=begins,
+        start_date_from="named" if start is not None else "today, as none was named",
+        stages=plan.stages,
+        estimated_days=plan.total_days,
+        estimated_finish=begins + timedelta(days=plan.total_days),
+        statutory_deadline=deadline,
+        fits_deadline=None if deadline is None else begins + timedelta(days=plan.own_days) <= deadline,
+        rests_on=tuple(cite(name) for name in names),
+        unverified=any(not get_rule(name).is_verified for name in names),
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    notes = "" if consultations is not None else " Consultations were not named and are not counted."
     if objections is Objections.EXPECTED and pathway is Level.CE:
-        asked += " Exclusions are not open to objection."
-    said = f"DRAFT. {pathway.value} from {begins}: about {plan.total_days} days, until {finish}{limit}. {told}.{asked}"
-    trust = confidence(today(), sources, 1 + (start is not None) + (consultations is not None), 3)
-    return finding(Timeline, said, value, sources, trust)
+        notes += " Exclusions are not open to objection."
+    return build_result(timeline, _summarise(timeline) + notes)
+
+
+def _summarise(t: Timeline) -> str:
+    limit = "no statutory clock"
+    if t.statutory_deadline is not None:
+        limit = f"the {t.pathway.value} itself is due by law on {t.statutory_deadline}"
+    stages = "; ".join(f"{stage.stage} {stage.days} days ({stage.basis})" for stage in t.stages)
+    return (
+        f"DRAFT. {t.pathway.value} from {t.start_date}: about {t.estimated_days} days, until {t.estimated_finish};"
+        f" {limit}. {stages}."
+    )

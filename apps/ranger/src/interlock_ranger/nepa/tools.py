@@ -12,28 +12,49 @@ from interlock import Result, Tool, tool
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
-from interlock_ranger.nepa.documents import GROUND, Checklist, Ground, SpeciesEffect, listed
-from interlock_ranger.nepa.library import Library, Passages, searched
-from interlock_ranger.nepa.pathway import Decision, Project, decided
-from interlock_ranger.nepa.terms import ACTIONS, PATHWAYS, Action, Land, Level, Screened, Significance
-from interlock_ranger.nepa.timeline import CONSULTATIONS, OBJECTIONS, Consultation, Objections, Timeline, timed
-from interlock_ranger.rules import rules
+from interlock_ranger.nepa.checklist import (
+    GROUND_WORDS,
+    Checklist,
+    GroundDisturbance,
+    SpeciesEffect,
+    build_checklist,
+)
+from interlock_ranger.nepa.corpus import Corpus, SearchResult, search_corpus
+from interlock_ranger.nepa.pathway import PathwayDecision, Project, choose_pathway
+from interlock_ranger.nepa.terms import (
+    ACTIONS,
+    PATHWAYS,
+    Action,
+    LandDesignation,
+    Level,
+    ScreenedResource,
+    Significance,
+)
+from interlock_ranger.nepa.timeline import (
+    CONSULTATIONS,
+    OBJECTIONS,
+    Consultation,
+    Objections,
+    Timeline,
+    estimate_timeline,
+)
+from interlock_ranger.rules import load_rules
 
 Miles = Annotated[float, Field(ge=0, le=1000)]
 
 
-def nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
+def build_nepa_tools(fires: Fires, corpus: Path, today: Today) -> tuple[Tool, ...]:
     """The tools over these fires and a folder of documents."""
-    return _search(Library(corpus), today), _pathway(fires, today), *_paperwork(today)
+    return _search_tool(Corpus(corpus), today), _pathway_tool(fires, today), *_document_tools(today)
 
 
-def _search(library: Library, today: Today) -> Tool:
+def _search_tool(corpus: Corpus, today: Today) -> Tool:
     @tool(effect="read", known_values={"query": lambda text: (text,)})
     def search_regulatory_documents(
         query: Annotated[str, Field(max_length=500)], most: Annotated[int, Field(ge=1, le=10)] = 3
-    ) -> Result[Passages]:
+    ) -> Result[SearchResult]:
         """What rules, statutes and handbooks say about something: passages with exact citations, or nothing on file."""
-        return searched(library, query, most, today)
+        return search_corpus(corpus, query, most, today)
 
     return search_regulatory_documents
 
@@ -42,16 +63,16 @@ def _years_after(fires: Fires, fire_id: str | None, day: date) -> float | None:
     """How long after the fire a decision is made, if it is about one."""
     if fire_id is None:
         return None
-    facts = fires.fire(fire_id).facts
+    facts = fires.find(fire_id).facts
     if day < facts.ignition_date:
         raise InvalidInput(f"{facts.name} began on {facts.ignition_date}; give a later decision_date")
     return round((day - facts.containment_date).days / 365.25, 2)
 
 
-def _pathway(fires: Fires, today: Today) -> Tool:
+def _pathway_tool(fires: Fires, today: Today) -> Tool:
     categories = {
         name: (rule.citation, str(rule.values.get("category", rule.citation)))
-        for name, rule in rules().items()
+        for name, rule in load_rules().items()
         if name.startswith("ce.")
     }
 
@@ -63,12 +84,12 @@ def _pathway(fires: Fires, today: Today) -> Tool:
         temp_road_miles: Miles | None = None,
         permanent_road_miles: Miles | None = None,
         road_miles: Miles | None = None,
-        land: list[Land] | None = None,
-        screened: list[Screened] | None = None,
+        land: list[LandDesignation] | None = None,
+        screened: list[ScreenedResource] | None = None,
         significance: Significance | None = None,
         category: str | None = None,
         decision_date: date | None = None,
-    ) -> Result[Decision]:
+    ) -> Result[PathwayDecision]:
         """Which level of NEPA review an action needs: exclusion, assessment or impact statement; a draft, with rules.
 
         `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless
@@ -86,21 +107,21 @@ def _pathway(fires: Fires, today: Today) -> Tool:
             significance=significance,
             category=category,
         )
-        return decided(project, fire_id, decision_date, today)
+        return choose_pathway(project, fire_id, decision_date, today)
 
     return decide_pathway
 
 
-def _paperwork(today: Today) -> tuple[Tool, Tool]:
-    @tool(effect="read", known_values={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND})
+def _document_tools(today: Today) -> tuple[Tool, Tool]:
+    @tool(effect="read", known_values={"pathway": PATHWAYS, "action": ACTIONS, "ground": GROUND_WORDS})
     def generate_documentation_checklist(
         pathway: Level,
         action: Action,
         listed_species: list[SpeciesEffect] | None = None,
-        ground: Ground | None = None,
+        ground: GroundDisturbance | None = None,
     ) -> Result[Checklist]:
         """What has to be written, who reports and who is consulted for a level of review and an action; a draft."""
-        return listed(pathway, action, listed_species, ground, today)
+        return build_checklist(pathway, action, listed_species, ground, today)
 
     @tool(effect="read", known_values={"pathway": PATHWAYS, "consultations": CONSULTATIONS, "objections": OBJECTIONS})
     def estimate_compliance_timeline(
@@ -113,6 +134,6 @@ def _paperwork(today: Today) -> tuple[Tool, Tool]:
 
         Without a start, today is used, and said.
         """
-        return timed(pathway, start_date, consultations, objections, today)
+        return estimate_timeline(pathway, start_date, consultations, objections, today)
 
     return generate_documentation_checklist, estimate_compliance_timeline

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from interlock.errors import InvalidInput
 from interlock_ranger.fires import Fire, Plot, Stand, Tree
-from interlock_ranger.timber.sampling import Spread, spread, trees_per_acre
+from interlock_ranger.timber.sampling import SampleMean, estimate_mean, trees_per_acre
 from interlock_ranger.timber.species import Species
-from interlock_ranger.timber.volume import BA_PER_IN2, LogRule, board_ft, cubic_ft, net
+from interlock_ranger.timber.volume import BA_PER_IN2, LogRule, board_ft, cubic_ft, deduct_defect
 
 
-class Amount(msgspec.Struct, frozen=True):
+class AcreVolume(msgspec.Struct, frozen=True, kw_only=True):
     """Timber on one acre."""
 
     trees: float = 0.0
@@ -23,30 +23,53 @@ class Amount(msgspec.Struct, frozen=True):
     dead_net_bf: float = 0.0
     cubic_ft: float = 0.0
 
-    def plus(self, other: Amount) -> Amount:
-        """The sum."""
-        return Amount(
-            *(a + b for a, b in zip(msgspec.structs.astuple(self), msgspec.structs.astuple(other), strict=True))
-        )
+
+def sum_volumes(volumes: Iterable[AcreVolume]) -> AcreVolume:
+    return _combine(volumes, 1)
 
 
-class Acre(msgspec.Struct, frozen=True):
+def _combine(volumes: Iterable[AcreVolume], count: int) -> AcreVolume:
+    """The sum of some volumes, divided by a count."""
+    kept = tuple(volumes)
+    return AcreVolume(
+        **{name: sum(getattr(volume, name) for volume in kept) / count for name in AcreVolume.__struct_fields__}
+    )
+
+
+class ExpandedPlot(msgspec.Struct, frozen=True, kw_only=True):
     """What one plot says about an acre, by species."""
 
     plot_id: str
     tallied: int
-    by_species: dict[Species, Amount]
+    by_species: dict[Species, AcreVolume]
 
     @property
-    def total(self) -> Amount:
-        """All species."""
-        whole = Amount()
-        for amount in self.by_species.values():
-            whole = whole.plus(amount)
-        return whole
+    def total(self) -> AcreVolume:
+        return sum_volumes(self.by_species.values())
 
 
-def expansion(plot: Plot, tree: Tree) -> float:
+class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
+    """A stand as its plots show it."""
+
+    stand: Stand
+    plots: tuple[ExpandedPlot, ...]
+    net_bf: SampleMean
+    """Net board feet an acre."""
+    slope_pct: float = 0.0
+    """The mean slope of its plots."""
+
+    def mean(self, species: Species | None = None) -> AcreVolume:
+        """The mean acre, of all species or of one."""
+        own = [plot.total if species is None else plot.by_species.get(species, AcreVolume()) for plot in self.plots]
+        return _combine(own, len(own))
+
+    def species(self) -> tuple[Species, ...]:
+        """Every species that was tallied, the most board feet first."""
+        kinds = {kind for plot in self.plots for kind in plot.by_species}
+        return tuple(sorted(kinds, key=lambda kind: -self.mean(kind).net_bf))
+
+
+def expansion_factor(plot: Plot, tree: Tree) -> float:
     """Trees per acre that a tallied tree stands for."""
     if plot.plot_type == "variable":
         if not plot.baf:
@@ -57,27 +80,34 @@ def expansion(plot: Plot, tree: Tree) -> float:
     return 1 / plot.plot_acres
 
 
-def acre(plot: Plot, region: str, log_rule: LogRule) -> Acre:
+def expand_plot(plot: Plot, region: str, log_rule: LogRule) -> ExpandedPlot:
     """A plot on an acre; one without trees is an acre without trees."""
-    found: dict[Species, Amount] = {}
+    by_species: dict[Species, list[AcreVolume]] = {}
     for tree in plot.trees:
-        kind = species_of(tree.species)
-        factor = expansion(plot, tree)
-        gross = factor * board_ft(kind, tree.dbh_in, tree.height_ft, log_rule)
-        kept = net(gross, tree.defect_pct)
-        one = Amount(
-            trees=factor,
-            basal_area_ft2=factor * BA_PER_IN2 * tree.dbh_in**2,
-            gross_bf=gross,
-            net_bf=kept,
-            dead_net_bf=kept if tree.dead else 0.0,
-            cubic_ft=factor * cubic_ft(kind, region, tree.dbh_in, tree.height_ft),
-        )
-        found[kind] = found.get(kind, Amount()).plus(one)
-    return Acre(plot.plot_id, len(plot.trees), found)
+        species = parse_species(tree.species)
+        by_species.setdefault(species, []).append(_expand_tree(plot, tree, species, region, log_rule))
+    return ExpandedPlot(
+        plot_id=plot.plot_id,
+        tallied=len(plot.trees),
+        by_species={species: sum_volumes(volumes) for species, volumes in by_species.items()},
+    )
 
 
-def species_of(code: str) -> Species:
+def _expand_tree(plot: Plot, tree: Tree, species: Species, region: str, log_rule: LogRule) -> AcreVolume:
+    factor = expansion_factor(plot, tree)
+    gross = factor * board_ft(species, tree.dbh_in, tree.height_ft, log_rule)
+    net = deduct_defect(gross, tree.defect_pct)
+    return AcreVolume(
+        trees=factor,
+        basal_area_ft2=factor * BA_PER_IN2 * tree.dbh_in**2,
+        gross_bf=gross,
+        net_bf=net,
+        dead_net_bf=net if tree.dead else 0.0,
+        cubic_ft=factor * cubic_ft(species, region, tree.dbh_in, tree.height_ft),
+    )
+
+
+def parse_species(code: str) -> Species:
     """A species code; one that is not known is refused, never taken for another."""
     try:
         return Species(code)
@@ -85,36 +115,21 @@ def species_of(code: str) -> Species:
         raise InvalidInput(f"species {code!r} is not known; use {', '.join(Species)}") from None
 
 
-class Cruised(msgspec.Struct, frozen=True):
-    """A stand as its plots show it."""
-
-    stand: Stand
-    acres: tuple[Acre, ...]
-    net_bf: Spread
-    """Net board feet an acre."""
-    slope_pct: float = 0.0
-    """The mean slope of its plots."""
-
-    def mean(self, species: Species | None = None) -> Amount:
-        """The mean acre, of all species or of one."""
-        whole = Amount()
-        for item in self.acres:
-            whole = whole.plus(item.total if species is None else item.by_species.get(species, Amount()))
-        return Amount(*(value / len(self.acres) for value in msgspec.structs.astuple(whole)))
-
-    def species(self) -> tuple[Species, ...]:
-        """Every species that was tallied, the most board feet first."""
-        kinds = {kind for item in self.acres for kind in item.by_species}
-        return tuple(sorted(kinds, key=lambda kind: -self.mean(kind).net_bf))
-
-
-def cruise(fire: Fire, stands: Sequence[Stand], log_rule: LogRule, only: str | None = None) -> tuple[Cruised, ...]:
-    """Stands with their plots; `only`: from one plot alone."""
+def cruise_stands(
+    fire: Fire, stands: Sequence[Stand], log_rule: LogRule, plot_id: str | None = None
+) -> tuple[StandCruise, ...]:
+    """Stands that have plots, with all of them or with one alone."""
     found = []
     for stand in stands:
-        plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and only in (None, p.plot_id)]
+        plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and plot_id in (None, p.plot_id)]
         if plots:
-            acres = tuple(acre(plot, stand.region, log_rule) for plot in plots)
-            slope = round(sum(plot.slope_pct for plot in plots) / len(plots), 1)
-            found.append(Cruised(stand, acres, spread([item.total.net_bf for item in acres]), slope))
+            expanded = tuple(expand_plot(plot, stand.region, log_rule) for plot in plots)
+            found.append(
+                StandCruise(
+                    stand=stand,
+                    plots=expanded,
+                    net_bf=estimate_mean([plot.total.net_bf for plot in expanded]),
+                    slope_pct=round(sum(plot.slope_pct for plot in plots) / len(plots), 1),
+                )
+            )
     return tuple(found)

@@ -11,17 +11,31 @@ from pydantic import Field
 
 from interlock import Result
 from interlock.errors import InvalidInput, NotFound
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
+from interlock_ranger.evidence import (
+    Confidence,
+    DataSource,
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
 from interlock_ranger.fires import Fire, Plot, Stand, Tree
-from interlock_ranger.timber.cruise import Cruised, acre, cruise
-from interlock_ranger.timber.sampling import plots_needed, spread
-from interlock_ranger.timber.species import NAMES, Species, equation
+from interlock_ranger.timber.cruise import StandCruise, cruise_stands, expand_plot
+from interlock_ranger.timber.sampling import estimate_mean, plots_needed
+from interlock_ranger.timber.species import NAMES, Species, equation_number
 from interlock_ranger.timber.volume import LogRule
 
-_EPOCH = date(1970, 1, 1)
+NAMED = 8
+"""So many stands are named in the summary."""
+_UNDATED = date(1970, 1, 1)
+"""The caller's plots have no date, and none is needed: they are no source on file."""
 
 
-class TreeGiven(Part):
+class TreeInput(Part):
     """A tree that the caller measured."""
 
     species: Species
@@ -30,18 +44,16 @@ class TreeGiven(Part):
     defect_pct: Annotated[float, Field(ge=0, le=100)]
 
 
-class PlotGiven(Part):
+class PlotInput(Part):
     """A plot that the caller measured: variable with a basal area factor, or fixed with its acres; perhaps empty."""
 
     plot_id: str
     baf: Annotated[float, Field(gt=0, le=200)] | None = None
     plot_acres: Annotated[float, Field(gt=0, le=5)] | None = None
-    trees: list[TreeGiven]
+    trees: list[TreeInput]
 
 
-class OfSpecies(Part):
-    """The share of one species."""
-
+class SpeciesVolume(Part):
     species: Species
     name: str
     net_mbf_per_acre: float
@@ -50,8 +62,6 @@ class OfSpecies(Part):
 
 
 class StandVolume(Part):
-    """The timber of one stand."""
-
     stand_id: str
     name: str
     acres: float | None
@@ -67,13 +77,11 @@ class StandVolume(Part):
     total_low_mbf: float | None
     total_high_mbf: float | None
     plots_needed: int | None
-    species: tuple[OfSpecies, ...]
+    species: tuple[SpeciesVolume, ...]
     rule: str = "timber.expansion"
 
 
-class Volumes(Finding):
-    """How much timber there is."""
-
+class VolumeEstimate(Finding):
     fire_id: str | None
     name: str
     log_rule: LogRule
@@ -87,51 +95,99 @@ class Volumes(Finding):
     stands: tuple[StandVolume, ...]
 
 
-def estimated(
+def estimate_stands(
     fire: Fire, stand_id: str | None, plot_id: str | None, log_rule: LogRule, target_error_pct: float, today: Today
-) -> Result[Volumes]:
+) -> Result[VolumeEstimate]:
     """The volume of one stand, one plot, or all stands of a fire."""
-    stands = _stands(fire, stand_id, plot_id)
-    cruised = cruise(fire, stands, log_rule, plot_id)
+    cruised = cruise_stands(fire, _select_stands(fire, stand_id, plot_id), log_rule, plot_id)
     if not cruised:
         raise NotFound(f"{fire.facts.name} has no plots on file there")
-    found = tuple(_stand(item, target_error_pct, whole=plot_id is None) for item in cruised)
-    plots = [plot for plot in fire.plots.values() if plot.plot_id in {a.plot_id for c in cruised for a in c.acres}]
+    stands = tuple(_estimate_stand(item, target_error_pct, whole=plot_id is None) for item in cruised)
+    used = {plot.plot_id for item in cruised for plot in item.plots}
+    plots = [plot for plot in fire.plots.values() if plot.plot_id in used]
     sources = tuple(fire.source(name, min(p.measured_on for p in plots)) for name in ("trees.csv", "plots.csv"))
-    value = _value(fire, log_rule, target_error_pct, found, cruised) | {"plot_id": plot_id}
     tallied = sum(bool(plot.trees) for plot in plots)
-    sampled = sum(item.plots_needed is not None for item in found)
-    trust = confidence(today(), sources, tallied + sampled, len(plots) + len(found))
-    return finding(Volumes, _said(value, found), value, sources, trust)
+    sampled = sum(item.plots_needed is not None for item in stands)
+    confidence = compute_confidence(today(), sources, tallied + sampled, len(plots) + len(stands))
+    evidence = _evidence(stands, log_rule, target_error_pct, sources, confidence)
+    estimate = VolumeEstimate(
+        fire_id=fire.id,
+        name=fire.facts.name,
+        log_rule=log_rule,
+        plot_id=plot_id,
+        target_error_pct=target_error_pct,
+        plots=sum(item.plots for item in stands),
+        trees_tallied=sum(item.trees_tallied for item in stands),
+        acres=sum(item.acres for item in stands if item.acres is not None) or None,
+        total_net_mbf=_sum_totals(stands),
+        total_error_pct=_total_error_pct(stands),
+        stands=stands,
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    return build_result(estimate, _summarise(estimate))
 
 
-def of_given(
-    given: list[PlotGiven], region: str, log_rule: LogRule, target_error_pct: float, today: Today
-) -> Result[Volumes]:
+def estimate_plots(
+    given: list[PlotInput], region: str, log_rule: LogRule, target_error_pct: float, today: Today
+) -> Result[VolumeEstimate]:
     """The volume an acre that the caller's plots show; there is no stand, so there is no total."""
     if not given or not any(plot.trees for plot in given):
         raise InvalidInput("the plots hold no tree; give at least one, or leave plots out to use those on file")
-    plots = [_plot(item) for item in given]
-    stand = Stand("given", "plots of the caller", 0.0, "", "", "", region, "")
-    acres = tuple(acre(plot, region, log_rule) for plot in plots)
-    cruised = Cruised(stand, acres, spread([item.total.net_bf for item in acres]))
-    found = (_stand(cruised, target_error_pct, whole=False),)
-    value = _value(None, log_rule, target_error_pct, found, (cruised,)) | {"plot_id": None}
-    trust = confidence(today(), (), 1 + (len(plots) > 1), 2)
-    return finding(Volumes, _said(value, found), value, (), trust)
+    plots = tuple(expand_plot(_plot_of(item), region, log_rule) for item in given)
+    stand = Stand(
+        stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access="", terrain="",
+        region=region, designation="",
+    )  # fmt: skip
+    cruised = StandCruise(stand=stand, plots=plots, net_bf=estimate_mean([plot.total.net_bf for plot in plots]))
+    stands = (_estimate_stand(cruised, target_error_pct, whole=False),)
+    confidence = compute_confidence(today(), (), 1 + (len(plots) > 1), 2)  # one plot alone shows no variation
+    evidence = _evidence(stands, log_rule, target_error_pct, (), confidence)
+    estimate = VolumeEstimate(
+        fire_id=None,
+        name="given",
+        log_rule=log_rule,
+        plot_id=None,
+        target_error_pct=target_error_pct,
+        plots=stands[0].plots,
+        trees_tallied=stands[0].trees_tallied,
+        acres=None,
+        total_net_mbf=None,
+        total_error_pct=None,
+        stands=stands,
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    return build_result(estimate, _summarise(estimate))
 
 
-def _plot(given: PlotGiven) -> Plot:
+def _plot_of(given: PlotInput) -> Plot:
     if (given.baf is None) == (given.plot_acres is None):
         raise InvalidInput(f"plot {given.plot_id}: give baf (variable radius) or plot_acres (fixed), one of them")
     trees = tuple(
-        Tree(given.plot_id, tree.species, tree.dbh_in, tree.height_ft, True, tree.defect_pct) for tree in given.trees
+        Tree(
+            plot_id=given.plot_id,
+            species=tree.species,
+            dbh_in=tree.dbh_in,
+            height_ft=tree.height_ft,
+            dead=True,
+            defect_pct=tree.defect_pct,
+        )
+        for tree in given.trees
     )
-    kind = "variable" if given.baf is not None else "fixed"
-    return Plot(given.plot_id, "given", kind, given.baf, given.plot_acres, 0.0, _EPOCH, trees)
+    return Plot(
+        plot_id=given.plot_id,
+        stand_id="given",
+        plot_type="variable" if given.baf is not None else "fixed",
+        baf=given.baf,
+        plot_acres=given.plot_acres,
+        slope_pct=0.0,
+        measured_on=_UNDATED,
+        trees=trees,
+    )
 
 
-def _stands(fire: Fire, stand_id: str | None, plot_id: str | None) -> Sequence[Stand]:
+def _select_stands(fire: Fire, stand_id: str | None, plot_id: str | None) -> Sequence[Stand]:
     if plot_id is not None:
         plot = fire.plots[plot_id]
         if stand_id not in (None, plot.stand_id):
@@ -140,95 +196,103 @@ def _stands(fire: Fire, stand_id: str | None, plot_id: str | None) -> Sequence[S
     return (fire.stands[stand_id],) if stand_id is not None else tuple(fire.stands.values())
 
 
-def _stand(item: Cruised, target_error_pct: float, *, whole: bool) -> StandVolume:
-    mean, sure = item.mean(), item.net_bf
+def _estimate_stand(item: StandCruise, target_error_pct: float, *, whole: bool) -> StandVolume:
+    """A stand's volume; totals only if the plots stand for the `whole` of it."""
+    mean, net_bf = item.mean(), item.net_bf
     total = mean.net_bf * item.stand.acres / 1000 if whole else None
-    off = total * sure.error_pct / 100 if total is not None and sure.error_pct is not None else None
+    off = total * net_bf.error_pct / 100 if total is not None and net_bf.error_pct is not None else None
     return StandVolume(
         stand_id=item.stand.stand_id,
         name=item.stand.name,
         acres=item.stand.acres if whole else None,
-        plots=len(item.acres),
-        trees_tallied=sum(acre.tallied for acre in item.acres),
+        plots=len(item.plots),
+        trees_tallied=sum(plot.tallied for plot in item.plots),
         basal_area_ft2_per_acre=round(mean.basal_area_ft2, 1),
         gross_mbf_per_acre=round(mean.gross_bf / 1000, 2),
         net_mbf_per_acre=round(mean.net_bf / 1000, 2),
         cubic_ft_per_acre=round(mean.cubic_ft),
-        standard_error_mbf_per_acre=None if sure.standard_error is None else round(sure.standard_error / 1000, 2),
-        sampling_error_pct=None if sure.error_pct is None else round(sure.error_pct, 1),
+        standard_error_mbf_per_acre=None if net_bf.standard_error is None else round(net_bf.standard_error / 1000, 2),
+        sampling_error_pct=None if net_bf.error_pct is None else round(net_bf.error_pct, 1),
         total_net_mbf=None if total is None else round(total),
         total_low_mbf=None if total is None or off is None else round(max(0.0, total - off)),
         total_high_mbf=None if total is None or off is None else round(total + off),
-        plots_needed=None if sure.cv_pct is None else plots_needed(sure.cv_pct, target_error_pct),
-        species=tuple(_species(item, kind) for kind in item.species()),
+        plots_needed=None if net_bf.cv_pct is None else plots_needed(net_bf.cv_pct, target_error_pct),
+        species=tuple(_estimate_species(item, species) for species in item.species()),
     )
 
 
-def _species(item: Cruised, kind: Species) -> OfSpecies:
-    own, all_ = item.mean(kind).net_bf, item.mean().net_bf
-    return OfSpecies(
-        species=kind,
-        name=NAMES[kind],
+def _estimate_species(item: StandCruise, species: Species) -> SpeciesVolume:
+    own, whole = item.mean(species).net_bf, item.mean().net_bf
+    return SpeciesVolume(
+        species=species,
+        name=NAMES[species],
         net_mbf_per_acre=round(own / 1000, 2),
-        pct_of_net=round(100 * own / all_, 1) if all_ else 0.0,
-        rule=f"timber.cvts-{equation(kind, item.stand.region)}",
+        pct_of_net=round(100 * own / whole, 1) if whole else 0.0,
+        rule=f"timber.cvts-{equation_number(species, item.stand.region)}",
     )
 
 
-def _value(
-    fire: Fire | None, log_rule: LogRule, target: float, found: Sequence[StandVolume], cruised: Sequence[Cruised]
-) -> dict[str, object]:
-    totals = [item.total_net_mbf for item in found if item.total_net_mbf is not None]
-    total = round(sum(totals)) if totals else None
-    errors = [c.net_bf.standard_error for c in cruised]
-    off = None
-    if total and all(error is not None for error in errors):
-        parts = [
-            (s.total_high_mbf or 0) - (s.total_net_mbf or 0) for s in found
-        ]  # independent stands: their half intervals add in quadrature
-        off = round(100 * math.sqrt(sum(part**2 for part in parts)) / total, 1)
-    short = [item for item in found if item.plots_needed is not None and item.plots_needed > item.plots]
-    return {
-        "fire_id": None if fire is None else fire.id,
-        "name": "given" if fire is None else fire.facts.name,
-        "log_rule": log_rule,
-        "target_error_pct": target,
-        "plots": sum(item.plots for item in found),
-        "trees_tallied": sum(item.trees_tallied for item in found),
-        "acres": sum(item.acres for item in found if item.acres is not None) or None,
-        "total_net_mbf": total,
-        "total_error_pct": off,
-        "stands": tuple(found),
-        "reasoning": (
-            Step(rule="timber.expansion", said="each tallied tree expanded to an acre by its plot's factor"),
-            Step(rule="timber.behre", said="stems bucked into 16-ft logs to a 6-inch top by form class"),
-            Step(rule=f"timber.{log_rule.value}", said=f"logs scaled by the {log_rule.value} rule"),
-            Step(rule="timber.defect", said="defect as the cruiser saw it is taken off"),
-            Step(rule="timber.sampling-error", said="totals are per-acre means times acres; error at 95 %"),
+def _sum_totals(stands: Sequence[StandVolume]) -> float | None:
+    totals = [item.total_net_mbf for item in stands if item.total_net_mbf is not None]
+    return round(sum(totals)) if totals else None
+
+
+def _total_error_pct(stands: Sequence[StandVolume]) -> float | None:
+    """Of independent stands, half intervals add in quadrature; unknown if that of one stand is."""
+    total = _sum_totals(stands)
+    if not total or any(item.standard_error_mbf_per_acre is None for item in stands):
+        return None
+    halves = [(item.total_high_mbf or 0) - (item.total_net_mbf or 0) for item in stands]
+    return round(100 * math.sqrt(sum(half**2 for half in halves)) / total, 1)
+
+
+def _evidence(
+    stands: Sequence[StandVolume],
+    log_rule: LogRule,
+    target_error_pct: float,
+    sources: tuple[DataSource, ...],
+    confidence: Confidence,
+) -> Evidence:
+    short = [item for item in stands if item.plots_needed is not None and item.plots_needed > item.plots]
+    return Evidence(
+        reasoning=(
+            Step(rule="timber.expansion", text="each tallied tree expanded to an acre by its plot's factor"),
+            Step(rule="timber.behre", text="stems bucked into 16-ft logs to a 6-inch top by form class"),
+            Step(rule=f"timber.{log_rule.value}", text=f"logs scaled by the {log_rule.value} rule"),
+            Step(rule="timber.defect", text="defect as the cruiser saw it is taken off"),
+            Step(rule="timber.sampling-error", text="totals are per-acre means times acres; error at 95 %"),
         ),
-        "recommendations": tuple(
+        recommendations=tuple(
             Recommendation(
                 rule="timber.sampling-error",
-                text=f"{item.name}: {item.plots_needed} plots for an error of {target:g} %; {item.plots} are there",
+                text=f"{item.name}: {item.plots_needed} plots for an error of {target_error_pct:g} %;"
+                f" {item.plots} are there",
             )
             for item in short
         ),
-    }
-
-
-def _said(value: dict[str, object], found: Sequence[StandVolume]) -> str:
-    rule_name = str(value["log_rule"]).capitalize()
-    if len(found) == 1:
-        s = found[0]
-        main = ", ".join(f"{kind.name} {kind.pct_of_net} %" for kind in s.species[:3])
-        where = f"{value['name']}, " + (f"plot {value['plot_id']}" if value["plot_id"] else s.name)
-        total = f", {s.total_net_mbf:,.0f} MBF on {s.acres:,.0f} acres" if s.total_net_mbf is not None else ""
-        sure = f" (sampling error {s.sampling_error_pct} % from {s.plots} plots)" if s.sampling_error_pct else ""
-        return f"{where}: {s.net_mbf_per_acre} MBF net per acre, {rule_name}{total}{sure}; {main}"
-    parts = "; ".join(
-        f"{s.name} {s.net_mbf_per_acre} MBF per acre, {s.total_net_mbf or 0:,.0f} MBF (error {s.sampling_error_pct} %)"
-        for s in found[:8]
+        confidence=confidence,
+        data_sources=sources,
     )
-    error = f" (sampling error {value['total_error_pct']} %)" if value["total_error_pct"] is not None else ""
-    total_mbf = value["total_net_mbf"] or 0
-    return f"{value['name']}: {total_mbf:,.0f} MBF net, {rule_name}, on {value['acres']:,.0f} acres{error}; {parts}"
+
+
+def _summarise(estimate: VolumeEstimate) -> str:
+    if len(estimate.stands) == 1:
+        return _summarise_stand(estimate, estimate.stands[0])
+    stands = "; ".join(
+        f"{s.name} {s.net_mbf_per_acre} MBF per acre, {s.total_net_mbf or 0:,.0f} MBF (error {s.sampling_error_pct} %)"
+        for s in estimate.stands[:NAMED]
+    )
+    error = f" (sampling error {estimate.total_error_pct} %)" if estimate.total_error_pct is not None else ""
+    return (
+        f"{estimate.name}: {estimate.total_net_mbf or 0:,.0f} MBF net, {estimate.log_rule.value.capitalize()},"
+        f" on {estimate.acres:,.0f} acres{error}; {stands}"
+    )
+
+
+def _summarise_stand(estimate: VolumeEstimate, s: StandVolume) -> str:
+    species = ", ".join(f"{kind.name} {kind.pct_of_net} %" for kind in s.species[:3])
+    where = f"{estimate.name}, " + (f"plot {estimate.plot_id}" if estimate.plot_id else s.name)
+    total = f", {s.total_net_mbf:,.0f} MBF on {s.acres:,.0f} acres" if s.total_net_mbf is not None else ""
+    error = f" (sampling error {s.sampling_error_pct} % from {s.plots} plots)" if s.sampling_error_pct else ""
+    log_rule = estimate.log_rule.value.capitalize()
+    return f"{where}: {s.net_mbf_per_acre} MBF net per acre, {log_rule}{total}{error}; {species}"

@@ -12,15 +12,17 @@ from interlock_ranger.timber.volume import BA_PER_IN2
 
 FT2_PER_ACRE = 43_560.0
 CONFIDENCE = 0.95
+_ROUNDING = 1e-9
+"""So that a quotient which is whole but for the last bit is not rounded up to the next."""
 
 
 def trees_per_acre(dbh_in: float, baf: float) -> float:
-    """What one tree of a variable-radius plot stands for."""
+    """What one tree of a variable-radius plot stands for: the basal area factor, divided by its own basal area."""
     return baf / (BA_PER_IN2 * dbh_in**2)
 
 
 def plot_radius_factor(baf: float) -> float:
-    """Feet of limiting distance for each inch of DBH."""
+    """Feet of limiting distance for each inch of DBH: 8.696 / √BAF, where a tree covers BAF ft² an acre."""
     return math.sqrt(BA_PER_IN2 * FT2_PER_ACRE / math.pi) / math.sqrt(baf)
 
 
@@ -30,30 +32,39 @@ def limiting_distance_ft(dbh_in: float, baf: float, slope_pct: float = 0.0) -> f
 
 
 def plot_radius_ft(acres: float, slope_pct: float = 0.0) -> float:
-    """The radius of a fixed plot, as it is laid out on a slope."""
+    """The radius of a fixed plot, laid out on a slope as a circle that covers its acres when seen from above.
+
+    The circle is an ellipse on the map, squeezed in one direction only: hence the root of the slope's correction.
+    """
     return math.sqrt(FT2_PER_ACRE * acres / math.pi) * math.sqrt(math.sqrt(1 + (slope_pct / 100) ** 2))
 
 
-class Spread(msgspec.Struct, frozen=True):
+class SampleMean(msgspec.Struct, frozen=True, kw_only=True):
     """A mean of plots, and how sure it is; None where one plot cannot tell."""
 
     n: int
     mean: float
-    cv_pct: float | None
-    standard_error: float | None
-    error_pct: float | None
+    cv_pct: float | None = None
+    standard_error: float | None = None
+    error_pct: float | None = None
     """Half the 95 % interval, in percent of the mean."""
 
 
-def spread(values: Sequence[float]) -> Spread:
+def estimate_mean(values: Sequence[float]) -> SampleMean:
     """Mean, coefficient of variation, standard error and sampling error."""
     n = len(values)
     mean = sum(values) / n
     if n < 2 or mean == 0:
-        return Spread(n, mean, None, None, None)
+        return SampleMean(n=n, mean=mean)
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
     error = deviation / math.sqrt(n)
-    return Spread(n, mean, 100 * deviation / mean, error, 100 * t_value(n) * error / mean)
+    return SampleMean(
+        n=n,
+        mean=mean,
+        cv_pct=100 * deviation / mean,
+        standard_error=error,
+        error_pct=100 * t_value(n) * error / mean,
+    )
 
 
 def t_value(n: int) -> float:
@@ -62,10 +73,14 @@ def t_value(n: int) -> float:
 
 
 def plots_needed(cv_pct: float, error_pct: float) -> int:
-    """The fewest plots whose sampling error is at most so large, if plots vary so much."""
+    """The fewest plots whose sampling error is at most so large, if plots vary so much.
+
+    n = (t CV / E)², where t is that of n - 1 (Freese 1962): begun with a t of 2 and repeated until n stands still. It
+    can swing between two values for ever, so rounds are bounded, and what is left over is counted up.
+    """
     n = max(2, math.ceil((2 * cv_pct / error_pct) ** 2))
     for _ in range(50):
-        better = max(2, math.ceil((t_value(n) * cv_pct / error_pct) ** 2 - 1e-9))
+        better = max(2, math.ceil((t_value(n) * cv_pct / error_pct) ** 2 - _ROUNDING))
         if better == n:
             break
         n = better

@@ -51,6 +51,6 @@ _EAST = {
 }
 
 
-def equation(species: Species, region: str) -> int:
-    """The number of the PNW-FIA volume equation."""
+def equation_number(species: Species, region: str) -> int:
+    """Of the PNW-FIA volume equation."""
     return (_EAST if region == "east" else _WEST)[species]

@@ -13,10 +13,11 @@ from interlock import Result, Tool, tool
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
-from interlock_ranger.timber.estimate import PlotGiven, Volumes, estimated, of_given
-from interlock_ranger.timber.method import Methodology, Objective, recommended
-from interlock_ranger.timber.salvage import Salvage, assessed
-from interlock_ranger.timber.tables import Filter, Shelf, Table, analysed
+from interlock_ranger.timber.csv_files import CsvFolders
+from interlock_ranger.timber.csv_summary import CsvSummary, Filter, summarise_file
+from interlock_ranger.timber.estimate import PlotInput, VolumeEstimate, estimate_plots, estimate_stands
+from interlock_ranger.timber.methodology import Methodology, Objective, recommend_design
+from interlock_ranger.timber.salvage import SalvageAssessment, assess_stands
 from interlock_ranger.timber.volume import LogRule
 
 Percent = Annotated[float, Field(gt=0, le=100)]
@@ -24,8 +25,7 @@ LOG_RULES = {"scribner": (), "doyle": (), "international": ("international 1/4",
 OBJECTIVES = {"salvage": (), "volume": (), "stocking": ("stocking survey",), "research": ("permanent plots",)}
 
 
-def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[Tool, ...]:
-    """The tools over these fires and folders of tables."""
+def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[Tool, ...]:
     known = {"fire_id": fires.names(), "stand_id": fires.stand_names(), "plot_id": fires.plot_names()}
     stands = {"fire_id": fires.names(), "stand_id": fires.stand_names()}
 
@@ -37,7 +37,7 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         target_error_pct: Percent = 10.0,
     ) -> Result[Methodology]:
         """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, plots for an error."""
-        return recommended(fires.fire(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
+        return recommend_design(fires.find(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
 
     @tool(effect="read", known_values={**known, "log_rule": LOG_RULES})
     def estimate_volume(
@@ -46,9 +46,9 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         plot_id: str | None = None,
         log_rule: LogRule = LogRule.SCRIBNER,
         target_error_pct: Percent = 10.0,
-        plots: list[PlotGiven] | None = None,
+        plots: list[PlotInput] | None = None,
         region: Literal["west", "east"] | None = None,
-    ) -> Result[Volumes]:
+    ) -> Result[VolumeEstimate]:
         """Timber volume of a plot, a stand or a fire: net MBF per acre and in total, by species, with sampling error.
 
         `plots`: your own plots instead of those on file; then `region` says which side of the Cascades they lie on.
@@ -56,29 +56,31 @@ def timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[T
         if plots is not None:
             if region is None:
                 raise InvalidInput("say with region on which side of the Cascades the plots lie: west or east")
-            return of_given(plots, region, log_rule, target_error_pct, today)
-        fire = fires.fire(fire_id, stand=stand_id, plot=plot_id)
-        return estimated(fire, stand_id, plot_id, log_rule, target_error_pct, today)
+            return estimate_plots(plots, region, log_rule, target_error_pct, today)
+        fire = fires.find(fire_id, stand=stand_id, plot=plot_id)
+        return estimate_stands(fire, stand_id, plot_id, log_rule, target_error_pct, today)
 
     @tool(effect="read", known_values=stands)
     def assess_salvage(
         fire_id: str | None = None, stand_id: str | None = None, assessment_date: date | None = None
-    ) -> Result[Salvage]:
+    ) -> Result[SalvageAssessment]:
         """Whether dead timber is worth salvaging: windows by species, deterioration, value, cost, what the law allows.
 
         Without a date, today is used, and said.
         """
-        return assessed(fires.fire(fire_id, stand=stand_id), stand_id, assessment_date, today)
+        return assess_stands(fires.find(fire_id, stand=stand_id), stand_id, assessment_date, today)
 
-    return recommend_methodology, estimate_volume, assess_salvage, _tables(folders, today)
+    return recommend_methodology, estimate_volume, assess_salvage, _csv_tool(folders, today)
 
 
-def _tables(folders: Sequence[Path], today: Today) -> Tool:
-    shelf = Shelf(folders)
+def _csv_tool(folders: Sequence[Path], today: Today) -> Tool:
+    files = CsvFolders(folders)
 
-    @tool(effect="read", known_values={"file": shelf.names(), "group_by": shelf.columns()}, trust="untrusted")
-    def analyze_csv_data(file: str, group_by: str | None = None, filters: list[Filter] | None = None) -> Result[Table]:
+    @tool(effect="read", known_values={"file": files.names(), "group_by": files.columns()}, trust="untrusted")
+    def analyze_csv_data(
+        file: str, group_by: str | None = None, filters: list[Filter] | None = None
+    ) -> Result[CsvSummary]:
         """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
-        return analysed(shelf, file, group_by, filters or (), today)
+        return summarise_file(files, file, group_by, filters or (), today)
 
     return analyze_csv_data

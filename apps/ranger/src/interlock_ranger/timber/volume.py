@@ -9,13 +9,15 @@ import math
 from collections.abc import Callable
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
-from interlock_ranger.rules import rule
-from interlock_ranger.timber.species import Species, equation
+from interlock_ranger.rules import get_rule
+from interlock_ranger.timber.species import Species, equation_number
 
 BA_PER_IN2 = 0.005454154
-"""Basal area in square feet of a tree of one inch."""
+"""Basal area in square feet of a tree of one inch: π / 4 / 144."""
+_WHOLE_LOG_FT, _HALF_LOG_FT = 12, 4
+"""What is left above the last log counts as a whole log if it is longer than this, as half a log from this on."""
 
 
 class LogRule(StrEnum):
@@ -26,8 +28,14 @@ class LogRule(StrEnum):
     INTERNATIONAL = "international"
 
 
-def _powers(number: int) -> Callable[[float, float], float]:
-    values = rule(f"timber.cvts-{number}").values
+# Cubic feet from DBH in inches and height in feet. Coefficients as in the National Volume Estimator Library of the
+# Forest Service (pnwtarif.f, fia_nw_tarif.for), each in the form in which it was published; tests hold them to values
+# that were worked out by hand.
+
+
+def _log_linear(number: int) -> Callable[[float, float], float]:
+    """The form that most equations share: log V = a + b log D + c log H."""
+    values = get_rule(f"timber.cvts-{number}").values
     return lambda d, h: 10 ** float(values["a"] + values["b"] * math.log10(d) + values["c"] * math.log10(h))
 
 
@@ -64,54 +72,65 @@ _EQUATIONS: dict[int, Callable[[float, float], float]] = {
 
 def cubic_ft(species: Species, region: str, dbh_in: float, height_ft: float) -> float:
     """Total cubic volume, ground to tip."""
-    number = equation(species, region)
-    made = _EQUATIONS.get(number) or _powers(number)
-    return made(dbh_in, height_ft)
+    number = equation_number(species, region)
+    volume = _EQUATIONS.get(number) or _log_linear(number)
+    return volume(dbh_in, height_ft)
 
 
 def form_class(species: Species, dbh_in: float) -> int:
     """Girard form class: diameter inside bark at the top of the first log, in percent of DBH."""
-    classes: list[int] = rule("timber.form-class").values[species.value]
-    return classes[min(4, max(0, int((dbh_in - 1) / 10)))]
+    classes: list[int] = get_rule("timber.form-class").values[species.value]
+    return classes[min(4, max(0, int((dbh_in - 1) / 10)))]  # under 11 inches, under 21, … from 41 on
 
 
-def logs(dbh_in: float, height_ft: float, form: int) -> tuple[tuple[int, float], ...]:
-    """The logs of a stem, from the butt: scaling diameter in whole inches, and length in feet."""
-    taper = rule("timber.behre").values
-    a, top, step = taper["a"], taper["top_dib_in"], taper["log_ft"] + taper["trim_ft"]
-    first_top = taper["stump_ft"] + step
-    butt = dbh_in * form / 100
-    if butt < top or height_ft < taper["least_height_ft"]:
+class Log(NamedTuple):
+    dib_in: int
+    """Scaling diameter: inside bark at the small end, in whole inches."""
+    length_ft: float
+
+
+def buck_stem(dbh_in: float, height_ft: float, form: int) -> tuple[Log, ...]:
+    """The logs of a stem, from the butt, by Behre's hyperbola.
+
+    With x the share of the stem above the first log that lies above a height, the diameter there is
+    d = butt x / (a x + 1 - a). Solved for the height where d is the top diameter, it says how far logs reach.
+    """
+    taper = get_rule("timber.behre").values
+    a, top_in, step_ft = taper["a"], taper["top_dib_in"], taper["log_ft"] + taper["trim_ft"]
+    first_top_ft = taper["stump_ft"] + step_ft
+    butt_in = dbh_in * form / 100
+    if butt_in < top_in or height_ft < taper["least_height_ft"]:
         return ()
-    found, above = [], height_ft - first_top
-    height = first_top
-    while height < height_ft:
-        x = (height_ft - height) / above
-        dib = butt * x / (a * x + (1 - a))
-        if dib < top:
+    logs, above_ft = [], height_ft - first_top_ft
+    at_ft = first_top_ft
+    while at_ft < height_ft:
+        x = (height_ft - at_ft) / above_ft
+        dib_in = butt_in * x / (a * x + (1 - a))
+        if dib_in < top_in:
             break
-        found.append((math.floor(dib + 0.5), taper["log_ft"]))
-        height += step
-    ratio = top / butt
-    reach = height_ft - ratio * (1 - a) * above / (1 - a * ratio)
-    rest = reach - (height - step)
-    if rest > 12:
-        found.append((int(top), taper["log_ft"]))
-    elif rest >= 4:
-        found.append((int(top), taper["log_ft"] / 2))
-    return tuple(found)
+        logs.append(Log(math.floor(dib_in + 0.5), taper["log_ft"]))
+        at_ft += step_ft
+    ratio = top_in / butt_in
+    reach_ft = height_ft - ratio * (1 - a) * above_ft / (1 - a * ratio)
+    rest_ft = reach_ft - (at_ft - step_ft)
+    if rest_ft > _WHOLE_LOG_FT:
+        logs.append(Log(int(top_in), taper["log_ft"]))
+    elif rest_ft >= _HALF_LOG_FT:
+        logs.append(Log(int(top_in), taper["log_ft"] / 2))
+    return tuple(logs)
 
 
 @lru_cache(maxsize=1)
-def _factors() -> dict[str, Any]:
-    return rule("timber.scribner").values
+def _scribner_factors() -> dict[str, Any]:
+    """Board feet for a foot of length: `small` from 2 inches on, `short` and `long` from 6, `large` from 12 to 60."""
+    return get_rule("timber.scribner").values
 
 
 def scribner(dib_in: int, length_ft: float) -> float:
     """Board feet by the factor table, a log of at most 20 feet."""
     if dib_in < 2:
         return 0.0
-    table = _factors()
+    table = _scribner_factors()
     if dib_in < 6:
         factor = table["small"][dib_in - 2]
     elif dib_in < 12:
@@ -122,12 +141,12 @@ def scribner(dib_in: int, length_ft: float) -> float:
 
 
 def doyle(dib_in: int, length_ft: float) -> float:
-    """Board feet by Doyle."""
+    """Board feet by Doyle: a slab of four inches is taken off, whatever the log."""
     return ((dib_in - 4) / 4) ** 2 * length_ft if dib_in > 4 else 0.0
 
 
 def international(dib_in: int, length_ft: float) -> float:
-    """Board feet by International 1/4-inch, section by section."""
+    """Board feet by International 1/4-inch, in sections of four feet that are half an inch thicker each."""
     if dib_in < 4:
         return 0.0
     whole = int(length_ft // 4)
@@ -136,6 +155,7 @@ def international(dib_in: int, length_ft: float) -> float:
 
 
 def _section(dib_in: float) -> float:
+    """A section of four feet: 0.22 D² - 0.71 D for a kerf of 1/8 inch, times 0.905 for one of 1/4."""
     return 0.905 * (0.22 * dib_in**2 - 0.71 * dib_in)
 
 
@@ -149,9 +169,8 @@ _RULES: dict[LogRule, Callable[[int, float], float]] = {
 def board_ft(species: Species, dbh_in: float, height_ft: float, log_rule: LogRule) -> float:
     """Gross board feet of a tree."""
     scale = _RULES[log_rule]
-    return sum(scale(dib, length) for dib, length in logs(dbh_in, height_ft, form_class(species, dbh_in)))
+    return sum(scale(log.dib_in, log.length_ft) for log in buck_stem(dbh_in, height_ft, form_class(species, dbh_in)))
 
 
-def net(gross: float, defect_pct: float) -> float:
-    """What is left after the defect."""
+def deduct_defect(gross: float, defect_pct: float) -> float:
     return gross * (1 - min(100.0, max(0.0, defect_pct)) / 100)

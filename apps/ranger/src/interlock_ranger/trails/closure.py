@@ -7,14 +7,33 @@ from datetime import date
 from enum import StrEnum
 
 from interlock import Result
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
+from interlock_ranger.evidence import (
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
 from interlock_ranger.fires import DamagePoint, Fire, Trail
-from interlock_ranger.rules import rule
-from interlock_ranger.trails.damage import STRUCTURES, Kind
-from interlock_ranger.trails.where import chosen, where_said
+from interlock_ranger.rules import get_rule
+from interlock_ranger.trails.damage import STRUCTURES, WORST_SEVERITY, DamageKind
+from interlock_ranger.trails.location import describe_place, select_trails
 
 LISTED = 60
-_WORST = 5
+"""So many trails a result has at the most."""
+EXPLAINED = 10
+"""For so many trails the evidence says one by one what held them closed."""
+NAMED = 8
+"""So many trails of each kind are named in the summary."""
+_DEVELOPED_CLASS = 5
+"""The highest class of trail: fully developed. Class 1 is the most remote."""
+_RESTRICTING_TREES, _CLOSING_TREES = 3, 4
+"""From which severity hazard trees restrict a trail, and close it."""
+_UNREPAIRED = 3
+"""Damage from this severity on keeps a trail as closed as it is now."""
 
 
 class Season(StrEnum):
@@ -40,12 +59,10 @@ class Floor(Part):
 
     rule: str
     at_least: Advice
-    said: str
+    reason: str
 
 
-class Closure(Part):
-    """The advice for one trail."""
-
+class TrailClosure(Part):
     trail_id: str
     name: str
     current_status: str
@@ -57,14 +74,12 @@ class Closure(Part):
     structures: float
     remoteness: float
     season_adds: float
-    because: str
+    reason: str
     floors: tuple[Floor, ...]
     rule: str = "trails.closure-risk"
 
 
 class Closures(Finding):
-    """The advice for the trails that are meant."""
-
     fire_id: str
     name: str
     season: Season
@@ -72,75 +87,74 @@ class Closures(Finding):
     near: str | None
     trail_count: int
     closed_count: int
-    trails: tuple[Closure, ...]
+    trails: tuple[TrailClosure, ...]
     """The riskiest first, at most 60."""
     draft: str
 
 
 def season_of(day: date) -> Season:
-    """The meteorological season."""
+    """The meteorological season: winter begins with December."""
     return (Season.WINTER, Season.SPRING, Season.SUMMER, Season.FALL)[day.month % 12 // 3]
 
 
-def evaluated(
+def evaluate_closures(
     fire: Fire, trail_id: str | None, near: str | None, season: Season | None, today: Today
 ) -> Result[Closures]:
-    """The advice for every trail that is meant."""
+    """The advice for every trail that is meant; without a season, for that of today."""
     now = season or season_of(today())
-    origin = "named" if season is not None else f"of {today().isoformat()}, as none was named"
-    trails = chosen(fire, trail_id, near)
-    found = sorted((closure(trail, now) for trail in trails), key=lambda c: (-_rank(c.advice), -c.risk_score))
-    sources = (fire.source("trails.json", fire.facts.survey_date),)
+    season_from = "named" if season is not None else f"of {today().isoformat()}, as none was named"
+    trails = select_trails(fire, trail_id, near)
+    found = sorted((evaluate_trail(trail, now) for trail in trails), key=lambda c: (-_rank(c.advice), -c.risk_score))
     closed = [c for c in found if c.advice is Advice.CLOSED]
-    weights = rule("trails.closure-risk").values
-    value = {
-        "fire_id": fire.id,
-        "name": fire.facts.name,
-        "season": now,
-        "season_from": origin,
-        "near": near,
-        "trail_count": len(found),
-        "closed_count": len(closed),
-        "trails": tuple(found[:LISTED]),
-        "draft": "Draft for the responsible official; it opens and closes nothing.",
-        "reasoning": (
-            Step(
-                rule="trails.closure-risk",
-                said=f"risk of {len(found)}; closed from {weights['closed']}, restricted from {weights['restricted']}",
+    sources = (fire.source("trails.json", fire.facts.survey_date),)
+    surveyed = sum(bool(trail.damage_points) for trail in trails)
+    evidence = Evidence(
+        reasoning=_reasoning(found, now, season_from),
+        recommendations=(
+            *(
+                Recommendation(rule=_deciding_rule(c), text=f"keep {c.name} closed: {c.reason}")
+                for c in closed[:EXPLAINED]
             ),
-            Step(rule="trails.season", said=f"{now.value} ({origin}) adds {rule('trails.season').values[now.value]}"),
-            *(Step(rule=floor.rule, said=f"{c.name}: {floor.said}") for c in found[:10] for floor in c.floors),
-        ),
-        "recommendations": (
-            *(Recommendation(rule=_reason(c), text=f"keep {c.name} closed: {c.because}") for c in closed[:10]),
             Recommendation(rule="trails.draft", text="the responsible official decides"),
         ),
-    }
-    surveyed = sum(bool(trail.damage_points) for trail in trails)
-    return finding(
-        Closures,
-        _said(fire, near, now.value if season is not None else f"{now.value} (today's season)", found),
-        value,
-        sources,
-        confidence(today(), sources, surveyed, len(trails)),
+        confidence=compute_confidence(today(), sources, surveyed, len(trails)),
+        data_sources=sources,
     )
+    closures = Closures(
+        fire_id=fire.id,
+        name=fire.facts.name,
+        season=now,
+        season_from=season_from,
+        near=near,
+        trail_count=len(found),
+        closed_count=len(closed),
+        trails=tuple(found[:LISTED]),
+        draft="Draft for the responsible official; it opens and closes nothing.",
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    said_season = now.value if season is not None else f"{now.value} (today's season)"
+    if len(found) == 1:
+        return build_result(closures, _summarise_trail(found[0], said_season))
+    where = f"{fire.facts.name}{describe_place(fire, near)}, {said_season}"
+    return build_result(closures, f"{where}: {_summarise_trails(found)}")
 
 
-def closure(trail: Trail, season: Season) -> Closure:
+def evaluate_trail(trail: Trail, season: Season) -> TrailClosure:
     """The advice for one trail: what the score says, raised to what the floors demand."""
     points = trail.damage_points
-    weights, adds = rule("trails.closure-risk").values, rule("trails.season").values
+    weights, season_adds = get_rule("trails.closure-risk").values, get_rule("trails.season").values[season.value]
     parts = {
-        "damage": _damage(points),
-        "hazard_trees": _worst_of(points, (Kind.HAZARD_TREES,)),
-        "structures": _worst_of(points, STRUCTURES),
-        "remoteness": 100 * (5 - trail.trail_class) / 4,
+        "damage": _damage_score(points),
+        "hazard_trees": _worst_score(points, (DamageKind.HAZARD_TREES,)),
+        "structures": _worst_score(points, STRUCTURES),
+        "remoteness": 100 * (_DEVELOPED_CLASS - trail.trail_class) / (_DEVELOPED_CLASS - 1),
     }
-    score = min(100.0, sum(weights[name] * part for name, part in parts.items()) + adds[season.value])
-    by_score = _by_score(score)
-    floors = tuple(_floors(trail))
+    score = min(100.0, sum(weights[name] * part for name, part in parts.items()) + season_adds)
+    by_score = _advice_for(score)
+    floors = _find_floors(trail)
     advice = max((by_score, *(floor.at_least for floor in floors)), key=_rank)
-    return Closure(
+    return TrailClosure(
         trail_id=trail.trail_id,
         name=trail.name,
         current_status=trail.current_status,
@@ -148,56 +162,68 @@ def closure(trail: Trail, season: Season) -> Closure:
         risk_score=round(score, 1),
         by_score=by_score,
         **{name: round(part, 1) for name, part in parts.items()},
-        season_adds=adds[season.value],
-        because=_because(points, floors, advice, by_score),
+        season_adds=season_adds,
+        reason=_explain(points, floors, advice, by_score),
         floors=floors,
     )
 
 
-def _damage(points: Sequence[DamagePoint]) -> float:
-    """The worst point, and how much there is: it never falls when damage is added."""
-    values = rule("trails.closure-risk").values
-    worst = max((point.severity for point in points), default=0) / _WORST
+def _reasoning(found: Sequence[TrailClosure], season: Season, season_from: str) -> tuple[Step, ...]:
+    weights, season_adds = get_rule("trails.closure-risk").values, get_rule("trails.season").values[season.value]
+    limits = f"closed from {weights['closed']}, restricted from {weights['restricted']}"
+    return (
+        Step(rule="trails.closure-risk", text=f"risk of {len(found)}; {limits}"),
+        Step(rule="trails.season", text=f"{season.value} ({season_from}) adds {season_adds}"),
+        *(Step(rule=floor.rule, text=f"{c.name}: {floor.reason}") for c in found[:EXPLAINED] for floor in c.floors),
+    )
+
+
+def _damage_score(points: Sequence[DamagePoint]) -> float:
+    """The worst point, and how much there is: unlike a mean, it never falls when damage is added."""
+    values = get_rule("trails.closure-risk").values
+    worst = max((point.severity for point in points), default=0) / WORST_SEVERITY
     extent = min(1.0, sum(point.severity for point in points) / values["extent_full"])
     return float(100 * (values["worst_share"] * worst + (1 - values["worst_share"]) * extent))
 
 
-def _worst_of(points: Sequence[DamagePoint], kinds: Sequence[Kind]) -> float:
-    return 100 * max((point.severity for point in points if point.type in kinds), default=0) / _WORST
+def _worst_score(points: Sequence[DamagePoint], kinds: Sequence[DamageKind]) -> float:
+    return 100 * max((point.severity for point in points if point.type in kinds), default=0) / WORST_SEVERITY
 
 
-def _by_score(score: float) -> Advice:
-    limits = rule("trails.closure-risk").values
-    over = int(score >= limits["caution"]) + int(score >= limits["restricted"]) + int(score >= limits["closed"])
-    return tuple(Advice)[over]
+def _advice_for(score: float) -> Advice:
+    limits = get_rule("trails.closure-risk").values
+    reached: int = sum(score >= limits[name] for name in ("caution", "restricted", "closed"))
+    return tuple(Advice)[reached]
 
 
-def _floors(trail: Trail) -> list[Floor]:
-    found = []
-    trees = max((p.severity for p in trail.damage_points if p.type == Kind.HAZARD_TREES), default=0)
+def _find_floors(trail: Trail) -> tuple[Floor, ...]:
+    floors = []
+    trees = max((p.severity for p in trail.damage_points if p.type == DamageKind.HAZARD_TREES), default=0)
     worst = max((p.severity for p in trail.damage_points), default=0)
-    if trees >= 3:
-        least = Advice.CLOSED if trees >= 4 else Advice.RESTRICTED
-        found.append(Floor(rule="trails.floor-hazard-trees", at_least=least, said=f"hazard trees of severity {trees}"))
-    if worst >= _WORST:
-        found.append(Floor(rule="trails.floor-failure", at_least=Advice.CLOSED, said=f"damage of severity {worst}"))
+    if trees >= _RESTRICTING_TREES:
+        least = Advice.CLOSED if trees >= _CLOSING_TREES else Advice.RESTRICTED
+        reason = f"hazard trees of severity {trees}"
+        floors.append(Floor(rule="trails.floor-hazard-trees", at_least=least, reason=reason))
+    if worst >= WORST_SEVERITY:
+        reason = f"damage of severity {worst}"
+        floors.append(Floor(rule="trails.floor-failure", at_least=Advice.CLOSED, reason=reason))
     status = {"CLOSED": Advice.CLOSED, "RESTRICTED": Advice.RESTRICTED}.get(trail.current_status)
-    if status is not None and worst >= 3:
-        said = f"{trail.current_status.lower()} now, with damage of severity {worst} unrepaired"
-        found.append(Floor(rule="trails.floor-status", at_least=status, said=said))
-    return found
+    if status is not None and worst >= _UNREPAIRED:
+        reason = f"{trail.current_status.lower()} now, with damage of severity {worst} unrepaired"
+        floors.append(Floor(rule="trails.floor-status", at_least=status, reason=reason))
+    return tuple(floors)
 
 
-def _because(points: Sequence[DamagePoint], floors: Sequence[Floor], advice: Advice, by_score: Advice) -> str:
+def _explain(points: Sequence[DamagePoint], floors: Sequence[Floor], advice: Advice, by_score: Advice) -> str:
     worst = sorted(points, key=lambda point: -point.severity)[:2]
-    told = " and ".join(
+    damage = " and ".join(
         f"{p.type.replace('_', ' ').lower()} of severity {p.severity} at mile {p.milepost}" for p in worst
     )
-    holds = [floor.said for floor in floors if floor.at_least is advice] if advice is not by_score else []
-    return "; ".join([told or "no damage on file", *([f"held by: {' and '.join(holds)}"] if holds else [])])
+    holding = [floor.reason for floor in floors if floor.at_least is advice] if advice is not by_score else []
+    return "; ".join([damage or "no damage on file", *([f"held by: {' and '.join(holding)}"] if holding else [])])
 
 
-def _reason(found: Closure) -> str:
+def _deciding_rule(found: TrailClosure) -> str:
     if found.advice is found.by_score:
         return found.rule
     return next(floor.rule for floor in found.floors if floor.at_least is found.advice)
@@ -207,16 +233,18 @@ def _rank(advice: Advice) -> int:
     return tuple(Advice).index(advice)
 
 
-def _said(fire: Fire, near: str | None, season: str, found: Sequence[Closure]) -> str:
-    if len(found) == 1:
-        c = found[0]
-        return f"{c.name} in {season}: {c.advice.value}, risk score {c.risk_score}, now {c.current_status}; {c.because}"
+def _summarise_trail(c: TrailClosure, season: str) -> str:
+    return f"{c.name} in {season}: {c.advice.value}, risk score {c.risk_score}, now {c.current_status}; {c.reason}"
+
+
+def _summarise_trails(found: Sequence[TrailClosure]) -> str:
     closed = [c for c in found if c.advice is Advice.CLOSED]
     others = [c for c in found if c.advice is not Advice.CLOSED]
-    told = "; ".join(f"{c.name} (risk {c.risk_score}: {c.because})" for c in closed[:8])
-    rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score}: {c.because})" for c in others[:8])
+    names = "; ".join(f"{c.name} (risk {c.risk_score}: {c.reason})" for c in closed[:NAMED])
+    rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score}: {c.reason})" for c in others[:NAMED])
     stay = "stay" if all(c.current_status == Advice.CLOSED for c in closed) else "be"
     return (
-        f"{fire.facts.name}{where_said(fire, near)}, {season}: {len(closed)} of {len(found)} trails"
-        f" should {stay} closed" + (f": {told}" if told else "") + (f". Others: {rest}" if rest else "")
+        f"{len(closed)} of {len(found)} trails should {stay} closed"
+        + (f": {names}" if names else "")
+        + (f". Others: {rest}" if rest else "")
     )

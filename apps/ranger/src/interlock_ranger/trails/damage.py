@@ -5,24 +5,38 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
+import msgspec
 from pydantic import Field
 
 from interlock import Result
 from interlock.errors import InvalidInput
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
+from interlock_ranger.evidence import (
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
 from interlock_ranger.fires import DamagePoint, Fire, Trail
-from interlock_ranger.rules import rule
-from interlock_ranger.trails.where import chosen, where_said
+from interlock_ranger.rules import get_rule
+from interlock_ranger.trails.location import describe_place, select_trails
 
 LISTED = 60
+"""So many trails a result has at the most."""
 WITH_POINTS = 25
 """Up to so many trails, every point is listed too."""
+NAMED_ZONES = 8
+WORST_SEVERITY = 5
+"""Severity runs from 1 to this."""
 
 
 class DamageType(StrEnum):
-    """The house classes."""
+    """The house classes, by severity."""
 
     TYPE_I = "TYPE_I"
     TYPE_II = "TYPE_II"
@@ -30,7 +44,7 @@ class DamageType(StrEnum):
     TYPE_IV = "TYPE_IV"
 
 
-class Kind(StrEnum):
+class DamageKind(StrEnum):
     """What broke."""
 
     BRIDGE_FAILURE = "BRIDGE_FAILURE"
@@ -42,25 +56,23 @@ class Kind(StrEnum):
     PUNCHEON_FAILURE = "PUNCHEON_FAILURE"
 
 
-STRUCTURES = (Kind.BRIDGE_FAILURE, Kind.CULVERT_DAMAGE, Kind.PUNCHEON_FAILURE)
+STRUCTURES = (DamageKind.BRIDGE_FAILURE, DamageKind.CULVERT_DAMAGE, DamageKind.PUNCHEON_FAILURE)
 
 
-class PointGiven(Part):
+class DamagePointInput(Part):
     """A damage point that the caller brings."""
 
-    type: Kind
+    type: DamageKind
     severity: Annotated[int, Field(ge=1, le=5)]
     milepost: Annotated[float, Field(ge=0)]
     estimated_cost_usd: Annotated[int, Field(ge=0)]
     crew_days: Annotated[int, Field(ge=0)] | None = None
 
 
-class PointFound(Part):
-    """A damage point with its class."""
-
+class ClassifiedPoint(Part):
     damage_id: str
     milepost: float
-    type: Kind
+    type: DamageKind
     severity: int
     damage_type: DamageType
     estimated_cost_usd: int
@@ -68,8 +80,6 @@ class PointFound(Part):
 
 
 class TrailDamage(Part):
-    """The damage of one trail."""
-
     trail_id: str
     name: str
     miles: float
@@ -83,11 +93,11 @@ class TrailDamage(Part):
     cost_usd: int
     crew_days: int | None
     """None if it is not known of every point."""
-    listed: tuple[PointFound, ...]
+    damage_points: tuple[ClassifiedPoint, ...]
     rule: str = "trails.damage-types"
 
 
-class OfType(Part):
+class DamageTypeTotal(Part):
     """All points of one class."""
 
     damage_type: DamageType
@@ -95,64 +105,71 @@ class OfType(Part):
     cost_usd: int
 
 
-class Damage(Finding):
-    """What is broken."""
-
+class DamageAssessment(Finding):
     fire_id: str
     name: str
     trail_count: int
     points: int
     cost_usd: int
     crew_days: int | None
-    by_type: tuple[OfType, ...]
+    by_type: tuple[DamageTypeTotal, ...]
     by_kind: dict[str, int]
     trails: tuple[TrailDamage, ...]
     """The worst first, at most 60."""
 
 
-def type_of(severity: int) -> DamageType:
-    """The class of a severity from 1 to 5."""
+def damage_type(severity: int) -> DamageType:
+    """The class of a severity: 1 and 2 are both the lightest."""
     return tuple(DamageType)[max(0, severity - 2)]
 
 
-def classed(
-    fire: Fire, trail_id: str | None, near: str | None, given: list[PointGiven] | None, today: Today
-) -> Result[Damage]:
-    """The damage of the trails that are meant."""
-    trails = chosen(fire, trail_id, near)
+def assess_damage(
+    fire: Fire, trail_id: str | None, near: str | None, given: list[DamagePointInput] | None, today: Today
+) -> Result[DamageAssessment]:
+    """The damage of the trails that are meant; `given` replaces the points on file of one trail."""
+    trails = select_trails(fire, trail_id, near)
     if given is not None:
-        trails = (_with(trails, given),)
-    listed = len(trails) <= WITH_POINTS
-    found = sorted((_trail(trail, listed) for trail in trails), key=lambda t: (-t.worst_severity, -t.cost_usd))
+        trails = (_replace_points(trails, given),)
+    with_points = len(trails) <= WITH_POINTS
+    found = sorted(
+        (_assess_trail(trail, with_points) for trail in trails), key=lambda t: (-t.worst_severity, -t.cost_usd)
+    )
     points = [point for trail in trails for point in trail.damage_points]
     sources = (fire.source("trails.json", fire.facts.survey_date),)
-    value = {
-        "fire_id": fire.id,
-        "name": fire.facts.name,
-        "trail_count": len(trails),
-        "points": len(points),
-        "cost_usd": sum(trail.cost_usd for trail in trails),
-        "crew_days": _crew_days(points),
-        "by_type": tuple(_of_type(kind, points) for kind in DamageType),
-        "by_kind": dict(sorted(Counter(point.type for point in points).items())),
-        "trails": tuple(found[:LISTED]),
-        "reasoning": (
-            Step(rule="trails.damage-types", said=f"{len(points)} points of {len(trails)} trails classed by severity"),
-            Step(rule="trails.hazard-zone", said=_zones(found)),
+    surveyed = sum(bool(trail.damage_points) for trail in trails)
+    classified = f"{len(points)} points of {len(trails)} trails classed by severity"
+    evidence = Evidence(
+        reasoning=(
+            Step(rule="trails.damage-types", text=classified),
+            Step(rule="trails.hazard-zone", text=_describe_zones(found)),
         ),
-        "recommendations": tuple(
+        recommendations=tuple(
             Recommendation(rule="trails.damage-types", text=f"{t.name}: plan {t.worst} work, ${t.cost_usd:,} in all")
             for t in found[:3]
             if t.worst in (DamageType.TYPE_III, DamageType.TYPE_IV)
         ),
-    }
-    surveyed = sum(bool(trail.damage_points) for trail in trails)
-    trust = confidence(today(), sources, surveyed, len(trails))
-    whose = " (points of the caller)" if given is not None else ""
-    return finding(Damage, _said(fire, near, value, found) + whose, value, sources, trust)
+        confidence=compute_confidence(today(), sources, surveyed, len(trails)),
+        data_sources=sources,
+    )
+    assessment = DamageAssessment(
+        fire_id=fire.id,
+        name=fire.facts.name,
+        trail_count=len(trails),
+        points=len(points),
+        cost_usd=sum(trail.cost_usd for trail in trails),
+        crew_days=_sum_crew_days(points),
+        by_type=tuple(_total_by_type(kind, points) for kind in DamageType),
+        by_kind=dict(sorted(Counter(point.type for point in points).items())),
+        trails=tuple(found[:LISTED]),
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    where = describe_place(fire, near)
+    summary = _summarise_trail(found[0], where) if len(found) == 1 else _summarise_trails(assessment, where)
+    return build_result(assessment, summary + (" (points of the caller)" if given is not None else ""))
 
 
-def _with(trails: Sequence[Trail], given: list[PointGiven]) -> Trail:
+def _replace_points(trails: Sequence[Trail], given: list[DamagePointInput]) -> Trail:
     if len(trails) != 1:
         raise InvalidInput("damage_points belong to one trail: name it with trail_id")
     if not given:
@@ -162,96 +179,97 @@ def _with(trails: Sequence[Trail], given: list[PointGiven]) -> Trail:
     if beyond:
         raise InvalidInput(f"{trail.name} is {trail.miles} miles long; there is no milepost {beyond[0]:g}")
     points = tuple(
-        DamagePoint(f"given-{n}", p.milepost, p.type, p.severity, 0.0, 0.0, p.estimated_cost_usd, "", p.crew_days)
-        for n, p in enumerate(given, 1)
+        DamagePoint(
+            damage_id=f"given-{n}",
+            milepost=point.milepost,
+            type=point.type,
+            severity=point.severity,
+            longitude=0.0,
+            latitude=0.0,
+            estimated_cost_usd=point.estimated_cost_usd,
+            work_type="",
+            crew_days=point.crew_days,
+        )
+        for n, point in enumerate(given, 1)
     )
-    return Trail(
-        trail.trail_id,
-        trail.name,
-        trail.trail_class,
-        trail.miles,
-        trail.current_status,
-        trail.jurisdiction,
-        trail.annual_visits,
-        trail.line,
-        points,
-    )
+    return msgspec.structs.replace(trail, damage_points=points)
 
 
-def _trail(trail: Trail, listed: bool) -> TrailDamage:
+def _assess_trail(trail: Trail, with_points: bool) -> TrailDamage:
     points = trail.damage_points
     worst = max((point.severity for point in points), default=0)
     mean = sum(point.severity for point in points) / len(points) if points else 0.0
-    zone = rule("trails.hazard-zone").values
+    zone = get_rule("trails.hazard-zone").values
+    listed = sorted(points, key=lambda point: point.milepost) if with_points else ()
     return TrailDamage(
         trail_id=trail.trail_id,
         name=trail.name,
         miles=trail.miles,
         current_status=trail.current_status,
         points=len(points),
-        worst=type_of(worst) if points else None,
+        worst=damage_type(worst) if points else None,
         worst_severity=worst,
         mean_severity=round(mean, 2),
         hazard_zone=sum(point.severity >= zone["severity"] for point in points) >= zone["points"],
         structures=sum(point.type in STRUCTURES for point in points),
         cost_usd=trail.cost_usd,
-        crew_days=_crew_days(points),
-        listed=tuple(_point(point) for point in sorted(points, key=lambda p: p.milepost)) if listed else (),
+        crew_days=_sum_crew_days(points),
+        damage_points=tuple(_classify_point(point) for point in listed),
     )
 
 
-def _crew_days(points: Sequence[DamagePoint]) -> int | None:
+def _sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
     days = [point.crew_days for point in points]
     return None if None in days else sum(day for day in days if day is not None)
 
 
-def _effort(cost_usd: int, crew_days: int | None) -> str:
-    return f"${cost_usd:,}" + ("" if crew_days is None else f" and {crew_days} crew days") + " to repair"
-
-
-def _point(point: DamagePoint) -> PointFound:
-    return PointFound(
+def _classify_point(point: DamagePoint) -> ClassifiedPoint:
+    return ClassifiedPoint(
         damage_id=point.damage_id,
         milepost=point.milepost,
-        type=Kind(point.type),
+        type=DamageKind(point.type),
         severity=point.severity,
-        damage_type=type_of(point.severity),
+        damage_type=damage_type(point.severity),
         estimated_cost_usd=point.estimated_cost_usd,
         crew_days=point.crew_days,
     )
 
 
-def _of_type(kind: DamageType, points: Sequence[DamagePoint]) -> OfType:
-    own = [point for point in points if type_of(point.severity) is kind]
-    return OfType(damage_type=kind, points=len(own), cost_usd=sum(point.estimated_cost_usd for point in own))
+def _total_by_type(kind: DamageType, points: Sequence[DamagePoint]) -> DamageTypeTotal:
+    own = [point for point in points if damage_type(point.severity) is kind]
+    return DamageTypeTotal(damage_type=kind, points=len(own), cost_usd=sum(point.estimated_cost_usd for point in own))
 
 
-def _zones(found: Sequence[TrailDamage]) -> str:
+def _describe_zones(found: Sequence[TrailDamage]) -> str:
     names = [trail.name for trail in found if trail.hazard_zone]
-    return f"hazard zones: {', '.join(names[:8]) or 'none'}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+    more = f" and {len(names) - NAMED_ZONES} more" if len(names) > NAMED_ZONES else ""
+    return f"hazard zones: {', '.join(names[:NAMED_ZONES]) or 'none'}{more}"
 
 
-def _said(fire: Fire, near: str | None, value: dict[str, Any], found: Sequence[TrailDamage]) -> str:
-    if len(found) == 1:
-        t = found[0]
-        parts = ", ".join(
-            f"{p.type.value.replace('_', ' ').lower()} at mile {p.milepost} (severity {p.severity},"
-            f" ${p.estimated_cost_usd:,})"
-            for p in t.listed
-        )
-        worst = f", worst {t.worst.value}" if t.worst is not None else ""
-        where = where_said(fire, near) and f" (the only one{where_said(fire, near)})"
-        return (
-            f"{t.name}{where}: {t.points} damage point{'s' * (t.points != 1)}{worst},"
-            f" {_effort(t.cost_usd, t.crew_days)};"
-            f" {parts or 'no damage on file'}"
-        )
-    types: tuple[OfType, ...] = value["by_type"]
-    split = ", ".join(f"{t.damage_type.value} {t.points} (${t.cost_usd:,})" for t in reversed(types))
-    by_kind: dict[str, int] = value["by_kind"]
-    kinds = ", ".join(f"{name.replace('_', ' ').lower()} {count}" for name, count in by_kind.items())
-    worst_hit = ", ".join(f"{t.name} ${t.cost_usd:,}" for t in found[:3])
+def _describe_effort(cost_usd: int, crew_days: int | None) -> str:
+    return f"${cost_usd:,}" + ("" if crew_days is None else f" and {crew_days} crew days") + " to repair"
+
+
+def _summarise_trail(t: TrailDamage, where: str) -> str:
+    points = ", ".join(
+        f"{p.type.value.replace('_', ' ').lower()} at mile {p.milepost} (severity {p.severity},"
+        f" ${p.estimated_cost_usd:,})"
+        for p in t.damage_points
+    )
+    worst = f", worst {t.worst.value}" if t.worst is not None else ""
+    only = f" (the only one{where})" if where else ""
     return (
-        f"{fire.facts.name}{where_said(fire, near)}: {value['points']} damage points on {value['trail_count']} trails,"
-        f" {_effort(value['cost_usd'], value['crew_days'])}; {split}; {kinds}; worst: {worst_hit}"
+        f"{t.name}{only}: {t.points} damage point{'s' * (t.points != 1)}{worst},"
+        f" {_describe_effort(t.cost_usd, t.crew_days)};"
+        f" {points or 'no damage on file'}"
+    )
+
+
+def _summarise_trails(found: DamageAssessment, where: str) -> str:
+    types = ", ".join(f"{t.damage_type.value} {t.points} (${t.cost_usd:,})" for t in reversed(found.by_type))
+    kinds = ", ".join(f"{name.replace('_', ' ').lower()} {count}" for name, count in found.by_kind.items())
+    worst = ", ".join(f"{t.name} ${t.cost_usd:,}" for t in found.trails[:3])
+    return (
+        f"{found.name}{where}: {found.points} damage points on {found.trail_count} trails,"
+        f" {_describe_effort(found.cost_usd, found.crew_days)}; {types}; {kinds}; worst: {worst}"
     )

@@ -9,16 +9,26 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from interlock import Result
 from interlock.errors import NotFound
-from interlock_ranger.evidence import Finding, Part, Recommendation, Step, Today, confidence, finding
+from interlock_ranger.evidence import (
+    Evidence,
+    Finding,
+    Part,
+    Recommendation,
+    Step,
+    Today,
+    build_result,
+    compute_confidence,
+)
 from interlock_ranger.fires import Fire, Trail
-from interlock_ranger.rules import rule
+from interlock_ranger.rules import get_rule
 
 LISTED = 60
+"""So many trails a result has at the most."""
+NAMED = 8
+"""So many trails are named in the summary."""
 
 
-class Choice(Part):
-    """A trail that would be repaired."""
-
+class TrailRepair(Part):
     trail_id: str
     name: str
     cost_usd: int
@@ -29,8 +39,6 @@ class Choice(Part):
 
 
 class Priorities(Finding):
-    """What to repair first."""
-
     fire_id: str
     name: str
     budget_usd: int
@@ -38,22 +46,26 @@ class Priorities(Finding):
     spent_usd: int
     left_usd: int
     annual_visits: int
-    trails: tuple[Choice, ...]
-    not_chosen: tuple[Choice, ...]
+    trails: tuple[TrailRepair, ...]
+    not_chosen: tuple[TrailRepair, ...]
     greedy_annual_visits: int
     greedy_spent_usd: int
     better_than_greedy_by: int
     quick_wins: tuple[str, ...]
 
 
-def exact(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
-    """The places of the set with the greatest gain whose cost is within the budget; of equals, the cheapest."""
+def select_best(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
+    """The places of the set with the greatest gain whose cost is within the budget; of equals, the cheapest.
+
+    A 0/1 knapsack, solved exactly as a mixed-integer program: the gap between what is found and what is possible is 0.
+    """
     affordable = [n for n, cost in enumerate(costs) if cost <= budget]
     if not affordable:
         return []
     cost = np.array([costs[n] for n in affordable], dtype=float)
     gain = np.array([gains[n] for n in affordable], dtype=float)
-    tie = cost / (2 * max(1.0, float(cost.sum())))  # below one visit in all, so it decides only between equals
+    # Less than one visit in all, so that cost decides only between sets that serve equally many.
+    tie = cost / (2 * max(1.0, float(cost.sum())))
     solved = milp(
         -(gain - tie),
         constraints=LinearConstraint(cost[np.newaxis, :], -np.inf, budget),
@@ -61,10 +73,10 @@ def exact(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
         bounds=Bounds(0, 1),
         options={"mip_rel_gap": 0.0},
     )
-    return [n for n, taken in zip(affordable, solved.x, strict=True) if taken > 0.5]
+    return [n for n, taken in zip(affordable, solved.x, strict=True) if taken > 0.5]  # a solver says 0.9999 for 1
 
 
-def greedy(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
+def select_greedily(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
     """Most gain for a dollar first, as long as the money lasts."""
     chosen, left = [], budget
     for n in sorted(range(len(costs)), key=lambda n: -gains[n] / max(1, costs[n])):
@@ -74,56 +86,64 @@ def greedy(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]
     return chosen
 
 
-def prioritized(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]:
-    """The selection for a budget."""
+def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]:
+    """Which damaged trails to repair with a budget."""
     trails = [trail for trail in fire.trails.values() if trail.cost_usd > 0]
     if not trails:
         raise NotFound(f"no trail of {fire.facts.name} has damage on file")
-    costs, gains = [t.cost_usd for t in trails], [t.annual_visits for t in trails]
-    best, quick = exact(costs, gains, budget_usd), greedy(costs, gains, budget_usd)
-    taken = sorted((_choice(trails[n]) for n in best), key=lambda c: -c.annual_visits)
-    rest = sorted((_choice(t) for n, t in enumerate(trails) if n not in set(best)), key=lambda c: -c.annual_visits)
-    spent, visits = sum(c.cost_usd for c in taken), sum(c.annual_visits for c in taken)
-    by_greed = sum(gains[n] for n in quick)
+    costs, visits = [t.cost_usd for t in trails], [t.annual_visits for t in trails]
+    best, greedy = select_best(costs, visits, budget_usd), select_greedily(costs, visits, budget_usd)
+    taken = sorted((_repair(trails[n]) for n in best), key=lambda r: -r.annual_visits)
+    rest = sorted((_repair(t) for n, t in enumerate(trails) if n not in set(best)), key=lambda r: -r.annual_visits)
+    spent, served = sum(r.cost_usd for r in taken), sum(r.annual_visits for r in taken)
+    greedy_visits = sum(visits[n] for n in greedy)
     sources = (fire.source("trails.json", fire.facts.survey_date),)
-    value = {
-        "fire_id": fire.id,
-        "name": fire.facts.name,
-        "budget_usd": budget_usd,
-        "chosen_count": len(taken),
-        "spent_usd": spent,
-        "left_usd": budget_usd - spent,
-        "annual_visits": visits,
-        "trails": tuple(taken[:LISTED]),
-        "not_chosen": tuple(rest[:LISTED]),
-        "greedy_annual_visits": by_greed,
-        "greedy_spent_usd": sum(costs[n] for n in quick),
-        "better_than_greedy_by": visits - by_greed,
-        "quick_wins": tuple(c.name for c in (*taken, *rest) if c.quick_win)[:LISTED],
-        "reasoning": (
-            Step(
-                rule="trails.selection",
-                said=f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}",
-            ),
-            Step(rule="trails.selection", said=f"greedy by visits for a dollar serves {by_greed:,} visits a year"),
-            Step(rule="trails.quick-win", said="at most $15,000 and 10 crew days"),
+    quick = get_rule("trails.quick-win").values
+    compared = f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}"
+    evidence = Evidence(
+        reasoning=(
+            Step(rule="trails.selection", text=compared),
+            Step(rule="trails.selection", text=f"greedy by visits for a dollar serves {greedy_visits:,} visits a year"),
+            Step(rule="trails.quick-win", text=f"at most ${quick['cost_usd']:,} and {quick['crew_days']} crew days"),
         ),
-        "recommendations": tuple(
-            Recommendation(rule="trails.selection", text=f"repair {c.name} (${c.cost_usd:,})") for c in taken[:10]
+        recommendations=tuple(
+            Recommendation(rule="trails.selection", text=f"repair {r.name} (${r.cost_usd:,})") for r in taken[:10]
         ),
-    }
-    names = ", ".join(f"{c.name} (${c.cost_usd:,})" for c in taken[:8]) or "none: the cheapest costs more"
-    said = (
-        f"{fire.facts.name}, budget ${budget_usd:,}: repair {names}; ${spent:,} spent, ${budget_usd - spent:,} left,"
-        f" {visits:,} visits a year served (greedy: {by_greed:,})"
+        confidence=compute_confidence(today(), sources, len(trails), len(fire.trails)),
+        data_sources=sources,
     )
-    return finding(Priorities, said, value, sources, confidence(today(), sources, len(trails), len(fire.trails)))
+    priorities = Priorities(
+        fire_id=fire.id,
+        name=fire.facts.name,
+        budget_usd=budget_usd,
+        chosen_count=len(taken),
+        spent_usd=spent,
+        left_usd=budget_usd - spent,
+        annual_visits=served,
+        trails=tuple(taken[:LISTED]),
+        not_chosen=tuple(rest[:LISTED]),
+        greedy_annual_visits=greedy_visits,
+        greedy_spent_usd=sum(costs[n] for n in greedy),
+        better_than_greedy_by=served - greedy_visits,
+        quick_wins=tuple(r.name for r in (*taken, *rest) if r.quick_win)[:LISTED],
+        synthetic=evidence.is_synthetic,
+        evidence=evidence,
+    )
+    return build_result(priorities, _summarise(priorities))
 
 
-def _choice(trail: Trail) -> Choice:
-    limits = rule("trails.quick-win").values
+def _summarise(p: Priorities) -> str:
+    names = ", ".join(f"{r.name} (${r.cost_usd:,})" for r in p.trails[:NAMED]) or "none: the cheapest costs more"
+    return (
+        f"{p.name}, budget ${p.budget_usd:,}: repair {names}; ${p.spent_usd:,} spent, ${p.left_usd:,} left,"
+        f" {p.annual_visits:,} visits a year served (greedy: {p.greedy_annual_visits:,})"
+    )
+
+
+def _repair(trail: Trail) -> TrailRepair:
+    limits = get_rule("trails.quick-win").values
     days = sum(point.crew_days or 0 for point in trail.damage_points)
-    return Choice(
+    return TrailRepair(
         trail_id=trail.trail_id,
         name=trail.name,
         cost_usd=trail.cost_usd,

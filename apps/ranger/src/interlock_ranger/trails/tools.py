@@ -9,10 +9,10 @@ from pydantic import Field
 from interlock import Result, Tool, tool
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
-from interlock_ranger.trails.closure import Closures, Season, evaluated
-from interlock_ranger.trails.damage import Damage, PointGiven, classed
-from interlock_ranger.trails.priority import Priorities, prioritized
-from interlock_ranger.trails.where import near_names, trail_names
+from interlock_ranger.trails.closure import Closures, Season, evaluate_closures
+from interlock_ranger.trails.damage import DamageAssessment, DamagePointInput, assess_damage
+from interlock_ranger.trails.location import near_names, trail_names
+from interlock_ranger.trails.priority import Priorities, prioritize_repairs
 
 _SEASONS = {
     "summer": ("June", "July", "August"),
@@ -26,8 +26,7 @@ SEASONS = {
 }
 
 
-def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
-    """The tools over these fires."""
+def build_trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
     known = {"fire_id": fires.names(), "trail_id": trail_names(fires), "near": near_names(fires)}
 
     @tool(effect="read", known_values=known)
@@ -35,14 +34,14 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         fire_id: str | None = None,
         trail_id: str | None = None,
         near: str | None = None,
-        damage_points: list[PointGiven] | None = None,
-    ) -> Result[Damage]:
+        damage_points: list[DamagePointInput] | None = None,
+    ) -> Result[DamageAssessment]:
         """What is broken along a trail, near a place, or on all trails of a fire: points, classes, cost, crew days.
 
         `damage_points`: your own points for one trail instead of those on file.
         """
-        fire = fires.fire(fire_id, trail=trail_id, place=near)
-        return classed(fire, trail_id, near, damage_points, today)
+        fire = fires.find(fire_id, trail=trail_id, place=near)
+        return assess_damage(fire, trail_id, near, damage_points, today)
 
     @tool(effect="read", known_values={**known, "season": SEASONS})
     def evaluate_closure(
@@ -55,12 +54,12 @@ def trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
 
         Without a season, that of today's date is used, and said.
         """
-        fire = fires.fire(fire_id, trail=trail_id, place=near)
-        return evaluated(fire, trail_id, near, season, today)
+        fire = fires.find(fire_id, trail=trail_id, place=near)
+        return evaluate_closures(fire, trail_id, near, season, today)
 
     @tool(effect="read", known_values={"fire_id": fires.names()})
     def prioritize_trails(budget_usd: Annotated[int, Field(gt=0)], fire_id: str | None = None) -> Result[Priorities]:
         """Which trails of a fire to repair with a budget in dollars: the set that serves the most visits a year."""
-        return prioritized(fires.fire(fire_id), budget_usd, today)
+        return prioritize_repairs(fires.find(fire_id), budget_usd, today)
 
     return classify_damage, evaluate_closure, prioritize_trails

@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from html import escape
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
 import shapely
+from markupsafe import Markup
 from shapely.geometry import shape
 
-from interlock_ranger.fires import Fire
+from interlock_ranger.fires import Fire, Sector, Trail
+from interlock_ranger.geo import MILE_M
+from interlock_ranger.view.figures import format_figure
+from interlock_ranger.view.templates import render
 
 WIDTH = 640
-SEVERITY = {"high": "#b2182b", "moderate": "#ef8a62", "low": "#fddbc7", "unburned": "#d9ead3", "regrowth": "#a8d5a2"}
-ADVICE = {"CLOSED": "#7f0000", "RESTRICTED": "#b8860b", "OPEN_CAUTION": "#2166ac", "OPEN": "#1b7837"}
+SEVERITY_COLOURS = {
+    "high": "#b2182b",
+    "moderate": "#ef8a62",
+    "low": "#fddbc7",
+    "unburned": "#d9ead3",
+    "regrowth": "#a8d5a2",
+}
+ADVICE_COLOURS = {"CLOSED": "#7f0000", "RESTRICTED": "#b8860b", "OPEN_CAUTION": "#2166ac", "OPEN": "#1b7837"}
+UNKNOWN_COLOUR = "#eeeeee"
+UNKNOWN_LINE_COLOUR = "#444444"
+_MARGIN_DEG = 0.01
+_SCALE_BAR_MILES = 5
+_DEGREE_M = 111_320
+"""Metres of a degree of longitude at the equator."""
+_LABEL_CHARACTERS = 28
+_LEFT, _ROW, _BAR = 190, 24, 15
+"""Where bars begin, how far apart they are, and how thick."""
 
 
 class Frame:
@@ -23,7 +42,8 @@ class Frame:
     def __init__(self, fire: Fire) -> None:
         lines = [shape(trail.line) for trail in fire.trails.values()]
         whole = shapely.union_all([fire.perimeter, *lines])
-        self.west, self.south, self.east, self.north = whole.buffer(0.01).bounds
+        self.west, self.south, self.east, self.north = whole.buffer(_MARGIN_DEG).bounds
+        # Degrees of longitude are narrower than those of latitude, by the cosine of the latitude.
         self._squeeze = math.cos(math.radians((self.south + self.north) / 2))
         self._scale = WIDTH / ((self.east - self.west) * self._squeeze)
         self.height = round((self.north - self.south) * self._scale)
@@ -32,104 +52,147 @@ class Frame:
         """Where a position lies."""
         return round((lon - self.west) * self._squeeze * self._scale, 1), round((self.north - lat) * self._scale, 1)
 
-    def path(self, positions: Any) -> str:
+    def path(self, positions: Iterable[Sequence[float]]) -> str:
         """A path through positions."""
         return " ".join(
             f"{'M' if n == 0 else 'L'}{x},{y}" for n, (x, y) in enumerate(self.place(*p[:2]) for p in positions)
         )
 
+    def width_of(self, miles: float) -> float:
+        """How wide a distance is from west to east."""
+        return float(round(miles * MILE_M / _DEGREE_M * self._scale, 1))
 
-def fire_map(fire: Fire, sectors: dict[str, dict[str, Any]], trails: dict[str, dict[str, Any]]) -> str:
+
+class Shape(msgspec.Struct, frozen=True, kw_only=True):
+    """A sector or trail on the map, with its label."""
+
+    path: str
+    colour: str
+    title: str
+    label: str
+    x: float
+    y: float
+    anchor: str = "middle"
+    points: tuple[MapPoint, ...] = ()
+
+
+class MapPoint(msgspec.Struct, frozen=True, kw_only=True):
+    x: float
+    y: float
+    radius: float
+    title: str
+
+
+class Bar(msgspec.Struct, frozen=True, kw_only=True):
+    label: str
+    value: float
+    colour: str
+    error: float | None = None
+    """Half an interval, drawn on the bar."""
+
+
+class StackedBar(msgspec.Struct, frozen=True, kw_only=True):
+    label: str
+    shares_pct: dict[str, float]
+    """By class of severity; what is missing to a hundred percent is left empty."""
+
+
+def draw_map(fire: Fire, sectors: Mapping[str, Mapping[str, Any]], trails: Mapping[str, Mapping[str, Any]]) -> Markup:
     """Sectors by severity, trails by advice, damage points by severity; every shape says what it is."""
     frame = Frame(fire)
-    parts = []
-    for name, sector in fire.sectors.items():
-        own = sectors.get(name, {})
-        colour = SEVERITY.get(str(own.get("severity")), "#eeeeee")
-        area = (
-            max(sector.geometry.geoms, key=lambda g: g.area) if hasattr(sector.geometry, "geoms") else sector.geometry
-        )
-        title = escape(f"{name} {sector.name}: {own.get('severity', 'not assessed')}, dNBR {own.get('dnbr_mean', '–')}")
-        x, y = frame.place(*area.representative_point().coords[0])
-        parts.append(
-            f'<path d="{frame.path(area.exterior.coords)} Z" fill="{colour}" stroke="#555" stroke-width="0.7">'
-            f'<title>{title}</title></path><text x="{x}" y="{y}" class="sector">{escape(name)}</text>'
-        )
-    for name, trail in fire.trails.items():
-        own = trails.get(name, {})
-        colour = ADVICE.get(str(own.get("advice")), "#444444")
-        title = escape(f"{trail.name}: {own.get('advice', 'not evaluated')}, risk {own.get('risk_score', '–')}")
-        coords = trail.line["coordinates"]
-        x, y = frame.place(*coords[len(coords) // 2][:2])
-        parts.append(
-            f'<path d="{frame.path(coords)}" fill="none" stroke="{colour}" stroke-width="3">'
-            f"<title>{title}</title></path>"
-            f'<text x="{x + (6 if x < 0.75 * WIDTH else -6)}" y="{y}" class="trail"'
-            f' style="text-anchor:{"start" if x < 0.75 * WIDTH else "end"}">{escape(trail.name)}</text>'
-        )
-        for point in trail.damage_points:
-            x, y = frame.place(point.longitude, point.latitude)
-            said = escape(f"{point.damage_id}: {point.type.replace('_', ' ').lower()}, severity {point.severity}")
-            parts.append(
-                f'<circle cx="{x}" cy="{y}" r="{1.5 + point.severity}" class="damage"><title>{said}</title></circle>'
-            )
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {frame.height}" role="img" aria-label="map of {escape(fire.facts.name)}">'
-        + "".join(parts)
-        + _scale_bar(frame)
-        + "</svg>"
+    return render(
+        "fire_map.svg",
+        name=fire.facts.name,
+        width=WIDTH,
+        height=frame.height,
+        sectors=[_draw_sector(frame, sector, sectors.get(name, {})) for name, sector in fire.sectors.items()],
+        trails=[_draw_trail(frame, trail, trails.get(name, {})) for name, trail in fire.trails.items()],
+        miles=_SCALE_BAR_MILES,
+        miles_width=frame.width_of(_SCALE_BAR_MILES),
     )
 
 
-def _scale_bar(frame: Frame) -> str:
-    miles = 5
-    degrees = miles * 1609.344 / (111_320 * math.cos(math.radians((frame.south + frame.north) / 2)))
-    start, _ = frame.place(frame.west, frame.south)
-    end, _ = frame.place(frame.west + degrees, frame.south)
-    y = frame.height - 12
-    return (
-        f'<line x1="{start + 12}" x2="{end + 12}" y1="{y}" y2="{y}" stroke="#000" stroke-width="2"/>'
-        f'<text x="{start + 12}" y="{y - 5}" class="sector" style="text-anchor:start">{miles} miles, north is up</text>'
+def _draw_sector(frame: Frame, sector: Sector, finding: Mapping[str, Any]) -> Shape:
+    geometry = sector.geometry
+    area = max(geometry.geoms, key=lambda part: part.area) if hasattr(geometry, "geoms") else geometry
+    x, y = frame.place(*area.representative_point().coords[0])
+    severity, dnbr = finding.get("severity", "not assessed"), finding.get("dnbr_mean", "–")
+    return Shape(
+        path=f"{frame.path(area.exterior.coords)} Z",
+        colour=SEVERITY_COLOURS.get(str(severity), UNKNOWN_COLOUR),
+        title=f"{sector.sector_id} {sector.name}: {severity}, dNBR {dnbr}",
+        label=sector.sector_id,
+        x=x,
+        y=y,
     )
 
 
-def bars(rows: Sequence[tuple[str, float, str]], unit: str, errors: Sequence[float | None] = ()) -> str:
-    """Horizontal bars with their figures; `errors` draws half an interval on each."""
-    if not rows:
-        return ""
-    reach = max(value + (errors[n] or 0 if errors else 0) for n, (_, value, _) in enumerate(rows)) or 1
-    left, wide, step = 190, WIDTH - 190 - 110, 24
-    parts = []
-    for n, (name, value, colour) in enumerate(rows):
-        y, length = n * step + 4, wide * value / reach
-        parts.append(
-            f'<text x="{left - 8}" y="{y + 12}" class="label">{escape(name[:28])}</text>'
-            f'<rect x="{left}" y="{y}" width="{length:.1f}" height="15" fill="{colour}"/>'
+def _draw_trail(frame: Frame, trail: Trail, finding: Mapping[str, Any]) -> Shape:
+    coordinates = trail.line["coordinates"]
+    x, y = frame.place(*coordinates[len(coordinates) // 2][:2])
+    advice, risk = finding.get("advice", "not evaluated"), finding.get("risk_score", "–")
+    fits_right = x < 0.75 * WIDTH  # further right a label would run over the edge
+    return Shape(
+        path=frame.path(coordinates),
+        colour=ADVICE_COLOURS.get(str(advice), UNKNOWN_LINE_COLOUR),
+        title=f"{trail.name}: {advice}, risk {risk}",
+        label=trail.name,
+        x=x + (6 if fits_right else -6),
+        y=y,
+        anchor="start" if fits_right else "end",
+        points=_draw_damage(frame, trail),
+    )
+
+
+def _draw_damage(frame: Frame, trail: Trail) -> tuple[MapPoint, ...]:
+    points = []
+    for point in trail.damage_points:
+        x, y = frame.place(point.longitude, point.latitude)
+        title = f"{point.damage_id}: {point.type.replace('_', ' ').lower()}, severity {point.severity}"
+        points.append(MapPoint(x=x, y=y, radius=1.5 + point.severity, title=title))
+    return tuple(points)
+
+
+def draw_bars(bars: Sequence[Bar], unit: str) -> Markup:
+    """Horizontal bars with their figures."""
+    if not bars:
+        return Markup()
+    room = WIDTH - _LEFT - 110  # for the figures at the right
+    reach = max(bar.value + (bar.error or 0) for bar in bars) or 1
+    rows = []
+    for n, bar in enumerate(bars):
+        low = room * max(0.0, bar.value - (bar.error or 0)) / reach
+        high = room * (bar.value + (bar.error or 0)) / reach
+        rows.append(
+            {
+                "y": n * _ROW + 4,
+                "label": bar.label[:_LABEL_CHARACTERS],
+                "colour": bar.colour,
+                "length": f"{room * bar.value / reach:.1f}",
+                "interval": (f"{_LEFT + low:.1f}", f"{_LEFT + high:.1f}") if bar.error else None,
+                "figure": format_figure(bar.value),
+                "figure_x": f"{_LEFT + high + 6:.1f}",
+            }
         )
-        off = errors[n] if errors else None
-        tail = length
-        if off:
-            low, high = wide * max(0.0, value - off) / reach, wide * (value + off) / reach
-            tail = high
-            parts.append(
-                f'<path d="M{left + low:.1f},{y + 7.5} L{left + high:.1f},{y + 7.5}" stroke="#000" stroke-width="1.5"/>'
-            )
-        parts.append(f'<text x="{left + tail + 6:.1f}" y="{y + 12}" class="value">{value:,.10g} {escape(unit)}</text>')
-    return f'<svg viewBox="0 0 {WIDTH} {len(rows) * step + 8}" role="img">{"".join(parts)}</svg>'
+    return render("bars.svg", width=WIDTH, height=len(bars) * _ROW + 8, left=_LEFT, bar=_BAR, rows=rows, unit=unit)
 
 
-def stacked(rows: Sequence[tuple[str, Sequence[tuple[str, float]]]]) -> str:
-    """Bars of a hundred percent, split into classes."""
-    left, wide, step = 190, WIDTH - 190 - 20, 24
-    parts = []
-    for n, (name, split) in enumerate(rows):
-        y, x = n * step + 4, float(left)
-        parts.append(f'<text x="{left - 8}" y="{y + 12}" class="label">{escape(name[:28])}</text>')
-        for kind, share in split:
-            length = wide * share / 100
+def draw_stacked_bars(bars: Sequence[StackedBar]) -> Markup:
+    """Bars of a hundred percent, split into classes of severity."""
+    room = WIDTH - _LEFT - 20
+    rows = []
+    for n, bar in enumerate(bars):
+        parts, x = [], float(_LEFT)
+        for severity, share_pct in bar.shares_pct.items():
+            length = room * share_pct / 100
             parts.append(
-                f'<rect x="{x:.1f}" y="{y}" width="{length:.1f}" height="15" fill="{SEVERITY[kind]}">'
-                f"<title>{escape(name)}: {kind} {share} %</title></rect>"
+                {
+                    "x": f"{x:.1f}",
+                    "length": f"{length:.1f}",
+                    "colour": SEVERITY_COLOURS.get(severity, UNKNOWN_COLOUR),
+                    "title": f"{bar.label}: {severity} {share_pct} %",
+                }
             )
             x += length
-    return f'<svg viewBox="0 0 {WIDTH} {len(rows) * step + 8}" role="img">{"".join(parts)}</svg>'
+        rows.append({"y": n * _ROW + 4, "label": bar.label[:_LABEL_CHARACTERS], "parts": parts})
+    return render("stacked_bars.svg", width=WIDTH, height=len(bars) * _ROW + 8, left=_LEFT, bar=_BAR, rows=rows)

@@ -8,15 +8,15 @@ import pytest
 
 from interlock import Runtime
 from interlock.errors import ConfigError
-from interlock_ranger.app import CORPUS, build
+from interlock_ranger.app import CORPUS, build_app
 from interlock_ranger.fires import Fires
-from interlock_ranger.nepa.library import Library
-from ranger_parts import TODAY, Call
+from interlock_ranger.nepa.corpus import Corpus
+from ranger_parts import TODAY, Call, problem
 
 
 @pytest.fixture(scope="module")
-def library() -> Library:
-    return Library(CORPUS)
+def corpus() -> Corpus:
+    return Corpus(CORPUS)
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,8 @@ async def test_nothing_fits_a_zebra(call: Call, query: str) -> None:
     """The earlier system cited a handbook for any topic, at a confidence of .85."""
     found = await call("search_regulatory_documents", query=query)
     assert found.status == "no_data"
-    assert "nothing in" in found.problem.message
-    assert len(found.problem.hints) == 6
+    assert "nothing in" in problem(found).message
+    assert len(problem(found).hints) == 6
 
 
 @pytest.mark.parametrize(
@@ -42,13 +42,13 @@ async def test_nothing_fits_a_zebra(call: Call, query: str) -> None:
         ("which agency is responsible for bull trout", "50 CFR 402.01"),
     ],
 )
-def test_the_first_passage_answers(library: Library, query: str, citation: str) -> None:
-    assert library.search(query, 3)[0][1].citation == citation
+def test_the_first_passage_answers(corpus: Corpus, query: str, citation: str) -> None:
+    assert corpus.search(query, 3)[0].passage.citation == citation
 
 
-def test_a_citation_is_matched_part_by_part(library: Library) -> None:
-    assert library.search("42 U.S.C. 4336 order of review", 3) == []  # 4336a is another section
-    assert {p.citation for _, p in library.search("7 CFR 1b.4(c)", 10)} == {
+def test_a_citation_is_matched_part_by_part(corpus: Corpus) -> None:
+    assert corpus.search("42 U.S.C. 4336 order of review", 3) == []  # 4336a is another section
+    assert {p.citation for _, p in corpus.search("7 CFR 1b.4(c)", 10)} == {
         "7 CFR 1b.4(c)(22)",
         "7 CFR 1b.4(c)(19)",
         "7 CFR 1b.4(c)(23)",
@@ -62,7 +62,7 @@ async def test_summaries_are_labelled_so_and_sources_have_digests(call: Call) ->
     assert len(found.value["evidence"]["data_sources"][0]["sha256"]) == 64
     assert found.snippets[0].startswith("The record of a categorical exclusion")
     empty = await call("search_regulatory_documents", query="  ")
-    assert "empty" in empty.problem.message
+    assert "empty" in problem(empty).message
 
 
 async def test_your_own_folder_and_an_instruction_inside_a_document(tmp_path: Path, fires: Fires) -> None:
@@ -71,11 +71,11 @@ async def test_your_own_folder_and_an_instruction_inside_a_document(tmp_path: Pa
     )
     (tmp_path / "mine.md").write_text(text, encoding="utf-8")
     (tmp_path / "plain.txt").write_text("A letter about the weather without any heading.", encoding="utf-8")
-    app = build(fires, corpus=tmp_path, today=lambda: TODAY)
+    app = build_app(fires, corpus=tmp_path, today=lambda: TODAY)
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
         found = await runtime.call("search_regulatory_documents", {"query": "zebra"}, actor="operator")
         assert found.value["passages"][0]["citation"] == "36 CFR 999.1"
         assert found.value["passages"][0]["summary_only"] is False
         assert [outcome.tool for outcome in [found]] == ["search_regulatory_documents"]  # text, and nothing was called
     with pytest.raises(ConfigError, match="no document"):
-        Library(tmp_path / "nowhere")
+        Corpus(tmp_path / "nowhere")

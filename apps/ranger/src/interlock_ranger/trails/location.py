@@ -9,60 +9,61 @@ from shapely.geometry import shape
 
 from interlock.errors import NotFound
 from interlock_ranger.fires import Fire, Fires, Place, Trail
-from interlock_ranger.ground import GEOD, MILE_M
+from interlock_ranger.geo import GEOD, MILE_M
 
-_SHORT = 4
+_ARGUMENT_WORDS = 4
 """A text of so few words is an argument, not a question."""
 _NEAR = re.compile(r"\b(?:near|around|close to|next to|in the vicinity of|about)\s+(?:the\s+)?", re.I)
+"""What stands before the name of a place that something is near to."""
 
 
 def near_names(fires: Fires) -> Callable[[str], dict[str, str]]:
     """Places that a text says something is near to."""
 
-    def named(text: str) -> dict[str, str]:
+    def find_places(text: str) -> dict[str, str]:
         places = fires.place_names()
-        if len(text.split()) <= _SHORT:
+        if len(text.split()) <= _ARGUMENT_WORDS:
             return places
         return {key: name for key, name in places.items() if _is_near(text, name)}
 
-    return named
+    return find_places
 
 
 def trail_names(fires: Fires) -> Callable[[str], dict[str, tuple[str, ...]]]:
     """Trails, but not those that only share their name with a place that something is near to."""
 
-    def named(text: str) -> dict[str, tuple[str, ...]]:
+    def find_trails(text: str) -> dict[str, tuple[str, ...]]:
         trails = fires.trail_names()
         near = [name for name in fires.place_names().values() if _is_near(text, name)]
         if not near:
             return trails
         return {key: names for key, names in trails.items() if any(n.lower() in text.lower() for n in names)}
 
-    return named
+    return find_trails
 
 
 def _is_near(text: str, name: str) -> bool:
     return any(text[found.end() :].lower().startswith(name.lower()) for found in _NEAR.finditer(text))
 
 
-def chosen(fire: Fire, trail_id: str | None, near: str | None) -> tuple[Trail, ...]:
-    """The trails that are meant."""
+def select_trails(fire: Fire, trail_id: str | None, near: str | None) -> tuple[Trail, ...]:
+    """The trail that is named, those near a place, or all of the fire."""
     if trail_id is not None:
         trail = fire.trails[trail_id]
-        if near is not None and miles_from(fire.facts.places[near], trail) > fire.facts.places[near].radius_mi:
+        if near is not None and distance_mi(fire.facts.places[near], trail) > fire.facts.places[near].radius_mi:
             raise NotFound(f"{trail.name} is not near {fire.facts.places[near].name}")
         return (trail,)
     trails = tuple(fire.trails.values())
     if near is None:
         return trails
     place = fire.facts.places[near]
-    found = tuple(trail for trail in trails if miles_from(place, trail) <= place.radius_mi)
+    found = tuple(trail for trail in trails if distance_mi(place, trail) <= place.radius_mi)
     if not found:
         raise NotFound(f"no trail of {fire.facts.name} lies within {place.radius_mi:g} miles of {place.name}")
     return found
 
 
-def miles_from(place: Place, trail: Trail) -> float:
+def distance_mi(place: Place, trail: Trail) -> float:
     """How far a trail stays from a place at the least, along the ground."""
     points = shape(trail.line).coords
     count = len(points)
@@ -72,6 +73,6 @@ def miles_from(place: Place, trail: Trail) -> float:
     return float(min(metres)) / MILE_M
 
 
-def where_said(fire: Fire, near: str | None) -> str:
-    """The place, for a sentence."""
+def describe_place(fire: Fire, near: str | None) -> str:
+    """The place, for a sentence; nothing if none was named."""
     return f" near {fire.facts.places[near].name}" if near is not None else ""
