@@ -41,7 +41,7 @@ OLD_NAMES = (
     r"Model\.follows",
     r"changes/(landing|images|names)",
     r"operations/(carry|decisions)",
-    r"(enable --off|catalog agreement|catalog repairs)",
+    r"(enable --off|`agreement`|`repairs\b)",
     r"test_(readme|candidates|trust|normalising|changes_refused|library)\b",
 )
 """Names that things had before; a page that has one leads nowhere."""

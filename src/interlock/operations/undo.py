@@ -15,6 +15,7 @@ from interlock.operations.recover import intent_of, read_record
 from interlock.ports import Resource
 from interlock.state import ChangeFilter, Claimed, ClaimState
 from interlock.tools import Tool, tool
+from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
 
 UNDO = "undo."
@@ -47,7 +48,7 @@ def with_undo(tools: Iterable[Tool]) -> list[Tool]:
 
     It needs what they need, and hides what they hide.
     """
-    given = list(tools)
+    given = list_tools(tools)
     names, by_resource = {item.name for item in given}, dict[str, list[Tool]]()
     for item in given:
         if item.resource is not None and not item.operator:

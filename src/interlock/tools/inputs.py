@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails, SchemaValidator, to_jsonable_python
+from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
 from interlock.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.errors import ContractError
 from interlock.reasons import FieldReason
 from interlock.values import FieldProblem, Json, Rewrite
+
+if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the library
+    from pydantic import BaseModel
 
 
 class Parsed(msgspec.Struct, frozen=True, gc=False):

@@ -7,9 +7,8 @@ from math import isfinite
 from typing import Any, get_args, get_origin
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, ValidationError
 
 from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.errors import ContractError
@@ -52,6 +51,8 @@ class Output:
     """The contract of a result: the annotated type, its schema, and how to turn it into JSON."""
 
     def __init__(self, annotation: Any, where: str) -> None:
+        from pydantic import TypeAdapter  # loaded with the first tool, not with the library
+
         if annotation is Result:
             annotation = Any
         elif get_origin(annotation) is Result:
