@@ -167,7 +167,7 @@ def test_golden_normalisation(file: Path) -> None:
         doc = {**exercise(), **case["given"]}
         made = normalise(doc, facts)
         assert {key: made.doc.get(key) for key in case["becomes"]} == case["becomes"], case["name"]
-        assert sorted({reason.field for reason in made.reasons}) == sorted(case["fields"]), case["name"]
+        assert sorted({correction.field for correction in made.corrections}) == sorted(case["fields"]), case["name"]
 
 
 def test_what_is_merged_is_left_as_it_is() -> None:
@@ -193,7 +193,7 @@ def test_normalisation_is_total_and_idempotent(change: dict[str, Any], qualified
     assert doc == before
     again = normalise(once.doc, facts)
     assert again.doc == once.doc
-    assert again.reasons == ()
+    assert again.corrections == ()
     had = {(fault.field, fault.code) for fault in find_violations("exercise", doc)}
     new = [fault for fault in find_violations("exercise", once.doc) if (fault.field, fault.code) not in had]
     allowed = ("execution_notes", "name", "name_slug", "variant_key", "muscles", "equipment", "stimulus_tags")

@@ -1,1 +1,1 @@
-"""Catalog: an autopilot that keeps an exercise catalog clean, and can say and take back everything it did."""
+"""Catalog: an autopilot that keeps an exercise catalog clean, and can explain and undo everything it did."""

@@ -36,7 +36,7 @@ class FamilyFacts(msgspec.Struct, frozen=True):
     """Its exercises differ in their primary equipment, so that each name says which."""
 
 
-class Reason(msgspec.Struct, frozen=True):
+class Correction(msgspec.Struct, frozen=True):
     """One field that was changed, and why."""
 
     field: str
@@ -48,7 +48,7 @@ class Normalised(msgspec.Struct, frozen=True):
     """A document in canonical form, and what was changed."""
 
     doc: Doc
-    reasons: tuple[Reason, ...]
+    corrections: tuple[Correction, ...]
 
 
 def family_facts(family: Doc | None, members: Iterable[Doc]) -> FamilyFacts:
@@ -63,7 +63,7 @@ def normalise(doc: Doc, family: FamilyFacts) -> Normalised:
     """An exercise in canonical form; a merged or deprecated one is left as it is."""
     if not is_live(doc):
         return Normalised(doc, ())
-    made, reasons = dict(doc), list[Reason]()
+    made, corrections = dict(doc), list[Correction]()
     # Equipment before names, and names before what is derived from them.
     for step in (
         _drop_retired_fields,
@@ -75,17 +75,17 @@ def normalise(doc: Doc, family: FamilyFacts) -> Normalised:
         _derive_variant_key,
         _derive_unilateral,
     ):
-        step(made, family, reasons)
-    return Normalised(made, tuple(reasons))
+        step(made, family, corrections)
+    return Normalised(made, tuple(corrections))
 
 
-def _set(doc: Doc, value: Json, reason: Reason, reasons: list[Reason]) -> None:
-    if doc.get(reason.field) != value:
-        doc[reason.field] = value
-        reasons.append(reason)
+def _set(doc: Doc, value: Json, correction: Correction, corrections: list[Correction]) -> None:
+    if doc.get(correction.field) != value:
+        doc[correction.field] = value
+        corrections.append(correction)
 
 
-def _drop_retired_fields(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _drop_retired_fields(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
     """Fields of older versions go; what they say is kept among the execution notes, or they stay."""
     for field in RETIRED_FIELDS:
         old, notes = doc.get(field), doc.get("execution_notes", [])
@@ -95,13 +95,13 @@ def _drop_retired_fields(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) 
             continue
         del doc[field]
         kept = [*notes, *(line for line in lines if line.strip() and line not in notes)]
-        reasons.append(Reason(field, "retired", f"{field} was retired; its lines belong to execution_notes"))
+        corrections.append(Correction(field, "retired", f"{field} was retired; its lines belong to execution_notes"))
         if lines:
-            reason = Reason("execution_notes", "retired", f"took over the lines of {field}")
-            _set(doc, kept, reason, reasons)
+            correction = Correction("execution_notes", "retired", f"took over the lines of {field}")
+            _set(doc, kept, correction, corrections)
 
 
-def _spell_words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _spell_words(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
     """Every word of a closed vocabulary in its canonical spelling."""
     for path, kind in (
         ("category", "category"),
@@ -122,31 +122,31 @@ def _spell_words(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
                 doc[head] = {**holder, field: spelled}
             else:
                 doc[head] = spelled
-            reasons.append(Reason(path, "spelling", why))
-    _spell_list(doc, "stimulus_tags", "stimulus_tag", reasons)
+            corrections.append(Correction(path, "spelling", why))
+    _spell_list(doc, "stimulus_tags", "stimulus_tag", corrections)
 
 
-def _spell_list(doc: Doc, field: str, kind: str, reasons: list[Reason]) -> None:
+def _spell_list(doc: Doc, field: str, kind: str, corrections: list[Correction]) -> None:
     values = doc.get(field)
     if isinstance(values, list) and all(isinstance(value, str) for value in values):
         spelled = list(dict.fromkeys(canonical_word(kind, value) or value for value in values))
-        reason = Reason(field, "spelling", f"{field} in the words of the vocabulary, each once")
-        _set(doc, spelled, reason, reasons)
+        correction = Correction(field, "spelling", f"{field} in the words of the vocabulary, each once")
+        _set(doc, spelled, correction, corrections)
 
 
-def _spell_equipment(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
-    _spell_list(doc, "equipment", "equipment", reasons)
+def _spell_equipment(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
+    _spell_list(doc, "equipment", "equipment", corrections)
 
 
-_MUSCLE_REASONS = (
-    Reason("muscles.primary", "spelling", "muscles in the words of the vocabulary, each once"),
-    Reason("muscles.secondary", "spelling", "muscles in the words of the vocabulary, each once"),
-    Reason("muscles.contribution", "sum", "contributions of these muscles, adding up to 1"),
-    Reason("muscles.category", "derived", "the categories of the primary muscles"),
+_MUSCLE_CORRECTIONS = (
+    Correction("muscles.primary", "spelling", "muscles in the words of the vocabulary, each once"),
+    Correction("muscles.secondary", "spelling", "muscles in the words of the vocabulary, each once"),
+    Correction("muscles.contribution", "sum", "contributions of these muscles, adding up to 1"),
+    Correction("muscles.category", "derived", "the categories of the primary muscles"),
 )
 
 
-def _correct_muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _correct_muscles(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
     muscles = doc.get("muscles")
     if not isinstance(muscles, dict):
         return
@@ -162,10 +162,10 @@ def _correct_muscles(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> N
     texts = isinstance(primary, list) and all(isinstance(muscle, str) for muscle in primary)
     if texts and primary and (groups := muscle_groups(primary)):
         made["category"] = groups
-    for reason in _MUSCLE_REASONS:
-        field = reason.field.partition(".")[2]
+    for correction in _MUSCLE_CORRECTIONS:
+        field = correction.field.partition(".")[2]
         if made.get(field) != muscles.get(field):
-            reasons.append(reason)
+            corrections.append(correction)
     doc["muscles"] = made
 
 
@@ -210,12 +210,12 @@ def _scale_shares(shares: dict[str, float]) -> dict[str, float]:
     return {muscle: count / 100 for muscle, count in hundredths.items()}
 
 
-def _clean_texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _clean_texts(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
     """Texts without markup and odd spaces; lists without what says nothing or was said before."""
     description = doc.get("description")
     if isinstance(description, str):
-        reason = Reason("description", "text", "plain text with single spaces")
-        _set(doc, plain_text(description), reason, reasons)
+        correction = Correction("description", "text", "plain text with single spaces")
+        _set(doc, plain_text(description), correction, corrections)
     for field in _TEXT_LISTS:
         values = doc.get(field)
         if isinstance(values, list) and all(isinstance(value, str) for value in values):
@@ -223,7 +223,7 @@ def _clean_texts(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
             again = set(find_repeats(lines))
             kept = [line for place, line in enumerate(lines) if place not in again]
             if kept or not values:
-                _set(doc, kept, Reason(field, "text", "plain lines, none twice in a row"), reasons)
+                _set(doc, kept, Correction(field, "text", "plain lines, none twice in a row"), corrections)
 
 
 @lru_cache(maxsize=2048)
@@ -237,14 +237,14 @@ def plain_text(text: str) -> str:
     return text
 
 
-def _correct_name(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
+def _correct_name(doc: Doc, family: FamilyFacts, corrections: list[Correction]) -> None:
     name = doc.get("name")
     if not isinstance(name, str) or not name.strip():
         return
     spelled = _spell_name(name, doc, family)
     if slug(spelled):
-        _set(doc, spelled, Reason("name", "naming", "names are written Name (Equipment)"), reasons)
-        _set(doc, slug(spelled), Reason("name_slug", "slug", "the slug of the name"), reasons)
+        _set(doc, spelled, Correction("name", "naming", "names are written Name (Equipment)"), corrections)
+        _set(doc, slug(spelled), Correction("name_slug", "slug", "the slug of the name"), corrections)
 
 
 def _spell_name(name: str, doc: Doc, family: FamilyFacts) -> str:
@@ -274,15 +274,15 @@ def _confirms_equipment(doc: Doc, first: str, named: str) -> bool:
     return any(said) and not any(against)
 
 
-def _derive_variant_key(doc: Doc, family: FamilyFacts, reasons: list[Reason]) -> None:
+def _derive_variant_key(doc: Doc, family: FamilyFacts, corrections: list[Correction]) -> None:
     name, first = doc.get("name"), _primary_equipment(doc)
     if not isinstance(name, str) or not family.base_name or first is None or first not in words("equipment"):
         return
     made = variant_key(split_name(name)[0], family.base_name, first)
-    _set(doc, made, Reason("variant_key", "variant", "what makes it special in its family"), reasons)
+    _set(doc, made, Correction("variant_key", "variant", "what makes it special in its family"), corrections)
 
 
-def _derive_unilateral(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) -> None:
+def _derive_unilateral(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
     """A name that says 'single arm' says that it is unilateral."""
     metadata, name = doc.get("metadata"), doc.get("name")
     if (
@@ -292,7 +292,7 @@ def _derive_unilateral(doc: Doc, _family: FamilyFacts, reasons: list[Reason]) ->
         and metadata.get("unilateral") is not True
     ):
         doc["metadata"] = {**metadata, "unilateral": True}
-        reasons.append(Reason("metadata.unilateral", "sides", "the name says that one side works alone"))
+        corrections.append(Correction("metadata.unilateral", "sides", "the name says that one side works alone"))
 
 
 def _primary_equipment(doc: Doc) -> str | None:

@@ -28,8 +28,8 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
 def find_exercise_issues(target: str, doc: Doc, facts: FamilyFacts) -> Iterator[Issue]:
     """What normalisation would correct, and what breaks the contract after it."""
     made = normalise(doc, facts)
-    for reason in made.reasons:
-        yield issue_from_normalisation(target, reason.field, reason.code, reason.why)
+    for correction in made.corrections:
+        yield issue_from_normalisation(target, correction.field, correction.code, correction.why)
     for violation in find_violations("exercise", made.doc):
         if violation.field == "description" and violation.code == "invalid":
             text = str(made.doc.get("description") or "")
