@@ -121,7 +121,9 @@ def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path:
         elif block.file:
             assert run_python([block.file], tmp_path).splitlines() == block.says, block.place
     loose = [block for block in found if not block.file]
-    together = [loose] if ONE_PROGRAM in page.read_text(encoding="utf-8") else [[block] for block in loose]
+    together = (
+        [loose] if ONE_PROGRAM in " ".join(page.read_text(encoding="utf-8").split()) else [[block] for block in loose]
+    )
     for program in together:
         given = json.dumps([[block.code, block.place] for block in program])
         for block, said in zip(program, json.loads(run_python(["-c", DRIVER], tmp_path, given)), strict=True):
@@ -172,8 +174,11 @@ def test_the_policies_and_settings_of_a_page_load(page: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#:]+)[^):]*\)", page.read_text(encoding="utf-8")):
+    for target, _, heading in re.findall(r"\]\(([^)#:]+)(#([^)]+))?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
+        if heading:
+            found = re.findall(r"^#+ (.*)", (page.parent / target).read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in [re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in found], heading
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
