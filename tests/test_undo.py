@@ -73,7 +73,7 @@ async def test_what_somebody_changed_since_is_left_alone_and_force_asks_a_person
         shelf.items["a"] = {"title": "by hand"}
         ((step, outcome),) = await runtime.operations.undo(run="r")
         assert (step.tool, outcome) == ("", None)
-        assert "has changed since" in step.why_not
+        assert "has changed since" in step.obstacle
         ((_step, waiting),) = await runtime.operations.undo(run="r", force=True)
         assert waiting is not None
         assert waiting.status is Status.PARKED
@@ -118,7 +118,7 @@ async def test_a_send_is_listed_with_its_compensation_or_without() -> None:
         await runtime.call("mail", {"to": "x"}, actor="ann", run="r")
         done = await runtime.operations.undo(run="r")
         left = await runtime.operations.undo_plan(run="r")
-    assert "a send cannot be taken back" in done[0][0].why_not
+    assert "a send cannot be taken back" in done[0][0].obstacle
     assert done[1][1] is not None
     assert (done[1][1].value, cancelled) == ("cancelled", ["order-book"])
     assert [step.claim.tool for step in left] == ["mail", "cancel"] or [step.claim.tool for step in left] == ["mail"]
@@ -152,14 +152,14 @@ async def test_a_before_image_that_is_gone_or_damaged_cannot_be_put_back() -> No
         for damaged in (b"{not json", b'{"before": 5}', b"[]", forged):
             payloads[1] = damaged
             (step,) = await runtime.operations.undo_plan(run="r")
-            assert "cannot be read" in step.why_not
+            assert "cannot be read" in step.obstacle
         del payloads[1]
         (step,) = await runtime.operations.undo_plan(run="r")
-        assert "have been deleted" in step.why_not
+        assert "have been deleted" in step.obstacle
         payloads[1] = whole
         shelf.broken = True
         (step,) = await runtime.operations.undo_plan(run="r")
-        assert "cannot be read" in step.why_not
+        assert "cannot be read" in step.obstacle
 
 
 async def test_a_restore_that_does_not_read_back_is_in_doubt() -> None:
@@ -702,7 +702,7 @@ class UndoUnderFire(RuleBasedStateMachine):
                 self.model[key] = before
         else:
             assert outcome is None
-            assert "has changed since" in step.why_not
+            assert "has changed since" in step.obstacle
 
     @invariant()
     def the_state_is_the_models(self) -> None:

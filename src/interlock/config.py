@@ -221,7 +221,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     model: Annotated[
         str,
         setting(
-            "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai:…) or python:module:NAME"
+            "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai-chat:…), python:module:NAME"
         ),
     ] = "local"
     model_fallback: Annotated[str, setting("the provider:name that is asked if the model gives no reply")] = ""

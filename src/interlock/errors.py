@@ -5,6 +5,7 @@
     ├── ContractError      the tool's author: a contract that cannot be registered
     ├── PolicyError        the policy's author: a rule file that cannot be used
     ├── NotAllowed         whoever decides: a ticket, halt or undo that cannot be decided so
+    ├── Locked             whoever wants a lock: somebody else has it, and did not let go in time
     ├── StoreError         the operator: the store cannot be read or written
     │   ├── StoreBusy          somebody else holds it; try again
     │   ├── StoreFull          no room, or not writable

@@ -60,7 +60,7 @@ class Parts(TypedDict, total=False):
     faults: Faults
     observers: tuple[Observer, ...]
     lists: Mapping[str, ListSource]
-    packs: Iterable[Pack]
+    packs: Pack | Iterable[Pack]
 
 
 class Runtime:

@@ -147,7 +147,7 @@ class Versioned(Value, frozen=True):
 
 
 class Plan(Value, frozen=True):
-    """What a call will do: for a read only its digest; a write adds keys, images and a diff.
+    """What a call will do: for a read only its digest; a write adds keys, snapshots and a diff.
 
     `before` and `after` are lists in the order of `keys`; None stands for a key that does not exist. `after` is None as
     a whole where nothing can say what it will be. The digest has three parts: what is asked, by which policy, on which

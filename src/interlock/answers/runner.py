@@ -12,7 +12,7 @@ from interlock.answers.asked import Again
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
-from interlock.answers.workflows import Standing, Workflow, advance, ends_short, is_plan, left_out, workflow_prompt
+from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
 from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
@@ -173,7 +173,7 @@ class WorkflowRunner(Runner):
         super().__init__(turn, model, watch, history)
         self._workflow = workflow
         self._place = 0
-        self._seen = Standing()
+        self._seen = WorkflowState()
         self._sources: set[str] = set()
 
     async def begin(self) -> None:
@@ -181,7 +181,7 @@ class WorkflowRunner(Runner):
         before = self._turn.asked.before
         if before is not None:
             self._sources.update(before.data_sources)
-            self._seen = Standing(plan=before.planned, sources=len(self._sources))
+            self._seen = WorkflowState(plan=before.planned, sources=len(self._sources))
             for call in before.calls:
                 self._count(call.status)
         await self._move()

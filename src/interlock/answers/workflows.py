@@ -49,7 +49,7 @@ class Workflow(Value, frozen=True):
     rules: tuple[str, ...] = ()
 
 
-class Standing(Value, frozen=True):
+class WorkflowState(Value, frozen=True):
     """Where the work stands: what has happened so far in the turn."""
 
     plan: bool = False
@@ -63,18 +63,18 @@ class Standing(Value, frozen=True):
     """Replies in a row that called nothing where a call was due."""
 
 
-def advance(workflow: Workflow, place: int, seen: Standing) -> int:
+def advance(workflow: Workflow, place: int, seen: WorkflowState) -> int:
     """The phase that the turn is in now: the first from `place` on that is not over; the last stays."""
     while place < len(workflow.phases) - 1 and _is_over(workflow.phases[place].done, seen):
         place += 1
     return place
 
 
-def _is_over(done: Done, seen: Standing) -> bool:
+def _is_over(done: Done, seen: WorkflowState) -> bool:
     return (seen.plan or not done.plan) and seen.sources >= done.sources and seen.succeeded >= done.calls
 
 
-def ends_short(workflow: Workflow, seen: Standing, max_idle: int) -> str:
+def ends_short(workflow: Workflow, seen: WorkflowState, max_idle: int) -> str:
     """Why the phases that are left are skipped: no budget, nothing works, nothing happens; empty if they are not."""
     if seen.made >= workflow.calls:
         return f"the {workflow.calls} calls of {workflow.name} were used up"
@@ -85,7 +85,7 @@ def ends_short(workflow: Workflow, seen: Standing, max_idle: int) -> str:
     return ""
 
 
-def left_out(workflow: Workflow, place: int, seen: Standing) -> str:
+def left_out(workflow: Workflow, place: int, seen: WorkflowState) -> str:
     """What a phase that was cut short did not reach, in words."""
     wanted = workflow.phases[place].done
     lacks = []
@@ -98,7 +98,7 @@ def left_out(workflow: Workflow, place: int, seen: Standing) -> str:
     return ", ".join(lacks)
 
 
-def workflow_prompt(workflow: Workflow, place: int, seen: Standing) -> str:
+def workflow_prompt(workflow: Workflow, place: int, seen: WorkflowState) -> str:
     """Where the turn stands, what to do now, and what is left."""
     phase, left = workflow.phases[place], max(0, workflow.calls - seen.made)
     names = ", ".join(phase.name for phase in workflow.phases)

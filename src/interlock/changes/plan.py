@@ -1,4 +1,4 @@
-"""PREPARE for what changes the world: before-image, simulated after-image, diff, risk and digest."""
+"""PREPARE for what changes the world: snapshot before, simulated snapshot after, diff, risk and digest."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Planner(msgspec.Struct, frozen=True):
         policy: str,
         claim: Expected,
     ) -> Plan:
-        """The plan of one call on these images."""
+        """The plan of one call on these snapshots."""
         tool = self.tool
         before, after = [snapshot.state for snapshot in snapshots], simulate(tool, keys, snapshots, arguments)
         versions = tuple(snapshot.version for snapshot in snapshots)

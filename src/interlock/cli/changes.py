@@ -126,14 +126,14 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
 def _print_step(step: UndoStep) -> None:
     out = console()
     out.print(f"[bold]{step.record}[/]  {shown(step.claim.tool)}  {shown(', '.join(step.keys))}")
-    if step.why_not:
-        out.print(f"  [yellow]no way back[/]: {shown(step.why_not)}")
+    if step.obstacle:
+        out.print(f"  [yellow]no way back[/]: {shown(step.obstacle)}")
     print_diff(step.diff)
 
 
 def _step(step: UndoStep, outcome: Outcome | None) -> dict[str, Any]:
     shown_as = {"record": step.record, "of": step.claim.tool, "keys": step.keys, "tool": step.tool or None}
-    shown_as |= {"diff": step.diff, "why_not": step.why_not or None}
+    shown_as |= {"diff": step.diff, "obstacle": step.obstacle or None}
     if outcome is not None:
         shown_as["outcome"] = msgspec.to_builtins(outcome)
     return shown_as

@@ -135,7 +135,7 @@ class Ended(msgspec.Struct, frozen=True):
     intent: int | None = None
     tokens: tuple[int, ...] = ()
     after: tuple[Snapshot, ...] = ()
-    """The images of the keys after an effect."""
+    """The snapshots of the keys after an effect."""
     asks: Ticket | None = None
     """The ticket that a parked call opens."""
 

@@ -1,6 +1,6 @@
-"""Holds: a lease that outlives one call, so that several changes are made while nobody else makes any.
+"""Locks: a lease that outlives one call, so that several changes are made while nobody else makes any.
 
-A hold changes nothing itself. Its token goes with every change that is made under it; once it is lost, the begin commit
+A lock changes nothing itself. Its token goes with every change that is made under it; once it is lost, the begin commit
 of the next change is refused, and so is one that has begun and not yet reached its effect.
 """
 
@@ -24,7 +24,7 @@ _WAIT_S = 0.02
 
 
 class HeldLocks(msgspec.Struct, frozen=True):
-    """Holds that are kept alive, until they are given back."""
+    """Locks that are kept alive, until they are given back."""
 
     locks: tuple[Lock, ...]
     beating: tuple[asyncio.Task[None], ...]
@@ -45,14 +45,14 @@ async def hold_locks(
 
 
 async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait_s: float) -> HeldLocks:
-    """Take holds in sorted order, all or none; whoever is cancelled meanwhile holds nothing."""
+    """Take locks in sorted order, all or none; whoever is cancelled meanwhile holds nothing."""
     end, held = ctx.clock.monotonic() + wait_s, HeldLocks((), ())
     try:
-        # In sorted order: two callers who want the same two keys cannot each hold one and wait for the other.
+        # In sorted order: two callers who want the same two keys cannot each lock one and wait for the other.
         for key in sorted(set(keys)):
-            hold = await _take(ctx, key, call, end)
-            beating = asyncio.get_running_loop().create_task(_beat(ctx, hold))
-            held = HeldLocks((*held.locks, hold), (*held.beating, beating))
+            lock = await _take(ctx, key, call, end)
+            beating = asyncio.get_running_loop().create_task(_beat(ctx, lock))
+            held = HeldLocks((*held.locks, lock), (*held.beating, beating))
     except BaseException:
         await release_locks(ctx, held)
         raise
@@ -60,12 +60,12 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
 
 
 async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.CancelledError | None:
-    """Give holds back, whoever cancels meanwhile; the cancellation, if there was one."""
+    """Give locks back, whoever cancels meanwhile; the cancellation, if there was one."""
     for task in held.beating:
         task.cancel()
     interrupt = None
-    for hold in held.locks:
-        interrupt = await _to_the_end(_let_go(ctx, hold)) or interrupt
+    for lock in held.locks:
+        interrupt = await _to_the_end(_let_go(ctx, lock)) or interrupt
     return interrupt
 
 
@@ -103,12 +103,12 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
 
 
 def lock_name(key: str) -> str:
-    """The name of the claim that stands for a hold."""
+    """The name of the claim that stands for a lock."""
     return f"{LOCK}|{key}"
 
 
 async def release_dead(ctx: EngineContext, name: str) -> bool:
-    """Settle a hold whose holder is dead: it changed nothing, so there is nothing to find out."""
+    """Settle a lock whose holder is dead: it changed nothing, so there is nothing to find out."""
     ctx.at("lock.look")
     claim, now_us = await ctx.store.claim(name), ctx.clock.now_us()
     if claim is None or claim.state is not ClaimState.OPEN or claim.expires_us > now_us:
@@ -118,16 +118,16 @@ async def release_dead(ctx: EngineContext, name: str) -> bool:
 
 
 async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
-    """The first of the holds that is not ours any more."""
-    for hold in locks:
+    """The first of the locks that is not ours any more."""
+    for lock in locks:
         ctx.at("lock.check")
-        claim = await ctx.store.claim(hold.name)
-        if claim is None or claim.state is not ClaimState.OPEN or claim.holder != hold.holder:
-            return hold
+        claim = await ctx.store.claim(lock.name)
+        if claim is None or claim.state is not ClaimState.OPEN or claim.holder != lock.holder:
+            return lock
     return None
 
 
-async def _beat(ctx: EngineContext, hold: Lock) -> None:
+async def _beat(ctx: EngineContext, lock: Lock) -> None:
     """Renew it until it is given up or lost: what is made under a lost one is refused, so there is no more to do."""
     while True:
         # A third of the term: two renewals may fail before anybody takes the lock for dead.
@@ -136,7 +136,7 @@ async def _beat(ctx: EngineContext, hold: Lock) -> None:
         ctx.at("lock.renew")
         try:
             receipt = await ctx.store.commit(
-                Batch(now_us, (RenewClaim(hold.name, hold.holder, now_us + ctx.lease_us),))
+                Batch(now_us, (RenewClaim(lock.name, lock.holder, now_us + ctx.lease_us),))
             )
         except StoreError:
             continue  # the store is away: it stays ours until somebody settles it
@@ -144,9 +144,9 @@ async def _beat(ctx: EngineContext, hold: Lock) -> None:
             return
 
 
-async def _let_go(ctx: EngineContext, hold: Lock) -> None:
+async def _let_go(ctx: EngineContext, lock: Lock) -> None:
     ctx.at("lock.release")
     try:
-        await ctx.store.commit(Batch(ctx.clock.now_us(), (CloseClaim(hold.name, hold.holder, ClaimState.FAILED),)))
+        await ctx.store.commit(Batch(ctx.clock.now_us(), (CloseClaim(lock.name, lock.holder, ClaimState.FAILED),)))
     except StoreError:
         pass  # it expires by itself

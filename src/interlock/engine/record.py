@@ -212,7 +212,7 @@ def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, 
 def _with_change(
     ctx: EngineContext, ended: Ended, plan: Plan, content: Content, full: bytes | None
 ) -> tuple[Content, bytes]:
-    """The record of a change, and beside it the images that undo needs, under a digest of their own."""
+    """The record of a change, and beside it the snapshots that undo needs, under a digest of their own."""
     performed = ended.intent is not None
     payload: dict[str, Json] = {} if full is None else msgspec.json.decode(full)
     if ended.asked is not None:

@@ -25,7 +25,8 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
         # A file that somebody chose is shown instructions and tools; the small one that we bring is only constrained.
         return LocalModel(Path(rest).expanduser() if rest else None, instructable=bool(rest))
     if not rest:
-        raise ConfigError(f"model {name!r}: write local, or provider:name such as google:gemini-2.5-flash")
+        way_out = "write local, provider:name such as google:gemini-2.5-flash, or python:module:NAME"
+        raise ConfigError(f"model {name!r}: {way_out}")
     if kind == PYTHON:
         return _import_model(rest)
     from interlock.models.provider import ProviderModel

@@ -83,7 +83,7 @@ class Operations:
         return await compare(self._ctx, run=run, since_us=since_us)
 
     def journal(self, **which: Unpack[Changes]) -> AsyncIterator[Entry]:
-        """What was changed, and for a turn also what was planned or refused, with images and evidence."""
+        """What was changed, and for a turn also what was planned or refused, with snapshots and evidence."""
         return journal(self._ctx, ChangeFilter(**which))
 
     async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:

@@ -72,7 +72,7 @@ async def _plans(ctx: EngineContext, record: Stored) -> AsyncIterator[_Planned |
     binding, planned, before = ctx.bindings.get(record.tool), whole.get("planned"), whole.get("before")
     if binding is None or planned is None or before is None:
         for key in content.keys:
-            yield _comparison(record, key, "unknown", "the tool offers no simulation, or its images were deleted")
+            yield _comparison(record, key, "unknown", "the tool offers no simulation, or its snapshots were deleted")
         return
     for key, was, plan in zip(content.keys, before, planned, strict=True):
         yield _Planned(record, binding.tool, key, was, plan)

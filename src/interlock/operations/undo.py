@@ -1,4 +1,4 @@
-"""Taking changes back: from before-images, in reverse order, as calls on the one path."""
+"""Taking changes back: from snapshot befores, in reverse order, as calls on the one path."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UndoStep(msgspec.Struct, frozen=True):
     arguments: dict[str, Json]
     keys: tuple[str, ...]
     diff: str | None = None
-    why_not: str = ""
+    obstacle: str = ""
     locks: tuple[str, ...] = ()
     """The leases under which it was made, and is taken back."""
 
@@ -165,11 +165,11 @@ async def _restoring(
     assert tool.resource is not None
     assert claim.record is not None
     try:
-        # A change that was settled later has no image of its own after it: what was planned stands in for it.
+        # A change that was settled later has no snapshot of its own after it: what was planned stands in for it.
         became_states = after.get("after") or before["planned"]
         was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
     except (KeyError, TypeError, ValueError, IndexError):
-        return impossible(claim, "its images have been deleted or cannot be read, so there is nothing to put back")
+        return impossible(claim, "its snapshots have been deleted or cannot be read, so there is nothing to put back")
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
         return impossible(claim, "it changed nothing")
@@ -195,7 +195,7 @@ async def _restoring(
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
-    """The states of a record's images by key; a snapshot is that already."""
+    """The states of a record's snapshots by key; a snapshot is that already."""
     if keys and keys[0].endswith("/*"):
         return dict(states[0])
     return {local_key(key): state for key, state in zip(keys, states, strict=True)}

@@ -69,7 +69,7 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         mine = [rule for rule in policy.rules if matches(rule.tools, tool.name)]
         if tool.review_when is not None:
             place, reason = Place(f"contract of {tool.name}", 1), "its contract leaves this to a person"
-            mine.append(Rule(f"{tool.name}:ask", (tool.name,), place, Decision.REVIEW, tool.review_when, reason))
+            mine.append(Rule(f"{tool.name}:review", (tool.name,), place, Decision.REVIEW, tool.review_when, reason))
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
         risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
         variables = variables_of(tool, policy.limits) if mine or risks else {}

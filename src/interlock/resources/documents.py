@@ -21,8 +21,8 @@ Found = dict[str, Versioned]
 """Documents by key, in the order of their keys."""
 _MOST_MARKS = 500
 ABSENT = "0"
-_FENCES = "_fences"
 """The version that is expected of a document that is not to be there."""
+_FENCES = "_fences"
 _FIELD_OF = {"sqlite": "json_extract(body, '$.{field}')", "postgresql": "((body::jsonb) ->> '{field}')"}
 
 

@@ -50,7 +50,7 @@ class UnitTable:
     def in_name(self, name: str) -> Units:
         """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
         words = _name_words(name)
-        while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or words[-2] in self._folded):
+        while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or self._is_unit(words[-2])):
             words.pop()  # temp_c_min: the unit stands before
         if "per" not in words[1:]:
             return self._plain(words)
@@ -58,6 +58,9 @@ class UnitTable:
         after = {f"per_{unit}" for word in words[at + 1 : at + 2] for unit in self._folded.get(word, NO_UNIT)}
         rest = self._plain(["", *words[at + 2 :]])
         return frozenset(after | self._folded.get(words[at - 1], NO_UNIT) | self._plain(words[:at]) | rest)
+
+    def _is_unit(self, word: str) -> bool:
+        return word in self._folded or word in self._at_end
 
     def _plain(self, words: list[str]) -> Units:
         pairs = [" ".join(pair) for pair in pairwise(words)]

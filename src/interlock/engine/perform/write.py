@@ -140,13 +140,13 @@ def _settle(effect: _Effect) -> Ended:
 
 
 async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Snapshot, ...]]:
-    """Whether the effect landed, as far as the attempts and the world say, and the images after it."""
+    """Whether the effect landed, as far as the attempts and the world say, and the snapshots after it."""
     tool, plan = begun.work.tool, begun.prepared.plan
     after: tuple[Snapshot, ...] = ()
     try:
         after = await read_snapshots(tool, plan.keys, ctx.snapshot_reader)
     except Unreadable:
-        pass  # the outcome stands; undo will say that there is no image
+        pass  # the outcome stands; undo will say that there is no snapshot
     if found is None and tool.probe is not None:
         found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context())
         if found is False and begun.work.runs_on:

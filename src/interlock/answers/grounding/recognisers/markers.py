@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-_SAME_LETTERS = str.maketrans({"ſ": "s", "\u212a": "K", "\u212b": "A"})  # letters that only look like others
+# Letters that only look like others: a pattern that ignores case takes them for those, and the tables do not have them.
+_SAME_LETTERS = str.maketrans({"ſ": "s", "ı": "i", "İ": "I", "\u212a": "K", "\u212b": "A"})
 _ZONE = re.compile(r"\b(?:UTC|GMT)\s?[+\-−–]\s?\d{1,2}(?::\d\d)?\b")
 _ENUMERATOR = re.compile(r"(?m)^[ \t]{0,12}\(?(?P<n>\d{1,2})[.)](?=[ \t])")
 

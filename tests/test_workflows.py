@@ -11,7 +11,7 @@ import pytest
 from interlock import Result, Runtime, tool
 from interlock.answers import Agent, Answers, TurnResult, all_of, run_turn
 from interlock.answers.presets import ingest, quick_lookup, research
-from interlock.answers.workflows import Done, Phase, Standing, Workflow, advance, is_plan, workflow_prompt
+from interlock.answers.workflows import Done, Phase, Workflow, WorkflowState, advance, is_plan, workflow_prompt
 from interlock.errors import Permanent
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
@@ -184,7 +184,7 @@ async def test_ingest_reads_keeps_and_confirms() -> None:
 
 async def test_what_a_model_is_told_is_what_is_enforced() -> None:
     for mode in (quick_lookup(("a",)), research(("a",)), ingest(("a",), ("b",))):
-        text = workflow_prompt(mode, 0, Standing(made=1))
+        text = workflow_prompt(mode, 0, WorkflowState(made=1))
         assert f"At most {mode.calls} tool calls in all; {mode.calls - 1} left" in text
         for name in mode.phases[0].tools:
             assert name in text
@@ -207,11 +207,11 @@ async def test_one_of_your_own() -> None:
 
 def test_phases_only_go_forward() -> None:
     mode = research(("a",))
-    assert advance(mode, 0, Standing()) == 0
-    assert advance(mode, 0, Standing(plan=True)) == 1
-    assert advance(mode, 0, Standing(sources=3)) == 0
-    assert advance(mode, 0, Standing(plan=True, sources=3)) == 2
-    assert advance(mode, 2, Standing()) == 2
+    assert advance(mode, 0, WorkflowState()) == 0
+    assert advance(mode, 0, WorkflowState(plan=True)) == 1
+    assert advance(mode, 0, WorkflowState(sources=3)) == 0
+    assert advance(mode, 0, WorkflowState(plan=True, sources=3)) == 2
+    assert advance(mode, 2, WorkflowState()) == 2
     assert msgspec.json.decode(msgspec.json.encode(mode), type=Workflow) == mode
 
 
