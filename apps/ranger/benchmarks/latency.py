@@ -23,7 +23,7 @@ ROUNDS = 15
 MUST_MS = {"shipped": 50.0, "large": 2000.0}
 
 
-def calls(fire: str) -> dict[str, dict[str, Any]]:
+def calls_for(fire: str) -> dict[str, dict[str, Any]]:
     """One call of each tool."""
     whole: dict[str, Any] = {"fire_id": fire}
     return {
@@ -45,12 +45,12 @@ def calls(fire: str) -> dict[str, dict[str, Any]]:
     }
 
 
-async def measured(fires: Fires, fire: str) -> dict[str, tuple[float, float]]:
+async def measure(fires: Fires, fire: str) -> dict[str, tuple[float, float]]:
     """First call and median of later ones in milliseconds, each a governed call with its record, by tool."""
     app = build_app(fires, today=lambda: date(2026, 11, 15))
     found = {}
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
-        for tool, arguments in calls(fire).items():
+        for tool, arguments in calls_for(fire).items():
             took = []
             for _ in range(ROUNDS):
                 started = time.perf_counter()
@@ -67,8 +67,8 @@ def main() -> int:
     logging.getLogger("interlock").setLevel(logging.ERROR)
     with tempfile.TemporaryDirectory(prefix="ranger-large-") as folder:
         subprocess.run([sys.executable, HERE.parent / "scripts" / "make_fixtures.py", "--large", folder], check=True)
-        large = asyncio.run(measured(Fires(Path(folder)), "large-2024"))
-    small = asyncio.run(measured(Fires(DATA), "cedar-creek-2022"))
+        large = asyncio.run(measure(Fires(Path(folder)), "large-2024"))
+    small = asyncio.run(measure(Fires(DATA), "cedar-creek-2022"))
     lines = [
         "# How long RANGER's tools take",
         "",

@@ -17,16 +17,17 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from interlock import Runtime
+from interlock.answers import Answers, App, run_turn
+from interlock.answers.constrained import constrain
+from interlock.models import open_model
+from interlock_ranger.agents import SPECIALISTS
+from interlock_ranger.app import build_app
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "benchmarks"))  # the judge is that of the library's benchmarks
 
-from interlock import Runtime  # noqa: E402
-from interlock.answers import Answers, App, run_turn  # noqa: E402
-from interlock.answers.constrained import constrain  # noqa: E402
-from interlock.models import open_model  # noqa: E402
-from interlock_ranger.agents import SPECIALISTS  # noqa: E402
-from interlock_ranger.app import build_app  # noqa: E402
 from judging import calls_of, numbers, untraced, wilson  # noqa: E402
 
 DAY = date(2026, 11, 15)
@@ -36,29 +37,30 @@ PAGES = {
 }
 GUIDE = ROOT / "docs" / "ranger.md"
 BEGIN, END = "<!-- measured by make bench-ranger -->", "<!-- end -->"
-OUT = ("verified", "rendered")
+ANSWERED = ("verified", "rendered")
+"""Statuses of an answer that a user was given as true."""
 
 
-def lines(name: str) -> list[dict[str, Any]]:
+def load_rows(name: str) -> list[dict[str, Any]]:
     """The rows of a file of questions."""
     text = (HERE / name).read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
-def telling(app: App, tool: str, arguments: Any) -> dict[str, Any]:
+def informative_arguments(app: App, tool: str, arguments: Any) -> dict[str, Any]:
     """Arguments without those that say nothing: unset, or at their default."""
     schema = next(item for item in app.tools if item.name == tool).input.schema["properties"]
-    said = {k: sorted(v) if _plain_list(v) else v for k, v in arguments.items() if v is not None and v != []}
+    said = {k: sorted(v) if _is_list_of_texts(v) else v for k, v in arguments.items() if v is not None and v != []}
     return {k: v for k, v in said.items() if v != schema.get(k, {}).get("default")}
 
 
-def _plain_list(value: Any) -> bool:
+def _is_list_of_texts(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
-def same(app: App, tool: str, made: Any, gold: dict[str, Any]) -> bool:
+def is_same_call(app: App, tool: str, made: Any, gold: dict[str, Any]) -> bool:
     """Whether a call is the one that the question needs; a fire that is implied by a part of it may be named, too."""
-    own, want = telling(app, tool, made), telling(app, tool, gold)
+    own, want = informative_arguments(app, tool, made), informative_arguments(app, tool, gold)
     part = any(k in want for k in ("trail_id", "sector_id", "stand_id", "plot_id", "near"))
     return own == want or (part and {k: v for k, v in own.items() if k != "fire_id"} == want)
 
@@ -67,32 +69,36 @@ def judge(
     app: App, row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, str, Any, Any]]
 ) -> dict[str, Any]:
     """What became of one question."""
-    out = status in OUT
+    answered = status in ANSWERED
     done = [(tool, arguments) for tool, state, arguments, _ in calls if state == "ok"]
     if row["kind"] == "chat":
-        wrong = out and bool(done)
-        right = out and not wrong
+        wrong = answered and bool(done)
+        right = answered and not wrong
     elif row.get("asks"):
-        wrong, right = out and bool(done), status == "asked"
+        wrong, right = answered and bool(done), status == "asked"
     elif row.get("nothing"):
-        wrong = out and bool(done)
+        wrong = answered and bool(done)
         right = not done and any(state == "no_data" for _, state, _, _ in calls)
     else:
-        right = out and bool(done) and all(t == row["tool"] and same(app, t, a, row["arguments"]) for t, a in done)
-        wrong = out and bool(done) and not right
+        right = (
+            answered
+            and bool(done)
+            and all(t == row["tool"] and is_same_call(app, t, a, row["arguments"]) for t, a in done)
+        )
+        wrong = answered and bool(done) and not right
     shown = {abs(n) for n in numbers(answer)}
     return {
         "status": status,
         "person": status in ("escalated", "blocked", "waiting"),
         "right": right,
         "wrong": wrong,
-        "leaked": sorted(untraced(answer, row["q"], calls)) if out else [],
+        "leaked": sorted(untraced(answer, row["q"], calls)) if answered else [],
         "figures": right and bool(row["figures"]) and all(abs(float(n)) in shown for n in row["figures"]),
         "calls": [(tool, state, arguments) for tool, state, arguments, _ in calls],
     }
 
 
-async def asked(app: App, rows: list[dict[str, Any]], folder: Path, model_name: str) -> list[dict[str, Any]]:
+async def ask_all(app: App, rows: list[dict[str, Any]], folder: Path, model_name: str) -> list[dict[str, Any]]:
     """Every question to its agent."""
     file, model, done = folder / "ranger.db", constrain(open_model(model_name)), []
     async with Runtime.open(f"sqlite:///{file}", policy=app.policy or "", tools=app.tools) as runtime:
@@ -110,9 +116,9 @@ async def asked(app: App, rows: list[dict[str, Any]], folder: Path, model_name: 
     return done
 
 
-def routes(app: App) -> tuple[int, int]:
+def count_routes(app: App) -> tuple[int, int]:
     """How many held-out questions the coordinator routes right, without a model."""
-    rows, right = lines("routes.jsonl"), 0
+    rows, right = load_rows("routes.jsonl"), 0
     sorter = app.agent("coordinator").classifier()
     wanted = {"": set(), "briefing": set(SPECIALISTS)}
     for row in rows:
@@ -131,7 +137,7 @@ def rate(rows: list[dict[str, Any]], key: str) -> str:
     return wilson(sum(bool(row[key]) for row in rows), len(rows))
 
 
-def page(rows: list[dict[str, Any]], routed: tuple[int, int], name: str) -> str:
+def render_report(rows: list[dict[str, Any]], routed: tuple[int, int], name: str) -> str:
     """The report."""
     need = [row for row in rows if row["kind"] != "chat"]
     talk = [row for row in rows if row["kind"] == "chat"]
@@ -196,10 +202,10 @@ async def main() -> int:
     given = parser.parse_args()
     logging.getLogger("interlock").setLevel(logging.ERROR)
     app = build_app(today=lambda: DAY)
-    rows = [row for row in lines(given.questions) if given.agent in (None, row["agent"])][:: given.every]
+    rows = [row for row in load_rows(given.questions) if given.agent in (None, row["agent"])][:: given.every]
     with tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder:
-        done = await asked(app, rows, Path(folder), given.model)
-    text = page(done, routes(app), given.questions)
+        done = await ask_all(app, rows, Path(folder), given.model)
+    text = render_report(done, count_routes(app), given.questions)
     print(text)
     for row in done:
         if row["wrong"] or row["leaked"] or row["person"] or not row["right"]:

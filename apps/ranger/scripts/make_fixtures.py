@@ -4,8 +4,8 @@
     python scripts/make_fixtures.py --large FOLDER      # one fire of 1,000 sectors, 500 trails, 20,000 trees
 
 The names are of real places; the figures are made up here. Geometry comes first and everything else is measured on it:
-acres are geodesic areas, sector means are means of the raster's pixels, mileposts lie on their trail. `check` refuses a
-fire that does not add up.
+acres are geodesic areas, sector means are means of the raster's pixels, mileposts lie on their trail. `check_fire`
+refuses a fire that does not add up.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ NODATA = -32768
 SCALE = 1000
 
 
-def acres(shape: Any) -> float:
+def geodesic_acres(shape: Any) -> float:
     """The geodesic area of a shape in degrees."""
     return abs(GEOD.geometry_area_perimeter(shape)[0]) / ACRE_M2
 
 
-def degrees(shape: Any) -> Any:
+def to_degrees(shape: Any) -> Any:
     """A shape in metres, in longitude and latitude of six places (about ten centimetres)."""
     return shapely.set_precision(shapely.transform(shape, TO_LL, interleaved=False), 1e-6)
 
 
-def outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
+def draw_outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
     """A fire's outline: a wobbly ellipse, scaled until its area on the globe is what was reported."""
     x, y = TO_UTM(plan["longitude"], plan["latitude"])
     turns = np.linspace(0, 2 * math.pi, 120, endpoint=False)
@@ -62,11 +62,11 @@ def outline(plan: dict[str, Any], rng: np.random.Generator) -> Polygon:
     size = math.sqrt(plan["reported_acres"] * ACRE_M2 / shape.area)
     for _ in range(6):
         placed = shapely.affinity.translate(shapely.affinity.scale(shape, size, size, origin=(0, 0)), x, y)
-        size *= math.sqrt(plan["reported_acres"] / acres(degrees(placed)))
+        size *= math.sqrt(plan["reported_acres"] / geodesic_acres(to_degrees(placed)))
     return placed
 
 
-def cut(perimeter: Polygon, plans: dict[str, dict[str, Any]], rng: np.random.Generator) -> dict[str, Polygon]:
+def cut_sectors(perimeter: Polygon, plans: dict[str, dict[str, Any]], rng: np.random.Generator) -> dict[str, Polygon]:
     """The perimeter in as many parts as there are names, no gap and no overlap, each towards where its plan says."""
     names = list(plans)
     left, low, right, high = perimeter.bounds
@@ -89,7 +89,7 @@ def cut(perimeter: Polygon, plans: dict[str, dict[str, Any]], rng: np.random.Gen
     return {names[row]: parts[column] for row, column in zip(rows, columns, strict=True)}
 
 
-def smooth(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
+def smooth_noise(shape: tuple[int, int], rng: np.random.Generator) -> NDArray[np.float64]:
     """Noise between -1 and 1 that changes slowly across the land."""
     rows, columns = np.mgrid[0 : shape[0], 0 : shape[1]]
     waves = [
@@ -104,7 +104,7 @@ def among_highest(values: NDArray[np.float64], share: float) -> NDArray[np.bool_
     return np.asarray(values > np.quantile(values, 1 - share))
 
 
-def rasters(
+def draw_rasters(
     plan: dict[str, Any], perimeter: Polygon, sectors: dict[str, Polygon], rng: np.random.Generator
 ) -> tuple[NDArray[np.int16], NDArray[np.int16], Any]:
     """NBR before and after the fire: thousandths as whole numbers, with clouds in the second."""
@@ -112,13 +112,13 @@ def rasters(
     left, low, right, high = (math.floor(v / step) * step for v in perimeter.buffer(4 * step).bounds)
     shape = (int((high - low) / step) + 1, int((right - left) / step) + 1)
     place = from_origin(left, high, step, step)
-    before = 0.55 + 0.12 * smooth(shape, rng)
-    change = 0.02 * smooth(shape, rng)
+    before = 0.55 + 0.12 * smooth_noise(shape, rng)
+    change = 0.02 * smooth_noise(shape, rng)
     for name, part in sectors.items():
         inside = geometry_mask([part], shape, place, invert=True)
-        change[inside] = plan["sectors"][name]["dnbr"] + (0.42 * smooth(shape, rng))[inside]
-    change[among_highest(smooth(shape, rng), 0.015)] = -0.22
-    clouds = among_highest(smooth(shape, rng), 0.02)
+        change[inside] = plan["sectors"][name]["dnbr"] + (0.42 * smooth_noise(shape, rng))[inside]
+    change[among_highest(smooth_noise(shape, rng), 0.015)] = -0.22
+    clouds = among_highest(smooth_noise(shape, rng), 0.02)
     pre = np.round(before * SCALE).astype(np.int16)
     post = np.round((before - change) * SCALE).astype(np.int16)
     post[clouds] = NODATA
@@ -136,7 +136,7 @@ def write_raster(file: Path, values: NDArray[np.int16], place: Any) -> None:
         target.update_tags(SYNTHETIC="yes", MADE_BY="scripts/make_fixtures.py")
 
 
-def whole(sizes: dict[str, float], total: int) -> dict[str, int]:
+def round_to_total(sizes: dict[str, float], total: int) -> dict[str, int]:
     """Whole numbers that add up to the total: those with the largest fractions are rounded up."""
     scaled = {name: size * total / sum(sizes.values()) for name, size in sizes.items()}
     down = {name: math.floor(size) for name, size in scaled.items()}
@@ -145,12 +145,12 @@ def whole(sizes: dict[str, float], total: int) -> dict[str, int]:
     return {name: size + (name in up) for name, size in down.items()}
 
 
-def sector_table(
+def sector_features(
     plan: dict[str, Any], sectors: dict[str, Polygon], pre: NDArray[np.int16], post: NDArray[np.int16], place: Any
 ) -> list[dict[str, Any]]:
     """Sectors as features: acres from their geometry (rounded so that they add up), dNBR from the pixels."""
-    shapes = {name: degrees(part) for name, part in sectors.items()}
-    sizes = whole({name: acres(shape) for name, shape in shapes.items()}, plan["reported_acres"])
+    shapes = {name: to_degrees(part) for name, part in sectors.items()}
+    sizes = round_to_total({name: geodesic_acres(shape) for name, shape in shapes.items()}, plan["reported_acres"])
     known = (pre != NODATA) & (post != NODATA)
     change = (pre.astype(float) - post) / SCALE
     features = []
@@ -170,7 +170,7 @@ def sector_table(
     return features
 
 
-def path_of(trail: dict[str, Any], rng: np.random.Generator) -> LineString:
+def draw_trail(trail: dict[str, Any], rng: np.random.Generator) -> LineString:
     """A winding line of exactly the trail's miles, starting where the plan says."""
     x, y = TO_UTM(*trail["start"])
     heading = math.radians(90 - trail["bearing_deg"])
@@ -185,11 +185,11 @@ def path_of(trail: dict[str, Any], rng: np.random.Generator) -> LineString:
     return placed
 
 
-def trail_table(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def build_trails(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """Trails with their line, and each damage point at its milepost."""
     found = []
     for trail in plan["trails"]:
-        line = path_of(trail, rng)
+        line = draw_trail(trail, rng)
         points = []
         for n, (mile, kind, severity, cost, work, crew_days) in enumerate(trail["damage"], 1):
             lon, lat = TO_LL(*line.interpolate(mile / trail["miles"], normalized=True).coords[0])
@@ -207,7 +207,7 @@ def trail_table(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str
                 }
             )
         kept = {key: value for key, value in trail.items() if key not in ("start", "bearing_deg", "damage")}
-        found.append({**kept, "line": mapping(degrees(line)), "damage_points": points})
+        found.append({**kept, "line": mapping(to_degrees(line)), "damage_points": points})
     return found
 
 
@@ -215,7 +215,7 @@ HEIGHTS = {"PSME": (26, 3.6), "TSHE": (24, 3.7), "THPL": (22, 3.0), "PIPO": (20,
            "ABGR": (20, 4.0), "ABCO": (20, 3.8), "TSME": (18, 3.4), "ABLA": (15, 4.2)}  # fmt: skip
 
 
-def tree_table(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
+def tally_trees(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str, Any]]:
     """The trees that were tallied on each plot."""
     rows = []
     for plot in plan["plots"]:
@@ -238,12 +238,12 @@ def tree_table(plan: dict[str, Any], rng: np.random.Generator) -> list[dict[str,
     return rows
 
 
-def check(fire: dict[str, Any], sectors: list[dict[str, Any]], trails: list[dict[str, Any]]) -> None:
+def check_fire(fire: dict[str, Any], sectors: list[dict[str, Any]], trails: list[dict[str, Any]]) -> None:
     """Refuse a fire that does not add up."""
     total = sum(part["properties"]["acres"] for part in sectors)
     assert total == fire["reported_acres"], (total, fire["reported_acres"])
     for part in sectors:
-        drawn = acres(shapely.geometry.shape(part["geometry"]))
+        drawn = geodesic_acres(shapely.geometry.shape(part["geometry"]))
         assert abs(drawn - part["properties"]["acres"]) / drawn < 0.005, part["properties"]
     dates = [fire[key] for key in ("ignition_date", "containment_date", "survey_date", "cruise_date")]
     assert dates == sorted(dates), dates
@@ -259,34 +259,34 @@ def write_fire(folder: Path, plan: dict[str, Any]) -> None:
     """Everything about one fire."""
     rng = np.random.default_rng(plan["seed"])
     folder.mkdir(parents=True, exist_ok=True)
-    perimeter = outline(plan, rng)
-    parts = cut(perimeter, plan["sectors"], rng)
-    pre, post, place = rasters(plan, perimeter, parts, rng)
-    sectors = sector_table(plan, parts, pre, post, place)
-    trails = trail_table(plan, rng)
+    perimeter = draw_outline(plan, rng)
+    parts = cut_sectors(perimeter, plan["sectors"], rng)
+    pre, post, place = draw_rasters(plan, perimeter, parts, rng)
+    sectors = sector_features(plan, parts, pre, post, place)
+    trails = build_trails(plan, rng)
     fire = {"synthetic": True, "note": "SYNTHETIC: made by scripts/make_fixtures.py", **plan["fire"]}
     fire["reported_acres"] = plan["reported_acres"]
-    check(fire, sectors, trails)
-    dump(folder / "fire.json", fire)
-    shape = {"type": "Feature", "properties": {"fire_id": fire["fire_id"]}, "geometry": mapping(degrees(perimeter))}
-    dump(folder / "perimeter.geojson", {"type": "FeatureCollection", "synthetic": True, "features": [shape]})
-    dump(folder / "sectors.geojson", {"type": "FeatureCollection", "synthetic": True, "features": sectors})
-    dump(folder / "trails.json", {"synthetic": True, "trails": trails})
-    dump(folder / "stands.json", {"synthetic": True, "stands": plan["stands"]})
+    check_fire(fire, sectors, trails)
+    write_json(folder / "fire.json", fire)
+    shape = {"type": "Feature", "properties": {"fire_id": fire["fire_id"]}, "geometry": mapping(to_degrees(perimeter))}
+    write_json(folder / "perimeter.geojson", {"type": "FeatureCollection", "synthetic": True, "features": [shape]})
+    write_json(folder / "sectors.geojson", {"type": "FeatureCollection", "synthetic": True, "features": sectors})
+    write_json(folder / "trails.json", {"synthetic": True, "trails": trails})
+    write_json(folder / "stands.json", {"synthetic": True, "stands": plan["stands"]})
     rows = [{k: v for k, v in p.items() if k not in ("trees", "species", "dbh_in", "dead")} for p in plan["plots"]]
-    table(folder / "plots.csv", rows)
-    table(folder / "trees.csv", tree_table(plan, rng))
+    write_csv(folder / "plots.csv", rows)
+    write_csv(folder / "trees.csv", tally_trees(plan, rng))
     write_raster(folder / "nbr_pre.tif", pre, place)
     write_raster(folder / "nbr_post.tif", post, place)
 
 
-def dump(file: Path, value: Any) -> None:
+def write_json(file: Path, value: Any) -> None:
     """JSON, a line for each feature or field."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
     file.write_text(text + "\n", encoding="utf-8")
 
 
-def table(file: Path, rows: list[dict[str, Any]]) -> None:
+def write_csv(file: Path, rows: list[dict[str, Any]]) -> None:
     """CSV."""
     with file.open("w", newline="", encoding="utf-8") as target:
         labelled = [{**row, "synthetic": "yes"} for row in rows]
@@ -295,7 +295,7 @@ def table(file: Path, rows: list[dict[str, Any]]) -> None:
         writer.writerows(labelled)
 
 
-def large(seed: int = 7) -> dict[str, Any]:
+def large_plan(seed: int = 7) -> dict[str, Any]:
     """A plan of 1,000 sectors, 500 trails and 20,000 trees."""
     rng = np.random.default_rng(seed)
     kinds = ["BRIDGE_FAILURE", "DEBRIS_FLOW", "HAZARD_TREES", "TREAD_EROSION", "SIGNAGE", "CULVERT_DAMAGE"]
@@ -346,7 +346,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=DATA, help="where the fires go")
     given = parser.parse_args()
     if given.large is not None:
-        write_fire(given.large / "large-2024", large())
+        write_fire(given.large / "large-2024", large_plan())
         return
     for file in sorted((HERE / "plans").glob("*.toml")):
         plan = tomllib.loads(file.read_text(encoding="utf-8"))

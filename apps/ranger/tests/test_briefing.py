@@ -96,7 +96,7 @@ async def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
         "Compliance",
         "map of",
         "sources:",
-        "trail: interlock turns show",
+        "turn: interlock turns show",
     ):
         assert word in text
     assert "burn.key-benson" in text

@@ -35,10 +35,10 @@ async def ask(shelf: Path, fires: Fires) -> AsyncIterator[Call]:
     app = build_app(fires, tables=(shelf,), today=lambda: TODAY)
     async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
 
-        def made(file: str, **more: Any) -> Any:
+        def summarise(file: str, **more: Any) -> Any:
             return runtime.call("analyze_csv_data", {"file": file, **more}, actor="operator")
 
-        yield made
+        yield summarise
 
 
 async def test_a_messy_file_is_read_and_every_bad_cell_is_named(ask: Call) -> None:

@@ -133,7 +133,7 @@ def test_a_wrong_trajectory_fails_the_evaluation(tmp_path: Path) -> None:
     assert done.returncode == 1
 
 
-def nested(calls: list[Case]) -> list[Case]:
+def with_delegated_calls(calls: list[Case]) -> list[Case]:
     """Calls, each followed by those that it delegates to."""
     known = {case["q"]: case["calls"] for own in CASES.values() for case in own}
     return [one for call in calls for one in (call, *known.get(call["args"].get("request", ""), []))]
@@ -147,7 +147,7 @@ def test_evaluation_sets_and_plans_are_the_same() -> None:
             for case in cases
             for turn in case["conversation"]
         ]
-        assert made == [(case["q"], nested(case["calls"])) for case in CASES[agent]]
+        assert made == [(case["q"], with_delegated_calls(case["calls"])) for case in CASES[agent]]
 
 
 def open_runner(agent: str, app: App, model: InterlockLlm) -> InterlockRunner:

@@ -33,4 +33,4 @@ def print_briefing(out: Console, briefing: Briefing) -> None:
     out.print(draw_map(briefing.fire, marks))
     out.print(f"[dim]sources: {escape('; '.join(turn.sources))}[/]")
     out.print(f"{turn.status.value} [dim]{turn.outcome.value}, lowest confidence {briefing.confidence}[/]")
-    out.print(f"[dim]trail: interlock turns show {escape(turn.turn)}[/]")
+    out.print(f"[dim]turn: interlock turns show {escape(turn.turn)}[/]")

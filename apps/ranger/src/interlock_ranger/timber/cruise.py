@@ -42,10 +42,7 @@ class ExpandedPlot(msgspec.Struct, frozen=True, kw_only=True):
     plot_id: str
     tallied: int
     by_species: dict[Species, AcreVolume]
-
-    @property
-    def total(self) -> AcreVolume:
-        return sum_volumes(self.by_species.values())
+    total: AcreVolume
 
 
 class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,10 +83,12 @@ def expand_plot(plot: Plot, region: str, log_rule: LogRule) -> ExpandedPlot:
     for tree in plot.trees:
         species = parse_species(tree.species)
         by_species.setdefault(species, []).append(_expand_tree(plot, tree, species, region, log_rule))
+    summed = {species: sum_volumes(volumes) for species, volumes in by_species.items()}
     return ExpandedPlot(
         plot_id=plot.plot_id,
         tallied=len(plot.trees),
-        by_species={species: sum_volumes(volumes) for species, volumes in by_species.items()},
+        by_species=summed,
+        total=sum_volumes(summed.values()),
     )
 
 
