@@ -34,7 +34,7 @@ KNOWN = {
         (["low", "high"], "low or high?", ("low", "high")),
         (["low", "high"], "higher, below", ()),  # a word inside a word
         (["doyle", "scribner"], "by doyle, not scribner", ("doyle",)),
-        (["north"], "not the north: the north", ("north",)),  # one mention that is not denied
+        (["north"], "not the north. How is the weather in the north?", ("north",)),  # one mention that is not denied
         (["north"], "outside of the north", ()),
         ([1, None, "one"], "one of 1", ("one",)),
         ([], "anything", ()),
@@ -180,7 +180,9 @@ def test_whatever_stands_around_a_name_it_is_found_or_denied(text: str, name: st
         assert "waldo lake" in names_in(whole, KNOWN)
 
 
-@pytest.mark.parametrize("part", ["not ", "half a ", "5 miles ", "Waldo ", "A b ", "NW-9 ", "sector ", "north "])
+@pytest.mark.parametrize(
+    "part", ["not ", "half a ", "5 miles ", "Waldo ", "A b ", "NW-9 ", "AAAA", "   ", "sector ", "north "]
+)
 def test_four_times_the_text_takes_about_four_times_as_long(part: str) -> None:
     def read(size: int) -> None:
         text = part * (size // len(part))
@@ -188,5 +190,6 @@ def test_four_times_the_text_takes_about_four_times_as_long(part: str) -> None:
         figures("length_miles", text)
         named_as("sector", text, {"NW-1": ()})
         names_in(text, KNOWN)
+        find_names(text, KNOWN)
 
-    assert growth(read, 600) < LINEAR
+    assert growth(read, 1000) < LINEAR

@@ -220,9 +220,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = ()
     model: Annotated[
         str,
-        setting(
-            "who answers: local (embedded), local:FILE.gguf, provider:name (google:…, openai-chat:…), python:module:NAME"
-        ),
+        setting("who answers: local, local:FILE.gguf, provider:name (google:…, openai-chat:…), python:MODULE:NAME"),
     ] = "local"
     model_fallback: Annotated[str, setting("the provider:name that is asked if the model gives no reply")] = ""
     model_timeout_s: Annotated[float, setting("seconds after which a provider's reply is given up")] = 60.0

@@ -89,7 +89,8 @@ class Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         settings = settings or Settings()
         registry = Registry(with_undo(list_tools(tools))).freeze()
-        written = load_policy(policy, packs=parts.get("packs", ()))
+        packs = parts.get("packs", ())
+        written = load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
         opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store

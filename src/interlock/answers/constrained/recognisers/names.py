@@ -17,8 +17,8 @@ _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*
 """Runs of capitalised words, but for the first of a sentence."""
 _FIRST = re.compile(r"\W*([A-Z]\w{5,})")
 _CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
-_KIND = r"((?:[A-Z0-9][\w'’-]*\s+)+)"
-"""A name in front of what it is the name of: "Holiday Farm fire"."""
+_KIND = r"((?:[A-Z0-9][\w'’-]{0,60}\s{1,8}){1,6})"
+"""A name in front of what it is the name of: "Holiday Farm fire"; bounded, or a long question would take its square."""
 Known = Mapping[str, Sequence[str]]
 """Values, and everything that each is called."""
 
