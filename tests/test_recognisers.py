@@ -166,7 +166,8 @@ def test_times_inside_timestamps_are_known_too() -> None:
 )
 def test_a_figure_has_a_sign_a_magnitude_and_a_unit(text: str, number: str, units: set[str]) -> None:
     claim = only(NUMBERS, text)
-    assert (claim.number, claim.units) == (Decimal(number), units)
+    assert claim.number == Decimal(number)
+    assert claim.units == units
 
 
 def test_what_stands_beside_a_figure_says_how_it_is_meant() -> None:

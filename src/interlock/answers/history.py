@@ -82,12 +82,14 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
             continue
         content = record.content()
         calls.append(await _see_call(store, record, content))
-        if calls[-1].status not in _EVIDENCE or not evidence:
+        if calls[-1].status not in _EVIDENCE:
+            continue
+        named += content.sources  # a workflow counts them when its turn is reopened, without the evidence itself
+        if not evidence:
             continue
         sources.append(await _source(store, record, content))
         if content.result_confidence is not None:
             confidences.append(content.result_confidence)
-        named += content.sources
         notes += _notes(record, content)
     for child in history.children if depth else ():
         inner = await read_history(store, child, evidence=evidence, depth=depth - 1)
