@@ -36,7 +36,8 @@ ENVIRONMENT: dict[str, set[str]] = {
 
 @pytest.fixture(params=sorted(ENVIRONMENT))
 def source(request: pytest.FixtureRequest) -> Path:
-    return APPS / request.param.removeprefix("interlock_") / "src" / request.param
+    name: str = request.param
+    return APPS / name.removeprefix("interlock_") / "src" / name
 
 
 def files(source: Path) -> list[Path]:

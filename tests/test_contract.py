@@ -267,10 +267,10 @@ async def test_a_pair_of_models_makes_a_tool() -> None:
 async def test_callable_objects_and_partials_make_tools() -> None:
     class Asker:
         async def __call__(self, arguments: dict[str, Any]) -> str:
-            return arguments["q"] + "?"
+            return f"{arguments['q']}?"
 
     async def ask(mark: str, arguments: dict[str, Any]) -> str:
-        return arguments["q"] + mark
+        return f"{arguments['q']}{mark}"
 
     schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
     first = Tool.from_schema("first", Asker(), schema=schema, effect="read")

@@ -15,8 +15,8 @@ from interlock.policy import Facts, compile_policy, decide, judge, load_policy, 
 from interlock.policy.decide import PRECEDENCE
 from interlock.policy.lint import find_idle_rules, measure_coverage
 from interlock.tools import Parsed
-from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView
-from tests.conftest import echo, running
+from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView, Verdict
+from tests.conftest import echo, expect, running
 
 
 class Season(StrEnum):
@@ -61,7 +61,7 @@ def facts(arguments: dict[str, Any] | None = None, tool_: Tool = look, **details
     return Facts(call=call, arguments=parsed.arguments, grant=Grant(actor="ann"), plan=plan, turn=turn)
 
 
-def judge_call(rules: Any, given_facts: Facts, tool_: Tool = look) -> tuple[Any, dict[str, Any]]:
+def judge_call(rules: Any, given_facts: Facts, tool_: Tool = look) -> tuple[Verdict, dict[str, Any]]:
     """The verdict and the arguments after the clamps."""
     found, after = judge(rules, tool_, Parsed(None, given_facts.arguments), given_facts)
     return found, after.arguments
@@ -266,13 +266,13 @@ def test_decisions_are_kept_only_where_equal_values_are_the_same_values() -> Non
     text = rule("deny", "type(args.extra.x) == bool", "no-truth") + rule("allow", None, "rest")
     rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
     for value, expected in ((1, "rest"), (True, "no-truth"), (1.0, "rest"), (True, "no-truth")):
-        assert decide(rules, facts({"trail": "a", "extra": {"x": value}}), final=True).rule == expected  # type: ignore[union-attr]
+        assert expect(decide(rules, facts({"trail": "a", "extra": {"x": value}}), final=True)).rule == expected
     text = rule("deny", "args.trail == 'no'", "named") + rule("allow", None, "rest")
     rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
     for n in range(1200):
         trail = "no" if n % 3 == 0 else "x" * (n % 700)
         expected = "named" if n % 3 == 0 else "rest"
-        assert decide(rules, facts({"trail": trail}), final=True).rule == expected  # type: ignore[union-attr]
+        assert expect(decide(rules, facts({"trail": trail}), final=True)).rule == expected
 
 
 def test_an_endless_condition_is_stopped_and_denies() -> None:
@@ -319,8 +319,8 @@ def test_rules_that_need_the_plan_are_asked_only_when_it_is_known() -> None:
     early = decide(rules, facts({"trail": "a", "depth": 10}), final=False)
     assert early is not None
     assert early.rule == "deep"
-    assert decide(rules, facts(plan=Plan(digest="", risk="high")), final=True).rule == "risky"  # type: ignore[union-attr]
-    assert decide(rules, facts(plan=Plan(digest="")), final=True).rule == "a"  # type: ignore[union-attr]
+    assert expect(decide(rules, facts(plan=Plan(digest="", risk="high")), final=True)).rule == "risky"
+    assert expect(decide(rules, facts(plan=Plan(digest="")), final=True)).rule == "a"
 
 
 def test_the_policy_version_moves_only_with_rules_of_the_tool() -> None:
@@ -337,12 +337,8 @@ def test_forty_rules_are_joined_and_all_count() -> None:
     text = "".join(rule("deny", f"args.depth == {n}", f"d{n}") for n in range(40)) + rule("allow", None, "rest")
     rules = compile_policy(parse_policy("version = 1\n" + text), [look]).rules("look")
     assert len(rules.early) < 5
-    assert [decide(rules, facts({"trail": "a", "depth": n}), final=True).rule for n in (0, 23, 39, 40)] == [
-        "d0",
-        "d23",
-        "d39",
-        "rest",
-    ]  # type: ignore[union-attr]
+    found = [expect(decide(rules, facts({"trail": "a", "depth": n}), final=True)).rule for n in (0, 23, 39, 40)]
+    assert found == ["d0", "d23", "d39", "rest"]
 
 
 def test_conditions_too_deep_to_join_are_still_asked() -> None:
@@ -423,11 +419,11 @@ async def test_capabilities_are_enforced_at_the_gate_all_of_a_set() -> None:
         shadow = await runtime.call("secret", {}, actor="full", mode="shadow")
         assert [t.name for t in runtime.tools(actor="half")] == []
         assert [t.name for t in runtime.tools(actor="full", capability="b")] == ["secret"]
-    assert (half.status, half.verdict.rule) == (Status.DENIED, "grant")  # type: ignore[union-attr]
-    assert "lacks b" in half.problem.message  # type: ignore[union-attr]
+    assert (half.status, expect(half.verdict).rule) == (Status.DENIED, "grant")
+    assert "lacks b" in expect(half.problem).message
     assert nobody.status is Status.DENIED
     assert full.ok
-    assert "may not use mode 'shadow'" in shadow.problem.message  # type: ignore[union-attr]
+    assert "may not use mode 'shadow'" in expect(shadow.problem).message
 
 
 async def test_the_grant_of_everyone_holds_for_those_without_their_own() -> None:
