@@ -116,7 +116,7 @@ async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None
         done = await steps.app.runtime.operations.undo(run="r1")
         refused = [step for step, outcome in done if outcome is None]
         assert [key in (k.partition("/")[2] for k in step.keys) for step in refused] == [True]
-        assert "has changed since" in refused[0].why_not
+        assert "has changed since" in refused[0].obstacle
     now = await read_catalog(loaded)
     assert now[key] == mine
     assert {k: v for k, v in now.items() if k != key} == {k: v for k, v in docs.items() if k != key}
