@@ -676,7 +676,7 @@ def test_a_list_with_no_patience_is_read_every_time() -> None:
 
 
 def test_egress_must_be_an_egress() -> None:
-    with pytest.raises(ContractError, match="is an interlock.tools.egress.Egress"):
+    with pytest.raises(ContractError, match=r"is an interlock\.tools\.egress\.Egress"):
         tool(effect="read", egress="yes")(_fetch)
 
 

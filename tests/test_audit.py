@@ -332,11 +332,11 @@ def test_anchors_that_are_none_are_refused(tmp_path: Path) -> None:
         read_anchors(file)
 
 
-async def exported(url: str, tmp_path: Path, query: Query = Query()) -> Path:
+async def exported(url: str, tmp_path: Path, query: Query | None = None) -> Path:
     store = open_store(url)
     file = tmp_path / "ledger.jsonl"
     with file.open("w", encoding="utf-8") as out:
-        await export_jsonl(store, query, out)
+        await export_jsonl(store, query or Query(), out)
     await store.close()
     return file
 

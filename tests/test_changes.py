@@ -163,7 +163,7 @@ async def test_rules_of_the_policy_say_how_risky_a_plan_is() -> None:
     assert (small.status, expect(small.plan).risk) == (Status.OK, "low")
     assert (odd.status, expect(odd.plan).risk) == (Status.PARKED, "high")
     for bad in ('level = "huge"\nwhen = "true"', 'level = "low"', 'level = "low"\nwhen = "args.nope > 1"'):
-        with pytest.raises(PolicyError, match="level is one of|when is missing|no parameter 'nope'"):
+        with pytest.raises(PolicyError, match=r"level is one of|when is missing|no parameter 'nope'"):
             Runtime.open(
                 "memory://", policy=parse_policy(f'{OPEN}[[risk]]\nid = "x"\ntools = ["price"]\n{bad}\n'), tools=[price]
             )

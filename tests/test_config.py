@@ -173,10 +173,10 @@ def test_an_application_may_have_a_table_of_the_librarys_file(in_folder: Callabl
     assert TABLE.load(environment={}).settings.cooks == 4
     assert load_settings(environment={}).settings.threads == 3
     in_folder(interlock__toml="[app]\nkitchen = 1\n")
-    with pytest.raises(ConfigError, match="app.kitchen: must be a table"):
+    with pytest.raises(ConfigError, match=r"app\.kitchen: must be a table"):
         TABLE.load(environment={})
     in_folder(interlock__toml="[ap.kitchen]\ncooks = 4\n")
-    with pytest.raises(ConfigError, match="interlock.toml: ap: there is no such setting"):
+    with pytest.raises(ConfigError, match=r"interlock\.toml: ap: there is no such setting"):
         load_settings(environment={})
 
 

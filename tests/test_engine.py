@@ -610,7 +610,7 @@ async def test_equal_arguments_have_equal_digests_only_within_one_ledger() -> No
 async def test_a_large_result_lies_beside_its_record() -> None:
     async with running(settings=Settings(record_bytes=100)) as runtime:
         outcome = await runtime.call("echo", {"text": "x" * 200}, actor="a", turn="t")
-        record, content = await last(runtime)
+        _record, content = await last(runtime)
         again = await runtime.call("echo", {"text": "x" * 200}, actor="a", turn="t")
     assert len(outcome.value) == 200
     assert content.value == {"omitted_bytes": 202}

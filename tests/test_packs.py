@@ -136,7 +136,7 @@ def test_schemes_and_hosts_are_allow_lists(url: str, rule: str) -> None:
 
 def test_the_pack_is_refused_on_a_tool_that_does_not_fetch_through_the_transport() -> None:
     text = 'version = 1\n[[use]]\npack = "public-url"\ntools = ["bare"]\nfield = "url"\n'
-    with pytest.raises(PolicyError, match="only if it fetches through interlock.tools.egress"):
+    with pytest.raises(PolicyError, match=r"only if it fetches through interlock\.tools\.egress"):
         compile_policy(parse_policy(text), [bare])
 
 

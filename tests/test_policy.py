@@ -29,6 +29,9 @@ class Place(BaseModel):
     name: str = ""
 
 
+ORIGIN = Place(lat=0.0)
+
+
 @tool(effect="read")
 async def look(
     trail: str,
@@ -36,7 +39,7 @@ async def look(
     depth: int = 1,
     wide: bool = False,
     at: Place | None = None,
-    near: Place = Place(lat=0.0),
+    near: Place = ORIGIN,
     tags: list[str] = [],
     extra: dict[str, Any] = {},
 ) -> str:
@@ -458,10 +461,7 @@ def test_the_combinator_is_the_strongest_matching_rule(
             broken = broken or error
             matching += [] if error else [decision]
     found = verdict("".join(parts), facts({"trail": "a", "depth": depth}))
-    if broken:
-        expected = Decision.DENY
-    else:
-        expected = min(matching, key=PRECEDENCE.index, default=Decision.DENY)
+    expected = Decision.DENY if broken else min(matching, key=PRECEDENCE.index, default=Decision.DENY)
     assert found.decision is expected
     assert verdict("".join(reversed(parts)), facts({"trail": "a", "depth": depth})).decision is expected
 

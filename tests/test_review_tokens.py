@@ -212,7 +212,7 @@ def test_the_public_key_is_no_secret(key_file: Path) -> None:
 )
 def test_what_is_no_token_is_said_to_be_none_and_at_once(token: str, key_file: Path) -> None:
     started = time.process_time()
-    with pytest.raises(NotAllowed, match="not a token of Interlock|not signed by a key|must be signed with"):
+    with pytest.raises(NotAllowed, match=r"not a token of Interlock|not signed by a key|must be signed with"):
         check(token, key_file)
     assert time.process_time() - started < 1
 

@@ -372,17 +372,13 @@ async def test_a_keyed_and_a_sweeping_tool_see_each_others_changes(durable_url: 
         second = await runtime.call("wipe", {"why": "x"}, actor="ann", turn="t", run="w")
         assert (second.ok, await shelf.snapshot()) == (True, {})
         done = await runtime.operations.undo(run="w")
-    assert [outcome.ok for _step, outcome in done if outcome is not None][0]
+    assert next(outcome.ok for _step, outcome in done if outcome is not None)
     await shelf.close()
 
 
 async def test_two_resources_of_one_name_are_refused() -> None:
+    one, two = retitle(Shelf(), []), retitle(Shelf(), [])
     with pytest.raises(ContractError, match="two resources called 'shelf'"):
-
-        @tool(effect="send")
-        async def other() -> None: ...
-
-        one, two = retitle(Shelf(), []), retitle(Shelf(), [])
         Runtime.open("memory://", policy=parse_policy(OPEN), tools=[one, msgspec.structs.replace(two, name="t2")])
 
 

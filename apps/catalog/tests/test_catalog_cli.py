@@ -58,7 +58,7 @@ def test_from_a_fresh_folder_to_a_run_and_back(home: Path, capsys: pytest.Captur
     assert run["status"] == "succeeded"
     assert run["counts"]["ok"] >= 1
     listed = said(capsys, "runs")
-    assert [item["id"] for item in listed][0] == run["id"]
+    assert listed[0]["id"] == run["id"]
     assert main(["catalog", "show", run["id"]]) == 0
     assert "squat" in capsys.readouterr().out
     main(["catalog", "show", run["id"], "--journal"])
