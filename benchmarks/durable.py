@@ -68,6 +68,29 @@ async def _our_appends(folder: Path) -> float:
 ONE_COLUMN = "INSERT INTO one_column (body) VALUES (?)"
 
 
+def _resolve(futures: list[asyncio.Future[None]]) -> None:
+    for future in futures:
+        future.set_result(None)
+
+
+def _write_groups(
+    connection: sqlite3.Connection, insert: str, waiting: queue.SimpleQueue[Any], loop: asyncio.AbstractEventLoop
+) -> None:
+    """Whatever is waiting goes into one commit; None ends it."""
+    while True:
+        group = [waiting.get()]
+        while not waiting.empty():
+            group.append(waiting.get())
+        rows = [item[0] for item in group if item is not None]
+        if rows:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(insert, rows)
+            connection.execute("COMMIT")
+            loop.call_soon_threadsafe(_resolve, [item[1] for item in group if item is not None])
+        if None in group:
+            return
+
+
 async def _bare_appends(folder: Path, insert: str = APPEND) -> float:
     """The least that group commit can be: queue, thread, executemany, COMMIT.
 
@@ -83,25 +106,7 @@ async def _bare_appends(folder: Path, insert: str = APPEND) -> float:
     loop = asyncio.get_running_loop()
     waiting: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
-    def resolve(futures: list[asyncio.Future[None]]) -> None:
-        for future in futures:
-            future.set_result(None)
-
-    def work() -> None:
-        while True:
-            group = [waiting.get()]
-            while not waiting.empty():
-                group.append(waiting.get())
-            rows = [item[0] for item in group if item is not None]
-            if rows:
-                connection.execute("BEGIN IMMEDIATE")
-                connection.executemany(insert, rows)
-                connection.execute("COMMIT")
-                loop.call_soon_threadsafe(resolve, [item[1] for item in group if item is not None])
-            if None in group:
-                return
-
-    thread = threading.Thread(target=work)
+    thread = threading.Thread(target=_write_groups, args=(connection, insert, waiting, loop))
     thread.start()
     chain = Chain(0, 0, 0, "0" * 64)
     rows = [chain.extend(record(n), n + 1) for n in range(CALLERS * APPENDS_EACH)]

@@ -30,7 +30,7 @@ from interlock.answers.constrained import constrain  # noqa: E402
 from interlock.answers.runner import (  # noqa: E402
     card,
     result_text,
-    run_turn,  # noqa: E402
+    run_turn,
 )
 from interlock.models import Message, Model, Request  # noqa: E402
 from interlock.models.local import LocalModel  # noqa: E402
