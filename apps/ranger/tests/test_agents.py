@@ -92,6 +92,14 @@ def test_what_is_not_recognised_needs_the_default_tool(app: App, agent: str) -> 
     assert all(need.no_data for intent in known.intents for need in leaves(intent.requirement))
 
 
+@pytest.mark.parametrize("agent", [*SPECIALISTS, "coordinator"])
+def test_small_talk_of_the_field_needs_no_tool(app: App, agent: str) -> None:
+    """None of these sentences is one of its examples."""
+    classifier = app.agent(agent).classifier()
+    for text in ("Thanks, the burn summary was great!", "Have you ever walked a trail yourself?", "Do you like trees?"):
+        assert classifier.classify(text).chat, text
+
+
 def test_a_full_briefing_needs_all_four(app: App) -> None:
     found = app.agent("coordinator").classifier().classify("Give me the full briefing on Cedar Creek.")
     assert isinstance(found.requirement, AllOf)
