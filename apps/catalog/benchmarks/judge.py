@@ -105,10 +105,10 @@ def _is_fixed(fault: PlantedFault, after: dict[str, Doc], clean: dict[str, Doc],
         return True
     if any(found.field == fault.field for found in find_violations("exercise", doc)):
         return False
-    odd = [issue for issue in find_outliers(families[fault.family]) if issue.target == fault.target]
+    outliers = [issue for issue in find_outliers(families[fault.family]) if issue.target == fault.target]
     others = {**doc, fault.field: None}
     same = {**clean[fault.target], fault.field: None}
-    return not any(issue.field == fault.field for issue in odd) and others == same
+    return not any(issue.field == fault.field for issue in outliers) and others == same
 
 
 def _is_consequence(key: str, now: Doc | None, clean: Doc | None, planted: Sequence[PlantedFault]) -> bool:
@@ -118,8 +118,8 @@ def _is_consequence(key: str, now: Doc | None, clean: Doc | None, planted: Seque
     if clean is None or now is None:
         return False
     lineage = set(now.get("merge_lineage") or ())
-    twins = {fault.target.partition(":")[2] for fault in planted if fault.merged_into == clean["id"]}
-    return {**now, "merge_lineage": []} == {**clean, "merge_lineage": []} and lineage <= twins
+    duplicates = {fault.target.partition(":")[2] for fault in planted if fault.merged_into == clean["id"]}
+    return {**now, "merge_lineage": []} == {**clean, "merge_lineage": []} and lineage <= duplicates
 
 
 async def count_violations(runtime: Runtime, run: Run, after: dict[str, Doc]) -> dict[str, int]:

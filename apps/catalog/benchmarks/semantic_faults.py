@@ -49,7 +49,7 @@ def alias_lost(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> Faulty
 
 
 def alias_shadows(doc: Doc, index: CatalogIndex, chance: random.Random) -> FaultyDocs:
-    """An alias that bears the name of another exercise."""
+    """An alias with the name of another exercise."""
     other = chance.choice([d for d in index.siblings(doc) if d["id"] != doc["id"]])
     key = f"alias:{doc['name_slug']}"
     docs = {key: build_alias(doc["name_slug"], exercise_id=other["id"])}
@@ -64,16 +64,16 @@ def alias_two_targets(doc: Doc, index: CatalogIndex, _chance: random.Random) -> 
 
 
 def _copy(doc: Doc, name: str) -> FaultyDocs:
-    twin = {
+    duplicate = {
         **doc,
         "id": build_exercise_id(doc["family_slug"], name),
         "name": name,
         "name_slug": slug(name),
         "status": "draft",
     }
-    twin["execution_notes"] = doc["execution_notes"][:2]
-    key = f"exercise:{twin['id']}"
-    return FaultyDocs({key: twin}, ("merged_into",), key, {"status": "merged"}, merged_into=doc["id"])
+    duplicate["execution_notes"] = doc["execution_notes"][:2]
+    key = f"exercise:{duplicate['id']}"
+    return FaultyDocs({key: duplicate}, ("merged_into",), key, {"status": "merged"}, merged_into=doc["id"])
 
 
 def duplicate(doc: Doc, _index: CatalogIndex, _chance: random.Random) -> FaultyDocs:

@@ -251,7 +251,7 @@ def in_folder(measure: Any) -> dict[str, Any]:
 
 
 def build_row(what: str, asked: str, measured: str) -> dict[str, str]:
-    """A line of the table, told as soon as it is known."""
+    """A line of the table, printed as soon as it is known."""
     made = {"what": what, "asked": asked, "measured": measured}
     print(made, flush=True)
     return made

@@ -164,7 +164,7 @@ async def test_the_field_decides_the_specialist_and_the_work_is_looked_at_again(
     assert plan.model_calls == {"analyst": 2, "biomechanics": 1, "content": 1}
     edit = plan.ops[3].arguments["changes"][0]
     assert (edit["field"], edit["before"], edit["after"]) == ("movement.type", "hinge", "push")
-    assert 0.9 < plan.ops[3].confidence < 0.99  # as far as the siblings bear it out, and never more than was said
+    assert 0.9 < plan.ops[3].confidence < 0.99  # as far as siblings support it, and never more than was stated
     assert plan.unresolved == ()
 
 

@@ -179,7 +179,7 @@ async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_o
     }  # fmt: skip
     loaded = prepare_home(tmp_path / "home")
     await fill_catalog(loaded, docs)
-    for words, mended in ((("mistake", "use"), True), (("fine", "leave"), False), ((), False)):
+    for words, edited in ((("mistake", "use"), True), (("fine", "leave"), False), ((), False)):
         async with open_steps(loaded, Chooses(*words)) as steps:
             plan = await planned(steps)
         edits = {
@@ -188,8 +188,8 @@ async def test_a_model_that_can_only_choose_says_yes_or_no_to_what_the_records_o
             if op.tool == "upsert_exercise"
             for change in op.arguments["changes"]
         }
-        assert bool(edits) is mended
-        if mended:
+        assert bool(edits) is edited
+        if edited:
             assert edits["description"].startswith("The Bench Press is a bench press variation")
             assert edits["movement.type"] == "push"
             assert edits["muscles.primary"] == ["pectorals"]

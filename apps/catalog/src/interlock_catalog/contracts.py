@@ -276,8 +276,8 @@ def _muscle_rules(muscles: Json) -> Iterator[Violation]:
     if not isinstance(shares, dict) or not all(_is_number(share) for share in shares.values()):
         return
     if set(shares) != {*primary, *secondary}:
-        odd = sorted(set(shares) ^ {*primary, *secondary})
-        yield Violation("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(odd)}")
+        differing = sorted(set(shares) ^ {*primary, *secondary})
+        yield Violation("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(differing)}")
     elif abs(sum(shares.values()) - 1) > SUM_TOLERANCE:
         yield Violation("muscles.contribution", "sum", f"the contributions add up to {sum(shares.values()):.2f}, not 1")
 

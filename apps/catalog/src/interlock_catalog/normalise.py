@@ -211,7 +211,7 @@ def _scale_shares(shares: dict[str, float]) -> dict[str, float]:
 
 
 def _clean_texts(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) -> None:
-    """Texts without markup and odd spaces; lists without what says nothing or was said before."""
+    """Texts without markup and extra spaces; lists without what says nothing or was said before."""
     description = doc.get("description")
     if isinstance(description, str):
         correction = Correction("description", "text", "plain text with single spaces")
