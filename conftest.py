@@ -17,6 +17,13 @@ settings.register_profile("torture", deadline=None, max_examples=2000, suppress_
 settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for a PostgreSQL is slow: one has to be started first."""
+    for item in items:
+        if "postgres_server" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """A real PostgreSQL, from a wheel, in a temporary folder."""

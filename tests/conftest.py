@@ -17,6 +17,7 @@ from interlock.stores import open_store
 
 ALLOW = 'version = 1\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
+POSTGRES = pytest.param("postgres", marks=pytest.mark.slow)
 T = TypeVar("T")
 
 
@@ -33,7 +34,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(params=["memory", "sqlite", POSTGRES])
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One URL for each twin."""
     if request.param == "memory":
@@ -43,7 +44,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres"))
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", POSTGRES])
 def durable_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One URL for each durable twin."""
     if request.param == "sqlite":

@@ -170,6 +170,7 @@ async def test_static_any_loops_and_the_ladder_does_not() -> None:
     await runtime.close()
 
 
+@pytest.mark.slow
 async def test_two_hundred_invocations_at_once() -> None:
     names = ["obedient", "never calls", "hallucinates", "skips until forced"]
     contracts = tools()
@@ -356,6 +357,7 @@ ROOT = str(Path(__file__).parent.parent)
 AROUND = {"PYTHONPATH": ROOT, "PYTHONWARNINGS": "ignore"}
 
 
+@pytest.mark.slow
 def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
     done = subprocess.run(
         [ADK, "run", "--in_memory", str(agents_folder(tmp_path)), QUESTION], capture_output=True, text=True, timeout=120,
@@ -365,6 +367,7 @@ def test_adk_run_enforces_it_too(tmp_path: Path) -> None:
     assert "fair condition" not in done.stdout
 
 
+@pytest.mark.slow
 def test_adk_web_enforces_it_too(tmp_path: Path) -> None:
     folder = agents_folder(tmp_path).parent
     with socket.socket() as probe:

@@ -147,6 +147,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("limit", ["budget", "rate"])
+@pytest.mark.slow
 async def test_64_callers_in_4_processes_cannot_overspend(durable_url: str, limit: str) -> None:
     policy = "version = 1\n[[rule]]\nid = 'o'\ntools = ['*']\ndecision = 'allow'\n"
     if limit == "budget":

@@ -332,6 +332,7 @@ def test_other_errors_of_ours_are_told_too(run: Run, monkeypatch: pytest.MonkeyP
     assert main(["config", "show"]) == 1
 
 
+@pytest.mark.slow
 def test_the_demonstration_shows_everything_it_promises(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, str(TRAILS / "demo.py")],

@@ -19,6 +19,8 @@ from interlock.cli.parser import CommandParser
 from tests.test_cli_changes import POLICY, TOOLS
 from tests.test_turns import QUESTION
 
+pytestmark = pytest.mark.slow
+
 APP = """
 from interlock.answers import App
 from interlock.testing import scripted

@@ -15,6 +15,8 @@ import pytest
 
 from interlock.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 DISTRICT = Path(__file__).parent.parent / "examples" / "district"
 SLOW = '''
 import asyncio, time

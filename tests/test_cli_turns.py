@@ -115,6 +115,7 @@ def test_an_answer_is_reviewed_from_the_command_line(ledger: Any, capsys: pytest
     assert main(["review", "deny", ticket]) == 1
 
 
+@pytest.mark.slow
 def test_ask_with_the_embedded_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,8 @@ import pytest
 from interlock.resources import Documents
 from tests.crowding import crowd
 
+pytestmark = pytest.mark.slow
+
 PROCESSES, KEYS = 8, 100
 
 

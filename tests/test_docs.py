@@ -112,6 +112,7 @@ def run_python(arguments: list[str], folder: Path, given: str = "") -> str:
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if blocks(page, "python")], ids=lambda page: str(page.relative_to(ROOT))
 )
+@pytest.mark.slow
 def test_the_programs_of_a_page_run_and_print_what_it_says(page: Path, tmp_path: Path) -> None:
     write_files(page, tmp_path)
     found = blocks(page, "python")
@@ -149,6 +150,7 @@ def test_programs_of_the_pages_import_what_the_surface_states_and_it_states_a_na
     assert used - stated == set()
 
 
+@pytest.mark.slow
 def test_the_application_of_the_page_on_python_answers(tmp_path: Path) -> None:
     page = ROOT / "docs" / "python.md"
     write_files(page, tmp_path)

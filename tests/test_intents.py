@@ -86,6 +86,7 @@ def test_pieces_of_words() -> None:
     assert pieces.encode("x" * 200) == [101, 100, 102]
 
 
+@pytest.mark.slow
 def test_the_head_is_trained_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     broken = Intent(
@@ -114,6 +115,7 @@ def test_no_held_out_question_is_in_the_training_data() -> None:
         assert not set(held_out) & (seen | chat)
 
 
+@pytest.mark.slow
 def test_held_out_questions_are_sorted_right() -> None:
     """Over all four domains: recall on "needs a tool", false alarms on chat, right tool."""
     total: Counter[str] = Counter()

@@ -19,6 +19,8 @@ from tests import counting
 from tests.counting import Counter
 from tests.killing import Cell, Later, Points, child, deliver, opened, play
 
+pytestmark = pytest.mark.slow
+
 SPAWN = multiprocessing.get_context("forkserver")
 SPAWN.set_forkserver_preload(["tests.killing"])
 BOUNDARIES = {

@@ -63,6 +63,7 @@ def local() -> Iterator[LocalModel]:
     asyncio.run(model.close())
 
 
+@pytest.mark.slow
 async def test_the_embedded_model_fills_in_a_call_that_the_turn_needs(local: LocalModel) -> None:
     known = {"trail_id": {"bobby-lake-3526": "Bobby Lake", "waldo-lake-3536": "Waldo Lake"}}
     question = "How bad is Bobby Lake, not Waldo Lake?"
@@ -75,6 +76,7 @@ async def test_the_embedded_model_fills_in_a_call_that_the_turn_needs(local: Loc
     assert reply.usage.input_tokens > 0
 
 
+@pytest.mark.slow
 async def test_the_embedded_model_can_only_repeat_statements(local: LocalModel) -> None:
     result = {"status": "ok", "summary": "class 3", "value": {"cost": 5, "miles": 2}}
     messages = (Message("user", "How bad?"), Message("tool", "", (), "classify_damage", "", result))
@@ -85,6 +87,7 @@ async def test_the_embedded_model_can_only_repeat_statements(local: LocalModel) 
     assert reply.final
 
 
+@pytest.mark.slow
 async def test_it_talks(local: LocalModel) -> None:
     assert (await local.reply(Request("You are kind.", (Message("user", "hello"),)))).text
 
@@ -129,6 +132,7 @@ def server() -> Iterator[str]:
     del running
 
 
+@pytest.mark.slow
 async def test_a_provider_over_http(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{server}/v1")
@@ -139,6 +143,7 @@ async def test_a_provider_over_http(server: str, monkeypatch: pytest.MonkeyPatch
     await model.close()
 
 
+@pytest.mark.slow
 async def test_a_provider_that_is_away_and_its_fallback(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.openai import OpenAIProvider

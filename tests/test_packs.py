@@ -382,6 +382,7 @@ EVEN = Pack(name="even", build=build)
     ("field", "status", "said"),
     [("times", 0, "all can decide"), ("tims", 1, "has no parameter 'tims'; did you mean")],
 )
+@pytest.mark.slow
 def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
     tmp_path: Path, field: str, status: int, said: str
 ) -> None:

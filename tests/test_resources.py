@@ -242,7 +242,7 @@ class Server:
         handler = type("Handler", (_Handler,), {"world": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}/items"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def stop(self) -> None:
         self._server.shutdown()

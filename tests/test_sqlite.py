@@ -80,6 +80,7 @@ def fsyncs(shim: Path, tmp_path: Path, mode: str) -> list[int]:
     return [int(part) for part in done.stdout.strip("[]\n").split(", ")]
 
 
+@pytest.mark.slow
 def test_every_commit_reaches_the_disk_before_it_is_acknowledged(shim: Path, tmp_path: Path) -> None:
     """Killing a process cannot show this; counting fsyncs can. With synchronous=OFF the same count is zero."""
     assert fsyncs(shim, tmp_path, "FULL") == [1] * 10
@@ -116,6 +117,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_a_disk_that_fills_up_gives_a_clear_error_and_loses_nothing_acknowledged(
     tmp_path: Path,
 ) -> None:
@@ -236,6 +238,7 @@ async def test_a_ledger_without_lanes_is_an_error_not_a_loss(durable_url: str) -
 OPEN = "import sys; from interlock.stores import open_store; import asyncio; s = open_store(sys.argv[1]); print(s.identity.ledger); asyncio.run(s.close())"
 
 
+@pytest.mark.slow
 def test_eight_processes_that_open_a_fresh_store_at_once_agree(durable_url: str) -> None:
     children = [
         subprocess.Popen(
@@ -269,6 +272,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 async def test_what_was_acknowledged_before_a_kill_is_there_after_it(durable_url: str) -> None:
     from interlock.audit import verify
 

@@ -66,6 +66,7 @@ def test_the_contract_finds_a_store_that_does_not_keep_it() -> None:
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 60))
+@pytest.mark.slow
 def test_the_durable_twin_does_what_the_memory_twin_does(random: Random, count: int) -> None:
     moves = list(random_moves(random, count))
 

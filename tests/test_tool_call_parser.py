@@ -202,6 +202,7 @@ HOSTILE = ["{", "[", '{"', '"', "\\", "\\'", "{'", '{"a":["b', "[{", '{"a":', "<
 
 @pytest.mark.parametrize("opening", ["", "<tool_call>", "<tool_call>{"])
 @pytest.mark.parametrize("part", HOSTILE)
+@pytest.mark.slow
 def test_no_text_takes_long(part: str, opening: str) -> None:
     text = opening + part * (100_000 // len(part))
     started = time.process_time()
