@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
+.PHONY: help demo test quick check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -24,6 +24,9 @@ test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
 	@$(BIN)/coverage run -m pytest -n 2 --dist loadfile
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
+
+quick: $(STAMP)  ## the loop of a developer: the tests of the library that are not marked slow (about a minute)
+	@$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "not slow"
 
 check: format lint types architecture test  ## format, lint, types, architecture, tests
 
