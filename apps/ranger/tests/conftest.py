@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
@@ -12,9 +13,11 @@ import pytest
 
 from interlock import Outcome, Runtime
 from interlock.answers import Answers, App
+from interlock.ports import Query
 from interlock_ranger.app import DATA, build_app
-from interlock_ranger.fires import Fires
-from ranger_parts import PATIENCE_S, TODAY, Call
+from interlock_ranger.briefing.compose import compose_briefing
+from interlock_ranger.fires import Fire, Fires
+from ranger_parts import PATIENCE_S, TODAY, Call, Composed
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +38,19 @@ def app(fires: Fires) -> App:
     built = build_app(fires, today=lambda: TODAY, deadline_s=PATIENCE_S)
     tools = tuple(msgspec.structs.replace(tool, timeout_s=PATIENCE_S, deadline_s=PATIENCE_S) for tool in built.tools)
     return msgspec.structs.replace(built, tools=tools)
+
+
+@pytest.fixture(scope="session")
+def composed(app: App, fires: Fires) -> dict[str, Composed]:
+    """The winter briefing of each fire, composed once."""
+
+    async def compose(fire: Fire) -> Composed:
+        async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
+            briefing = await compose_briefing(runtime, app, fire, TODAY, "winter")
+            calls = {record.id async for record in runtime.store.records(Query()) if record.kind == "call"}
+        return Composed(briefing, calls)
+
+    return {name: asyncio.run(compose(fire)) for name, fire in fires.by_id.items()}
 
 
 @pytest.fixture

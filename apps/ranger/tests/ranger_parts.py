@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlock import Outcome
 from interlock.answers import App
 from interlock.values import Problem
+from interlock_ranger.briefing.compose import Briefing
 
 TODAY = date(2026, 11, 15)
 PATIENCE_S = 1800.0
@@ -16,6 +17,12 @@ PATIENCE_S = 1800.0
 Call = Callable[..., Awaitable[Outcome]]
 Case = dict[str, Any]
 """A question with the calls that answer it, as plans.json has it."""
+
+
+class Composed(NamedTuple):
+    briefing: Briefing
+    calls: set[int]
+    """The records of calls in its ledger."""
 
 
 def problem(outcome: Outcome) -> Problem:

@@ -197,6 +197,7 @@ async def test_an_agent_may_not_use_the_tools_of_another(runtime: Runtime) -> No
     assert "only by a turn that a model is working on" in problem(alone).message
 
 
+@pytest.mark.slow
 async def test_a_hundred_questions_at_once_do_not_mix(app: App, answers: Answers) -> None:
     work = [CASES[n % len(CASES)] for n in range(100)]
 

@@ -15,7 +15,6 @@ from shapely.geometry import shape
 
 from interlock import Runtime
 from interlock.answers import App, TurnOutcome
-from interlock.ports import Query
 from interlock_ranger.agents import SPECIALISTS
 from interlock_ranger.briefing.compose import Briefing, compose_briefing
 from interlock_ranger.briefing.events import (
@@ -29,25 +28,29 @@ from interlock_ranger.briefing.exports import to_csv, write_exports
 from interlock_ranger.briefing.page import render_page
 from interlock_ranger.briefing.terminal import print_briefing
 from interlock_ranger.fires import Fires
-from ranger_parts import TODAY, policy_text
+from ranger_parts import TODAY, Composed, policy_text
 
 NOW = "2026-11-15T08:00:00+00:00"
 
 
-@pytest.fixture(params=["cedar-creek-2022", "bootleg-2021"])
-async def briefing(request: pytest.FixtureRequest, app: App, fires: Fires, runtime: Runtime) -> Briefing:
-    return await compose_briefing(runtime, app, fires.by_id[request.param], TODAY, "winter")
+FIRES = ("cedar-creek-2022", "bootleg-2021")
 
 
-async def test_all_four_specialists_succeeded_and_every_figure_is_traced(briefing: Briefing, runtime: Runtime) -> None:
+@pytest.fixture(params=FIRES)
+def briefing(request: pytest.FixtureRequest, composed: dict[str, Composed]) -> Briefing:
+    return composed[request.param].briefing
+
+
+@pytest.mark.parametrize("fire", FIRES)
+def test_all_four_specialists_succeeded_and_every_figure_is_traced(fire: str, composed: dict[str, Composed]) -> None:
+    briefing = composed[fire].briefing
     result = briefing.turn
     assert result.outcome is TurnOutcome.PASSED
     assert set(result.tools) == set(SPECIALISTS)
     assert len(result.claims) > 60
     assert all(claim.how != "unsupported" for claim in result.claims)
     assert [item.tool for item in briefing.results].count("decide_pathway") == 2
-    numbers = {r.id async for r in runtime.store.records(Query()) if r.kind == "call"}
-    assert {item.record for item in briefing.results} <= numbers
+    assert {item.record for item in briefing.results} <= composed[fire].calls
     for title in ("Burn", "Trails", "Timber", "Compliance"):
         assert title in result.answer
 
@@ -68,7 +71,7 @@ async def test_the_same_briefing_twice(app: App, fires: Fires, runtime: Runtime)
     assert first.turn.turn != second.turn.turn
 
 
-async def test_the_page_is_whole_labelled_and_links_figures_to_records_and_rules(briefing: Briefing) -> None:
+def test_the_page_is_whole_labelled_and_links_figures_to_records_and_rules(briefing: Briefing) -> None:
     text = render_page(briefing)
     assert "SYNTHETIC DATA" in text
     assert "DRAFT for the responsible official" in text
@@ -84,7 +87,7 @@ async def test_the_page_is_whole_labelled_and_links_figures_to_records_and_rules
     assert text.count("<table>") == text.count("</table>")
 
 
-async def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
+def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
     screen = io.StringIO()
     print_briefing(Console(file=screen, width=100), briefing)
     text = screen.getvalue()
@@ -102,7 +105,7 @@ async def test_the_terminal_shows_it_all(briefing: Briefing) -> None:
     assert "burn.key-benson" in text
 
 
-async def test_events_follow_the_schema_and_are_filled_from_records(briefing: Briefing) -> None:
+def test_events_follow_the_schema_and_are_filled_from_records(briefing: Briefing) -> None:
     made = build_events(briefing, NOW)
     again = build_events(briefing, NOW)
     assert [event.event_id for event in made] == [event.event_id for event in again]
@@ -125,7 +128,7 @@ async def test_events_follow_the_schema_and_are_filled_from_records(briefing: Br
     assert any(event.content.suggested_actions for event in rest)
 
 
-async def test_type_and_severity_come_from_values_and_not_from_words(briefing: Briefing) -> None:
+def test_type_and_severity_come_from_values_and_not_from_words(briefing: Briefing) -> None:
     by_tool = {item.tool: grade_result(item) for item in briefing.results}
     assert by_tool["evaluate_closure"] == (EventType.ALERT, EventSeverity.WARNING)
     assert by_tool["validate_boundary"] == (EventType.STATUS_UPDATE, EventSeverity.INFO)
@@ -133,7 +136,7 @@ async def test_type_and_severity_come_from_values_and_not_from_words(briefing: B
     assert by_tool["assess_severity"][0] is EventType.ALERT
 
 
-async def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: Path) -> None:
+def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: Path) -> None:
     files = {file.name: file for file in write_exports(briefing, tmp_path, NOW)}
     for name in ("sectors.geojson", "trails.geojson"):
         read = json.loads(files[name].read_text())

@@ -11,15 +11,13 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from interlock import Runtime
-from interlock.answers import App
-from interlock_ranger.briefing.compose import Briefing, compose_briefing
+from interlock_ranger.briefing.compose import Briefing
 from interlock_ranger.briefing.page import render_page
 from interlock_ranger.briefing.terminal import print_briefing
-from interlock_ranger.fires import Fire, Fires
+from interlock_ranger.fires import Fire
 from interlock_ranger.view.result_tables import LAYOUTS, build_table
 from interlock_ranger.view.svg import Bar, StackedBar, draw_bars, draw_map, draw_stacked_bars
-from ranger_parts import TODAY
+from ranger_parts import Composed
 
 HOSTILE = (
     "</title></style></svg></td><script>alert(1)</script>\"'><img src=x onerror=alert(2)>"
@@ -93,8 +91,8 @@ def poison_fire(fire: Fire) -> Fire:
 
 
 @pytest.fixture
-async def briefing(app: App, fires: Fires, runtime: Runtime) -> Briefing:
-    found = await compose_briefing(runtime, app, fires.by_id["cedar-creek-2022"], TODAY, "winter")
+def briefing(composed: dict[str, Composed]) -> Briefing:
+    found = composed["cedar-creek-2022"].briefing
     results = tuple(
         msgspec.structs.replace(result, value=poison(result.value, result.tool), summary=f"{HOSTILE}{result.tool}")
         for result in found.results
@@ -103,7 +101,7 @@ async def briefing(app: App, fires: Fires, runtime: Runtime) -> Briefing:
     return msgspec.structs.replace(found, fire=poison_fire(found.fire), turn=turn, results=results)
 
 
-async def test_no_text_of_any_field_becomes_an_element_or_an_attribute(briefing: Briefing) -> None:
+def test_no_text_of_any_field_becomes_an_element_or_an_attribute(briefing: Briefing) -> None:
     page = render_page(briefing)
     seen = Seen(page)
     assert seen.tags <= TAGS
@@ -113,7 +111,7 @@ async def test_no_text_of_any_field_becomes_an_element_or_an_attribute(briefing:
     assert str(7 * 191) not in page  # a text is no template
 
 
-async def test_every_text_of_the_page_is_shown_as_it_is(briefing: Briefing) -> None:
+def test_every_text_of_the_page_is_shown_as_it_is(briefing: Briefing) -> None:
     seen = Seen(render_page(briefing))
     shown = "\n".join([*seen.texts, *seen.attributes["aria-label"]])
     fields = ["facts.name", "facts.fire_id", "facts.forests[]", "sector.sector_id", "sector.name", "trail.name",
@@ -129,7 +127,7 @@ async def test_every_text_of_the_page_is_shown_as_it_is(briefing: Briefing) -> N
     assert HOSTILE in seen.texts  # the turn's id
 
 
-async def test_pictures_are_well_formed_whatever_they_are_told(briefing: Briefing) -> None:
+def test_pictures_are_well_formed_whatever_they_are_told(briefing: Briefing) -> None:
     fire = briefing.fire
     told = {"severity": HOSTILE, "dnbr_mean": HOSTILE, "advice": HOSTILE, "risk_score": HOSTILE}
     drawn = draw_map(fire, dict.fromkeys(fire.sectors, told), dict.fromkeys(fire.trails, told))
@@ -143,7 +141,7 @@ async def test_pictures_are_well_formed_whatever_they_are_told(briefing: Briefin
     assert title.text == f"{HOSTILE}: {HOSTILE} 40.0 %"
 
 
-async def test_a_terminal_shows_brackets_and_takes_no_orders_from_them(briefing: Briefing) -> None:
+def test_a_terminal_shows_brackets_and_takes_no_orders_from_them(briefing: Briefing) -> None:
     screen = io.StringIO()
     print_briefing(Console(file=screen, width=400), briefing)
     assert "[red]" in screen.getvalue()

@@ -35,6 +35,7 @@ Done = subprocess.CompletedProcess[str]
 
 # Every process loads ADK anew, which takes seconds of processor time: only a hang should end a test.
 pytestmark = pytest.mark.timeout(2 * PATIENCE_S)
+slow = pytest.mark.slow
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
@@ -101,6 +102,7 @@ def case_of(agent: str) -> Case:
     return CASES[agent][-1 if agent == "coordinator" else 1]
 
 
+@slow
 @pytest.mark.parametrize("agent", NAMES)
 def test_adk_run(agent: str, together: dict[tuple[str, str], Done]) -> None:
     case, done = case_of(agent), together["run", agent]
@@ -114,6 +116,7 @@ def test_adk_run(agent: str, together: dict[tuple[str, str], Done]) -> None:
     assert "SYNTHETIC" in text or "DRAFT" in text or "FANEC" in text
 
 
+@slow
 @pytest.mark.parametrize("agent", NAMES)
 def test_adk_eval_of_the_trajectories(agent: str, together: dict[tuple[str, str], Done]) -> None:
     done = together["eval", agent]
@@ -122,6 +125,7 @@ def test_adk_eval_of_the_trajectories(agent: str, together: dict[tuple[str, str]
     assert done.returncode == 0
 
 
+@slow
 def test_a_wrong_trajectory_fails_the_evaluation(tmp_path: Path) -> None:
     shutil.copytree(AGENTS, tmp_path / "agents", ignore=shutil.ignore_patterns("__pycache__", ".adk"))
     folder = tmp_path / "agents" / "burn_analyst"
@@ -163,6 +167,7 @@ async def test_the_same_turn_as_in_a_plain_loop(agent: str, app: App) -> None:
         assert set(result.tools) == {call["name"] for call in case["calls"]}
 
 
+@slow
 async def test_a_hundred_questions_over_five_agents_at_once(app: App) -> None:
     runners = {agent: open_runner(agent, app, InterlockLlm(Competent())) for agent in NAMES}
     work = [(agent, CASES[agent][n % len(CASES[agent])]) for n in range(20) for agent in NAMES]
@@ -175,6 +180,7 @@ async def test_a_hundred_questions_over_five_agents_at_once(app: App) -> None:
         assert set(result.tools) == {call["name"] for call in case["calls"]}
 
 
+@slow
 async def test_the_embedded_model_passes_by_itself_and_asks_back_where_a_question_is_unclear(app: App) -> None:
     """It is wrapped: to the turn it is a model like any other, in ADK as in a plain loop."""
     runner = open_runner("burn_analyst", app, LocalLlm())
@@ -212,6 +218,7 @@ def test_the_model_is_one_setting() -> None:
     assert made.model == "python:scripted:Competent"
 
 
+@slow
 def test_adk_web_shows_the_five_agents_and_enforces(tmp_path: Path) -> None:
     """The server that `adk web` is: a real process on loopback."""
     with serve(tmp_path) as client:

@@ -27,6 +27,7 @@ def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "verify"]) == 0
 
 
+@pytest.mark.slow
 def test_events_for_scripts_and_files_for_other_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ranger", "briefing", "bootleg", "--json"]) == 0
     assert {event["schema_version"] for event in json.loads(capsys.readouterr().out)} == {"1.1.0"}
@@ -58,6 +59,7 @@ def test_a_fire_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert "on file are" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_question_with_its_table_map_and_sources(capsys: pytest.CaptureFixture[str]) -> None:
     """The embedded model, the coordinator, a specialist, and what they found."""
     question = "Which trails near Waldo Lake should stay closed this winter, and why?"

@@ -17,6 +17,7 @@ from ranger_parts import TODAY
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_fixtures.py"
 LARGE = {"fire_id": "large-2024"}
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
