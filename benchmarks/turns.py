@@ -56,9 +56,9 @@ AGENT = Agent(
 async def alone(store: str) -> float:
     """Milliseconds of the turn layer itself in a turn with three calls."""
     runtime = Runtime.open(store, policy=parse_policy(POLICY), tools=_contracts())
-    found = []
+    found, answers = [], Answers(runtime)
     for _ in range(TURNS):
-        async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
+        async with answers.turn(QUESTION, agent=AGENT) as turn:
             result = await run_turn(turn, Calls())
         assert result.verified, result
         found.append(result.overhead_us / 1000)

@@ -36,6 +36,7 @@ from interlock.adapters.adk import (  # noqa: E402
     govern,
 )
 from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
+from interlock.answers.intents import Classifier  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
 from interlock.models import Model  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
@@ -404,3 +405,19 @@ def test_adk_web_enforces_it_too(tmp_path: Path) -> None:
         out = server.communicate(timeout=30)[0]
     said = [part["text"] for event in events for part in event.get("content", {}).get("parts", []) if part.get("text")]
     assert said == [ANSWER], out.decode()[-2000:]
+
+
+async def test_an_agent_learns_its_intents_once_for_all_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def classifier(agent: Agent) -> Classifier:
+        made.append(agent.name)
+        return Classifier(agent.intents)
+
+    monkeypatch.setattr(Agent, "classifier", classifier)
+    app, runtime = application(scripted("obedient", SCRIPT), agent=AGENT)
+    runner = InterlockRunner(app)
+    for _ in range(2):
+        await runner.ask(QUESTION)
+    assert made == [AGENT.name]
+    await runtime.close()

@@ -92,11 +92,11 @@ async def full(model: Model, rows: list[dict[str, Any]], folder: Path, name: str
     """The product as it is: classifier, ladder, grounding."""
     file = folder / f"{name}.db"
     runtime = Runtime.open(f"sqlite:///{file}", policy=district.APP.policy or "", tools=district.TOOLS)
-    done = []
+    done, answers = [], Answers(runtime)
     async with runtime:
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with Answers(runtime).turn(row["q"], agent=district.AGENT) as turn:
+            async with answers.turn(row["q"], agent=district.AGENT) as turn:
                 result = await run_turn(turn, model)
             took = time.perf_counter() - started
             verdict = judge(row, result.status.value, result.answer, calls_of(file, turn.id))
@@ -113,11 +113,11 @@ async def bare(model: LocalModel, rows: list[dict[str, Any]], folder: Path, tier
     file = folder / f"{tier}.db"
     runtime = Runtime.open(f"sqlite:///{file}", policy=district.APP.policy or "", tools=district.TOOLS)
     cards, agent = tuple(map(card, district.TOOLS)), district.AGENT
-    done = []
+    done, answers = [], Answers(runtime)
     async with runtime:
         for n, row in enumerate(rows, 1):
             started = time.perf_counter()
-            async with Answers(runtime).turn(row["q"], agent=agent) as turn:
+            async with answers.turn(row["q"], agent=agent) as turn:
                 told = agent.purpose if tier == "auto" else turn.instructions
                 messages = [Message("user", row["q"])]
                 answer = ""

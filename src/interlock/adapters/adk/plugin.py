@@ -74,6 +74,7 @@ class InterlockPlugin(BasePlugin):
     ) -> None:
         super().__init__(name=name)
         self._runtime = runtime
+        self._answers = Answers(runtime)  # one for all turns: it keeps what the agents' classifiers have learned
         self._agents = dict(agents)
         self._allow = frozenset(allow)
         self._instruct = instruct
@@ -106,7 +107,7 @@ class InterlockPlugin(BasePlugin):
         waiting = waiting_turn(state, key[0], agent.name)
         if waiting is not None:
             try:
-                turn = await Answers(self._runtime).reopen(waiting, agent=known, on_behalf_of=user)
+                turn = await self._answers.reopen(waiting, agent=known, on_behalf_of=user)
             except NotAllowed:  # it has ended; or it is somebody else's, and then this says no more than that
                 return await self._answer_of_ended(waiting, user)
         else:
@@ -115,7 +116,7 @@ class InterlockPlugin(BasePlugin):
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
                 details["parent"] = parent
-            turn = Answers(self._runtime).turn(question, agent=known, **details)
+            turn = self._answers.turn(question, agent=known, **details)
         await turn.__aenter__()
         self._open[key] = _Open(turn, session_of(callback_context), key)
         return None
@@ -126,9 +127,7 @@ class InterlockPlugin(BasePlugin):
             e async for r in self._runtime.store.records(Query(turn=turn)) if isinstance(e := event_of(r), Opened)
         ]
         mine = bool(opened) and opened[0].on_behalf_of == user
-        return _content(
-            (await Answers(self._runtime).result(turn)).answer if mine else "This question cannot be gone on with."
-        )
+        return _content((await self._answers.result(turn)).answer if mine else "This question cannot be gone on with.")
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
         """Close the turn; one that waits for a person, or whose time is up, ends here without a model's answer."""
@@ -282,7 +281,7 @@ class InterlockPlugin(BasePlugin):
         if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
             return None
         try:
-            await Answers(self._runtime).decide(ticket.id, approve=confirmed, by=user, reason="in the session")
+            await self._answers.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
         except NotAllowed:
             pass  # it was decided before; what was decided holds
         outcome = await self._runtime.operations.resume(ticket.id)
