@@ -141,4 +141,11 @@ async def _in_order(
         task = asyncio.ensure_future(work(step, {last[key] for key in step.keys if key in last}))
         last.update(dict.fromkeys(step.keys, task))
         tasks.append(task)
-    return [None if task is None else await task for task in tasks]
+    try:
+        return [None if task is None else await task for task in tasks]
+    except BaseException:  # what has not begun is not begun; what has is waited for, as on the path itself
+        begun = [task for task in tasks if task is not None]
+        for task in begun:
+            task.cancel()
+        await asyncio.gather(*begun, return_exceptions=True)
+        raise
