@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -71,7 +72,14 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         return code, captured.out, captured.err
 
     yield go
-    sys.modules.pop("shop", None)
+    leave_shop()
+
+
+def leave_shop() -> None:
+    """Forget the tools, and let go of what they opened."""
+    shop = sys.modules.pop("shop", None)
+    if shop is not None:
+        asyncio.run(shop.shelf.close())
 
 
 def title(run: Run, key: str, text: str, *more: str) -> tuple[int, str, str]:

@@ -16,7 +16,7 @@ import pytest
 from interlock.cli.main import OWN_COMMANDS, main
 from interlock.cli.options import add_common
 from interlock.cli.parser import CommandParser
-from tests.test_cli_changes import POLICY, TOOLS
+from tests.test_cli_changes import POLICY, TOOLS, leave_shop
 from tests.test_turns import QUESTION
 
 pytestmark = pytest.mark.slow
@@ -179,8 +179,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
     assert run("call", "set_title", '{"id": "first", "title": "x"}') == 0
     yield tmp_path
-    for name in ("shop", "trails_app"):
-        sys.modules.pop(name, None)
+    leave_shop()
+    sys.modules.pop("trails_app", None)
 
 
 def run(*arguments: str) -> int:
