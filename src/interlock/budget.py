@@ -8,6 +8,7 @@ from interlock.values import EVERYONE, Budget, Call, Effect, Rate
 
 # Reservations of changes do not expire by themselves: what may have landed counts as spent.
 _NEVER_US = 2**62
+_READ = Effect.READ  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
 def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int, name: str) -> tuple[Reserve, ...]:
@@ -16,7 +17,7 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
     The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
     """
     # What a change has set aside counts as spent until it is known how it ended.
-    expires_us = now_us + tool.deadline_us if tool.effect is Effect.READ else _NEVER_US
+    expires_us = now_us + tool.deadline_us if tool.effect is _READ else _NEVER_US
     held: tuple[Reserve, ...] = ()
     for budget in budgets:
         scope = _scope(budget, call, now_us)

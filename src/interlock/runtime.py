@@ -138,16 +138,17 @@ class Runtime:
                 given["mode"] = Mode(given["mode"])
             else:
                 given.pop("mode", None)
-        binding = self.context.bindings.get(tool)
+        context = self.context
+        binding = context.bindings.get(tool)
         if binding is None and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
         if given:
-            call_id = given.pop("call_id", None) or self.context.ids.new()
+            call_id = given.pop("call_id", None) or context.ids.new()
             given.setdefault("mode", Mode.APPLY if binding is None else binding.mode)
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self.principal, **given)
         else:
             mode = Mode.APPLY if binding is None else binding.mode
-            call = Call(self.context.ids.new(), tool, arguments, actor, self.principal, True, mode)
+            call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode)
         return self._engine.run(call)
 
     def tools(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:

@@ -16,6 +16,7 @@ from interlock.tools import Parsed, Tool, Unclear, resolve
 from interlock.values import Call, Decision, Json, Rewrite, Status, Trust, TurnView, Verdict
 
 _NO_TURN = TurnView()
+_DENY = Decision.DENY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
 def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] | None) -> Accepted | Ended:
@@ -26,7 +27,7 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     if call.offered and call.tool not in call.offered:
         return _end_not_offered(call, started, binding)
     parsed = _parse(call, started, binding)
-    if isinstance(parsed, Ended):
+    if not isinstance(parsed, Parsed):
         return parsed
     # After the contract: who is halted should still learn that the arguments were wrong.
     halt = ctx.halts.stops(call) if ctx.halts.active else None
@@ -75,7 +76,7 @@ def admit(ctx: EngineContext, accepted: Accepted) -> Admitted | Ended:
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
-        if verdict.decision is Decision.DENY:
+        if verdict.decision is _DENY:
             return denied_by(facts, started, tool, verdict)
     return Admitted(facts, started, binding, parsed, verdict, asked, accepted.claim)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlock.engine.admit import accept, admit
-from interlock.engine.context import Accepted, Ended, EngineContext, Started
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started
 from interlock.engine.idempotency import look_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
@@ -38,21 +38,21 @@ class Engine:
             if started.clock >= ctx.halts.until:
                 await ctx.halts.refresh()
             turn = None if call.turn is None else await read_turn(ctx, call, started)
-            if isinstance(turn, Ended):
+            if turn is not None and isinstance(turn, Ended):
                 return await record(ctx, turn)
             # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
             accepted = accept(ctx, call, started, turn)
             if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
                 accepted = await look_up(ctx, accepted, turn)
-            if isinstance(accepted, Ended):
+            if not isinstance(accepted, Accepted):
                 return await record(ctx, accepted)
             admitted = admit(ctx, accepted)
-            if isinstance(admitted, Ended):
+            if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
             # PREPARE: the plan, its preconditions, and all rules.
             plans = accepted.changes or call.ticket is not None
             prepared = await prepare(ctx, admitted) if plans else decide_read(ctx, admitted)
-            if isinstance(prepared, Ended):
+            if not isinstance(prepared, Prepared):
                 return await record(ctx, prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
             ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)

@@ -19,6 +19,8 @@ from interlock.transitions import Append, Batch, CloseClaim, Committed, MarkUndo
 from interlock.values import Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
+# Looked up once: on Python 3.11 a member of an enum costs as much as a call.
+_APPLY, _TRUSTED = Mode.APPLY, Trust.TRUSTED
 
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
@@ -44,7 +46,7 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         outcome = _unrecorded_outcome(ended, duration_us, error)
     else:
         ctx.at("record.ended")
-        if isinstance(receipt, Refused):
+        if not isinstance(receipt, Committed):
             return await record(ctx, _without(ended, receipt))
         _tell(ctx, entry, receipt.ids[0])
         outcome = _outcome(ended, duration_us, receipt.ids[0])
@@ -139,13 +141,13 @@ def _is_plain(ended: Ended) -> bool:
         reading.is_bare
         and call.id_is_ours
         and call.run is None
-        and call.mode is Mode.APPLY
+        and call.mode is _APPLY
         and (plan is None or not plan.digest)
         and not ended.cost_micros
         and ended.ticket is None
         and ended.asked is None
         and ended.repeats is None
-        and (ended.tool is None or ended.tool.trust is Trust.TRUSTED)
+        and (ended.tool is None or ended.tool.trust is _TRUSTED)
     )
 
 
@@ -275,8 +277,8 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         ended.plan,
         number,
     )
-    trust = Trust.TRUSTED if ended.tool is None else ended.tool.trust
-    if reading.is_bare and ended.ticket is None and trust is Trust.TRUSTED:
+    trust = _TRUSTED if ended.tool is None else ended.tool.trust
+    if reading.is_bare and ended.ticket is None and trust is _TRUSTED:
         return outcome
     return msgspec.structs.replace(
         outcome,

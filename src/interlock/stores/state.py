@@ -6,6 +6,7 @@ or not at all, and writes the state back. The memory store simply keeps its one 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -44,13 +45,14 @@ _encode = msgspec.json.Encoder().encode
 Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
 
 
-class Account(msgspec.Struct):
+@dataclass(slots=True)  # not a struct: those are slow to write to
+class Account:
     """What a scope has spent, and what is set aside in it."""
 
     calls: int = 0
     cost_micros: int = 0
     ms: int = 0
-    held: dict[str, Reserve] = {}
+    held: dict[str, Reserve] = field(default_factory=dict)
     held_calls: int = 0
     held_cost_micros: int = 0
     held_ms: int = 0
@@ -91,7 +93,8 @@ class Account(msgspec.Struct):
         return None
 
 
-class Chain(msgspec.Struct):
+@dataclass(slots=True)
+class Chain:
     """The end of one lane."""
 
     lane: int
@@ -124,6 +127,14 @@ class PendingWrites:
         self.held: dict[tuple[str, str], Reserve] = {}
         self.released: set[tuple[str, str]] = set()
 
+    def note(self, batch: Batch) -> None:
+        """What a batch that landed has set aside and spent."""
+        for transition in batch.transitions:
+            if isinstance(transition, Settle):
+                self.note_settled(transition)
+            elif isinstance(transition, Reserve):
+                self.held[transition.call, transition.scope] = transition
+
     def note_settled(self, done: Settle) -> None:
         """A scope has spent something, and holds nothing for the call any more."""
         self.scopes.add(done.scope)
@@ -148,53 +159,39 @@ class State:
 
     def land(self, batch: Batch) -> Refused | list[Append]:
         """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds."""
-        refused = self._refusal(batch)
-        return self._apply(batch) if refused is None else refused
-
-    # The next two are the hottest place of the memory store: transitions are told apart by exact type, and the
-    # arithmetic of accounts is written out.
-
-    def _refusal(self, batch: Batch) -> Refused | None:
-        now_us, accounts = batch.now_us, self.accounts
+        # The hottest place of the memory store: transitions are told apart by exact type.
+        now_us = batch.now_us
         transition: Any
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Append or kind is Settle:
                 continue
-            if kind is Reserve:
-                account = accounts.get(transition.scope) or self.account(transition.scope)
-                refused = None if account.lacks(transition) is None else self._budget_refusal(transition, now_us)
-            elif kind is TakeToken:
-                refused = self._rate_refusal(transition, now_us)
-            else:
-                refused = self._check(transition, now_us)
+            refused = self._check(transition, now_us)
             if refused is not None:
                 return refused
-        return None
-
-    def _apply(self, batch: Batch) -> list[Append]:
-        accounts, changes = self.accounts, self._changes
         appends: list[Append] = []
-        transition: Any
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Append:
                 appends.append(transition)
             elif kind is Settle:
-                (accounts.get(transition.scope) or self.account(transition.scope)).settle(transition)
-                if changes is not None:
-                    changes.note_settled(transition)
+                self.account(transition.scope).settle(transition)
             elif kind is Reserve:
-                accounts[transition.scope].hold(transition)
-                if changes is not None:
-                    changes.held[transition.call, transition.scope] = transition
+                self.account(transition.scope).hold(transition)
             else:
                 self.touched = True
-                self._change(transition, batch.now_us)
+                self._change(transition, now_us)
+        if self._changes is not None:
+            self._changes.note(batch)
         return appends
 
     def _check(self, transition: Any, now_us: int) -> Refused | None:
+        if type(transition) is Reserve:
+            lacks = self.account(transition.scope).lacks(transition)
+            return None if lacks is None else self._budget_refusal(transition, now_us)
         match transition:
+            case TakeToken():
+                return self._rate_refusal(transition, now_us)
             case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
                 return self.claims.check(transition, now_us)
             case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():

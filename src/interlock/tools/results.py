@@ -23,6 +23,7 @@ _MOST_USD = 1e9
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
+_OK = Status.OK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -129,7 +130,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
         message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
         return _fail(Reason.TOO_LARGE, message, result)
     if result is None:
-        return Reading(Status.OK, plain, text, True, True)
+        return Reading(_OK, plain, text, True, True)
     return Reading(
         status=Status.OK,
         value=plain,

@@ -33,9 +33,6 @@ _REFUSED = {
 }
 
 
-_NOTHING = object()
-
-
 class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
@@ -136,15 +133,18 @@ class Work:
             try:
                 plain = tool.is_async and not tool.wants_context
                 work = tool.body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
-                raw, waiting = _first_step(work)
-                if waiting is not _NOTHING:
+                try:  # a first step by hand: only a tool that has to wait needs a timer
+                    waiting = work.send(None)
+                except StopIteration as done:
+                    raw = done.value
+                else:
                     ctx.at("perform.wait")
                     raw = await ctx.deadlines.rest(timeout_s, work, waiting)
                 found: Reading | ToolError = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
                 found = self._fault(error, timeout_s, waited_us, started)
             self._count(found, waited_us, started)
-            if not isinstance(found, ToolError):
+            if isinstance(found, Reading):
                 return found
             wait_s = self._next_wait(found)
             if wait_s is None:
@@ -165,12 +165,13 @@ class Work:
     def _count(self, found: Reading | ToolError, waited_us: int, started: float) -> None:
         """Write the attempt down, and tell the breaker how it went."""
         ended, breaker = self._ctx.clock.monotonic(), self._binding.limits.breaker
-        if isinstance(found, ToolError):
-            error: Reason | None = found.reason
-        else:
+        if isinstance(found, Reading):
             error = None if found.problem is None else found.problem.reason
+            fails = False
+        else:
+            error, fails = found.reason, isinstance(found, Transient) and not isinstance(found, RateLimited)
         self.attempts += (Attempt(waited_us, int((ended - started) * 1e6), error),)
-        if isinstance(found, Transient) and not isinstance(found, RateLimited):
+        if fails:
             breaker.record_failure(ended)
         elif breaker.troubled:
             breaker.record_success()
@@ -243,14 +244,6 @@ class Work:
         if not cost and interrupt is None and admitted.asked is None:
             return ended
         return msgspec.structs.replace(ended, cost_micros=cost, asked=admitted.asked, interrupt=interrupt)
-
-
-def _first_step(work: Any) -> tuple[Any, Any]:
-    """The result of a coroutine that never waits, or what it waits for: only that needs a timer."""
-    try:
-        return None, work.send(None)
-    except StopIteration as done:
-        return done.value, _NOTHING
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:

@@ -7,7 +7,7 @@ import asyncio
 from interlock.engine.context import Ended, EngineContext, Prepared
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.errors import StoreError
-from interlock.transitions import Refused
+from interlock.transitions import Committed
 
 
 async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -22,7 +22,7 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
             ctx.at("perform.begin")
             receipt = await ctx.store.commit(batch)
             ctx.at("perform.begun")
-            if isinstance(receipt, Refused):
+            if not isinstance(receipt, Committed):
                 refusal = work.not_begun(receipt)
         return work.end(await work.attempt() if refusal is None else refusal)
     except StoreError as error:  # of the begin commit: what a tool raises does not come this far
@@ -30,4 +30,5 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         return work.end(interrupted_reading(interrupt), interrupt)
     finally:
-        work.leave()
+        if limits.slots is not None or work.probes:
+            work.leave()
