@@ -16,14 +16,16 @@ import subprocess
 import sys
 import tempfile
 
+PYTHON = "python, nothing else"
+PYDANTIC = "import pydantic"
+INTERLOCK = "from interlock import Runtime, tool"
 PROGRAMS = {
-    "python, nothing else": ("-c", "pass"),
-    "import pydantic": ("-c", "import pydantic"),
-    "from interlock import Runtime, tool": ("-c", "from interlock import Runtime, tool"),
+    PYTHON: ("-c", "pass"),
+    PYDANTIC: ("-c", PYDANTIC),
+    INTERLOCK: ("-c", INTERLOCK),
     "interlock --help": ("-m", "interlock", "--help"),
     "interlock --version": ("-m", "interlock", "--version"),
 }
-BESIDE = "import pydantic"
 
 
 def measure_cpu_ms(arguments: tuple[str, ...], bytecode: str) -> float:
@@ -40,9 +42,8 @@ def measure_cpu_ms(arguments: tuple[str, ...], bytecode: str) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1000
 
 
-def main() -> None:
-    """Measure every program, and print the medians."""
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+def measure(runs: int = 7) -> dict[str, float]:
+    """The median CPU milliseconds of every program."""
     taken: dict[str, list[float]] = {name: [] for name in PROGRAMS}
     with tempfile.TemporaryDirectory(prefix="interlock-bytecode-") as bytecode:
         for arguments in PROGRAMS.values():
@@ -50,10 +51,16 @@ def main() -> None:
         for _ in range(runs):
             for name, arguments in PROGRAMS.items():
                 taken[name].append(measure_cpu_ms(arguments, bytecode))
-    medians = {name: statistics.median(times) for name, times in taken.items()}
-    print(f"{'program':<38}{'CPU ms':>8}{'beside ' + BESIDE:>24}   (median of {runs} runs)")
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def main() -> None:
+    """Measure every program, and print the medians."""
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 7
+    medians = measure(runs)
+    print(f"{'program':<38}{'CPU ms':>8}{'beside ' + PYDANTIC:>24}   (median of {runs} runs)")
     for name, ms in medians.items():
-        print(f"{name:<38}{ms:>8.0f}{ms / medians[BESIDE]:>24.2f}")
+        print(f"{name:<38}{ms:>8.0f}{ms / medians[PYDANTIC]:>24.2f}")
 
 
 if __name__ == "__main__":
