@@ -41,7 +41,7 @@ from interlock.errors import ConfigError  # noqa: E402
 from interlock.models import Model  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
-from interlock.testing import BEHAVIOURS, Script, scripted  # noqa: E402
+from interlock.testing import BEHAVIOURS, Script, make_scripted  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -72,7 +72,7 @@ def plugin_of(app: App) -> InterlockPlugin:
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
-    model = scripted(name, SCRIPT)
+    model = make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else msgspec.structs.replace(AGENT, deadline_s=0.3)
     app, runtime = application(model, agent=agent)
     result = await InterlockRunner(app).ask(QUESTION)
@@ -102,8 +102,8 @@ async def test_a_streaming_client_sees_no_rejected_draft() -> None:
                             )
                 yield response
 
-    app, runtime = application(scripted("skips until forced", SCRIPT))
-    use(app, Streaming, scripted("skips until forced", SCRIPT))
+    app, runtime = application(make_scripted("skips until forced", SCRIPT))
+    use(app, Streaming, make_scripted("skips until forced", SCRIPT))
     runner = InMemoryRunner(app=app)
     session = await runner.session_service.create_session(app_name=app.name, user_id="u")
     seen = []
@@ -150,7 +150,7 @@ async def test_static_any_loops_and_the_ladder_does_not() -> None:
     )
     literal: type[InterlockLlm] = Literal
     bare = LlmAgent(
-        name="bare", model=literal(scripted("obedient", SCRIPT)), tools=[classify_damage],
+        name="bare", model=literal(make_scripted("obedient", SCRIPT)), tools=[classify_damage],
         generate_content_config=any_mode,
     )  # fmt: skip
     runner = InMemoryRunner(agent=bare, app_name="bare")
@@ -163,8 +163,8 @@ async def test_static_any_loops_and_the_ladder_does_not() -> None:
             pass
     assert calls >= 20
     calls = 0
-    app, runtime = application(scripted("obedient", SCRIPT))
-    use(app, Literal, scripted("obedient", SCRIPT))
+    app, runtime = application(make_scripted("obedient", SCRIPT))
+    use(app, Literal, make_scripted("obedient", SCRIPT))
     result = await InterlockRunner(app).ask(QUESTION)
     assert result.verified
     assert calls <= 5
@@ -180,7 +180,7 @@ async def test_two_hundred_invocations_at_once() -> None:
     async def one(n: int) -> None:
         name = names[n % 4]
         agent = msgspec.structs.replace(AGENT, deadline_s=120.0)
-        app, _ = application(scripted(name, SCRIPT), runtime=runtime, agent=agent)
+        app, _ = application(make_scripted(name, SCRIPT), runtime=runtime, agent=agent)
         result = await InterlockRunner(app).ask(QUESTION)
         assert (result.outcome.value, result.status.value) == EXPECTED[name]
         assert len(result.records) <= 1
@@ -195,7 +195,7 @@ async def test_a_parked_call_is_confirmed_in_the_session_and_made_once() -> None
     tell = Intent(name="tell", requires="notify", keywords=("tell",))
     agent = Agent(name="trails", tools=NAMES, intents=(tell,), semantic=False)
     script = Script("notify", {"to": "crew"}, "The crew was told.")
-    app, runtime = application(scripted("obedient", script), agent=agent, policy=policy, ran=ran)
+    app, runtime = application(make_scripted("obedient", script), agent=agent, policy=policy, ran=ran)
     runner = InMemoryRunner(app=app)
     session = await runner.session_service.create_session(app_name=app.name, user_id="lead")
 
@@ -237,11 +237,11 @@ async def test_tools_of_adk_and_delegation_take_the_path() -> None:
     answer = "That is 40.5 hectares."
     sub = LlmAgent(
         name="surveyor", description="Knows areas.", mode="single_turn",
-        model=InterlockLlm(scripted("obedient", Script("area", {"acres": 100.0}, answer))), tools=[area],
+        model=InterlockLlm(make_scripted("obedient", Script("area", {"acres": 100.0}, answer))), tools=[area],
     )  # fmt: skip
     boss = LlmAgent(
         name="boss", sub_agents=[sub],
-        model=InterlockLlm(scripted("obedient", Script("surveyor", {"request": "100 acres in hectares?"}, f"They say: {answer}"))),
+        model=InterlockLlm(make_scripted("obedient", Script("surveyor", {"request": "100 acres in hectares?"}, f"They say: {answer}"))),
     )  # fmt: skip
     boss_agent = Agent(
         name="boss", tools=("surveyor", "transfer_to_agent"), semantic=False,
@@ -275,7 +275,7 @@ async def test_a_tool_that_nobody_registered_is_refused() -> None:
     script = Script("rogue", {"x": 1}, "It is 7.")
     contracts = tools()
     runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=contracts)
-    root = LlmAgent(name="trails", model=InterlockLlm(scripted("obedient", script)), tools=[rogue])
+    root = LlmAgent(name="trails", model=InterlockLlm(make_scripted("obedient", script)), tools=[rogue])
     app = App(name="t", root_agent=root, plugins=[InterlockPlugin(runtime, {"trails": AGENT})])
     result = await InterlockRunner(app).ask(QUESTION)
     assert ran == []
@@ -284,7 +284,7 @@ async def test_a_tool_that_nobody_registered_is_refused() -> None:
 
 
 async def test_an_agent_without_requirements_is_governed_all_the_same() -> None:
-    app, runtime = application(scripted("obedient", SCRIPT))
+    app, runtime = application(make_scripted("obedient", SCRIPT))
     plugin_of(app)._agents.clear()
     with pytest.raises(ConfigError, match="no Agent of ours"):
         await InterlockRunner(app).ask(QUESTION)
@@ -299,7 +299,7 @@ async def test_ways_around_are_refused_at_the_start() -> None:
 
     inner = LlmAgent(name="inner", model="x")
     root = LlmAgent(
-        name="trails", model=InterlockLlm(scripted("obedient", SCRIPT)), code_executor=BuiltInCodeExecutor(),
+        name="trails", model=InterlockLlm(make_scripted("obedient", SCRIPT)), code_executor=BuiltInCodeExecutor(),
         tools=[google_search, AgentTool(inner, include_plugins=False)],
     )  # fmt: skip
     names = {name for name, _ in bypasses(root)}
@@ -318,11 +318,11 @@ async def test_ways_around_are_refused_at_the_start() -> None:
 
 
 async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
-    app, runtime = application(scripted("obedient", SCRIPT))
+    app, runtime = application(make_scripted("obedient", SCRIPT))
     runner = InterlockRunner(app)
     first = await runner.ask(QUESTION, session_id="s")
     assert first.verified
-    use(app, InterlockLlm, scripted("never calls", SCRIPT))
+    use(app, InterlockLlm, make_scripted("never calls", SCRIPT))
 
     class Reminds(InterlockLlm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:
@@ -332,7 +332,7 @@ async def test_the_next_question_may_rest_on_what_was_found_before() -> None:
                 content=types.Content(role="model", parts=[types.Part(text="I said class 3, 41.5 trees.")])
             )
 
-    use(app, Reminds, scripted("obedient", SCRIPT))
+    use(app, Reminds, make_scripted("obedient", SCRIPT))
     second = await runner.ask("thanks!", session_id="s")
     assert second.verified
     assert second.claims[0].source == f"record {first.records[0]}"
@@ -415,7 +415,7 @@ async def test_an_agent_learns_its_intents_once_for_all_questions(monkeypatch: p
         return Classifier(agent.intents)
 
     monkeypatch.setattr(Agent, "classifier", classifier)
-    app, runtime = application(scripted("obedient", SCRIPT), agent=AGENT)
+    app, runtime = application(make_scripted("obedient", SCRIPT), agent=AGENT)
     runner = InterlockRunner(app)
     for _ in range(2):
         await runner.ask(QUESTION)

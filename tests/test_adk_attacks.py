@@ -25,7 +25,7 @@ from interlock.answers import Agent, Intent  # noqa: E402
 from interlock.models import Proposal, Reply, Request  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
-from interlock.testing import Script, scripted  # noqa: E402
+from interlock.testing import Script, make_scripted  # noqa: E402
 from tests.test_adk import application, use  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, NAMES, OPEN, QUESTION, SCRIPT  # noqa: E402
 
@@ -133,7 +133,7 @@ async def test_another_function_with_the_name_of_a_contract_is_not_run() -> None
 
 async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     ran: list[str] = []
-    app, runtime = application(scripted("obedient", SCRIPT))
+    app, runtime = application(make_scripted("obedient", SCRIPT))
     alice = Session(app, "alice")
     await alice.send(types.Part(text=QUESTION))
     number = next(r.id for r in [r async for r in runtime.store.records(Query())] if r.kind == "call")
@@ -143,7 +143,7 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     assert not any("41.5" in text for text in texts(events))
     await runtime.close()
 
-    app, runtime = application(scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
+    app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
     alice, mallory = Session(app, "alice"), Session(app, "mallory")
     await alice.send(types.Part(text="please tell the crew"))
     (ticket,) = await runtime.store.tickets()
@@ -164,8 +164,8 @@ async def test_nothing_leaves_beside_the_answer() -> None:
             for text in ("Hello!", "Also it is class 9 and safe."):
                 yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=text)]))
 
-    app, runtime = application(scripted("obedient", SCRIPT))
-    use(app, Twice, scripted("obedient", SCRIPT))
+    app, runtime = application(make_scripted("obedient", SCRIPT))
+    use(app, Twice, make_scripted("obedient", SCRIPT))
     assert texts(await Session(app).send(types.Part(text="hello"))) == ["Hello!"]
     await runtime.close()
 
@@ -191,7 +191,7 @@ async def test_a_text_that_goes_around_the_model_is_withheld(where: str) -> None
         "before_model": {"before_model_callback": before_model},
         "before_agent": {"before_agent_callback": before_agent},
     }
-    app, runtime = application(scripted("obedient", SCRIPT), **where_to[where])
+    app, runtime = application(make_scripted("obedient", SCRIPT), **where_to[where])
     if where == "plugin":
         app.plugins.append(Later(name="later"))
     assert not any("class 9" in text for text in texts(await Session(app).send(types.Part(text=QUESTION))))
@@ -200,7 +200,7 @@ async def test_a_text_that_goes_around_the_model_is_withheld(where: str) -> None
 
 async def test_trees_and_plugins_that_would_let_answers_out_unchecked_are_refused() -> None:
     runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[])
-    model = InterlockLlm(scripted("obedient", SCRIPT))
+    model = InterlockLlm(make_scripted("obedient", SCRIPT))
     agent = Agent(name="trails", tools=(), semantic=False)
     strange = LlmAgent(name="strange", model=model)
     for root, words in (
@@ -224,12 +224,12 @@ async def test_trees_and_plugins_that_would_let_answers_out_unchecked_are_refuse
 
 async def test_talk_between_question_and_confirmation() -> None:
     ran: list[str] = []
-    app, runtime = application(scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
+    app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
     session = Session(app)
     asked = await session.send(types.Part(text="please tell the crew"))
     use(app, InterlockLlm, Model(Reply("You are welcome.")))
     await session.send(types.Part(text="thanks!"))
-    use(app, InterlockLlm, scripted("obedient", TELL))
+    use(app, InterlockLlm, make_scripted("obedient", TELL))
     events = await session.send(confirmation(asked))
     assert ran == ["mail crew"]
     assert any("The crew was told." in text for text in texts(events))
@@ -238,7 +238,7 @@ async def test_talk_between_question_and_confirmation() -> None:
 
 async def test_a_denial_in_the_session_is_what_the_model_sees() -> None:
     ran: list[str] = []
-    app, runtime = application(scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
+    app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
     session = Session(app)
     asked = await session.send(types.Part(text="please tell the crew"))
     events = await session.send(confirmation(asked, said=False))
@@ -254,7 +254,7 @@ async def test_parallel_delegation_and_waiting_inside_a_sub_agent(tmp_path: Path
 
     sub = LlmAgent(
         name="surveyor", description="Knows areas.", mode="single_turn", tools=[area],
-        model=InterlockLlm(scripted("obedient", Script("area", {"acres": 100.0}, "That is 40.5 hectares."))),
+        model=InterlockLlm(make_scripted("obedient", Script("area", {"acres": 100.0}, "That is 40.5 hectares."))),
     )  # fmt: skip
     two = Reply(
         proposals=(

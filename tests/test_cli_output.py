@@ -8,7 +8,7 @@ import sys
 import pytest
 from rich.tree import Tree
 
-from interlock.cli.output import console, format_count, notes, print_prose, print_tree, shown, table
+from interlock.cli.output import console, format_count, notes, print_prose, print_tree, sanitize, table
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 NAMES = ("classify-the-damage-of-every-trail", "district-ranger-of-middle-fork")
@@ -83,7 +83,7 @@ def test_prose_breaks_between_words_on_a_terminal_only(monkeypatch: pytest.Monke
 
 def test_a_tree_breaks_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     tree = Tree("question")
-    tree.add(f"record 1: [dim]{shown('[not markup]')}[/] planned as {DIGEST} by somebody")
+    tree.add(f"record 1: [dim]{sanitize('[not markup]')}[/] planned as {DIGEST} by somebody")
     out = write(monkeypatch, io.StringIO(), 40)
     print_tree(tree)
     assert out.getvalue() == f"question\n└── record 1: [not markup] planned as {DIGEST} by somebody\n"

@@ -14,7 +14,7 @@ from interlock import Runtime
 from interlock.answers import Answers, TurnResult, run_turn
 from interlock.cli.main import main
 from interlock.policy import parse_policy
-from interlock.testing import scripted
+from interlock.testing import make_scripted
 from tests.test_turns import AGENT, OPEN, QUESTION, SCRIPT, tools
 
 DISTRICT = Path(__file__).parent.parent / "examples" / "district"
@@ -33,11 +33,11 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[
         async with runtime:
             for name in ("obedient", "skips once", "claims success", "hallucinates"):
                 async with Answers(runtime).turn(QUESTION, agent=AGENT, principal="os:somebody") as turn:
-                    found[name] = await run_turn(turn, scripted(name, SCRIPT))
+                    found[name] = await run_turn(turn, make_scripted(name, SCRIPT))
             async with Answers(runtime).turn("brief me", agent=AGENT, requires="list_trails") as parent:
                 await parent.call("list_trails", {})
                 async with Answers(runtime).turn(QUESTION, agent=AGENT, parent=parent.id) as child:
-                    await run_turn(child, scripted("obedient", SCRIPT))
+                    await run_turn(child, make_scripted("obedient", SCRIPT))
                 found["parent"] = await parent.finish("There are three trails, waldo-lake-3536 among them.")  # type: ignore[assignment]
         return found
 

@@ -15,7 +15,7 @@ from interlock.answers.constrained import constrain
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar, spans
 from interlock.errors import ConfigError
 from interlock.models import (
-    MOST,
+    MAX_PROPOSALS,
     Message,
     ModelFailed,
     Proposal,
@@ -202,7 +202,7 @@ async def test_native_tools_results_and_forcing_reach_the_provider() -> None:
         Message("tool", "{}", (), "classify_damage", "c1"),
     )
     flood = await model.reply(Request("Be.", more, (TOOL,)))
-    assert (len(flood.proposals), flood.dropped) == (MOST, 40 - MOST)
+    assert (len(flood.proposals), flood.dropped) == (MAX_PROPOSALS, 40 - MAX_PROPOSALS)
     kinds = [part.part_kind for message in seen[1][0] for part in message.parts]
     assert kinds == ["user-prompt", "tool-call", "tool-return"]
     assert (await model.reply(asked)).blocked

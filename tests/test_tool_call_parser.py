@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from interlock.models import Proposal, ToolCard, parse_native, parse_text
-from interlock.models.manifest import manifest
+from interlock.models.manifest import describe_tools
 
 TOOL = ToolCard(
     "classify_damage",
@@ -59,14 +59,14 @@ def test_every_way_of_writing_a_call(way: str) -> None:
 @pytest.mark.parametrize("arguments", [ARGUMENTS, WANTED.arguments])
 def test_native_calls(arguments: Any) -> None:
     call = {"id": "c1", "function": {"name": "classify_damage", "arguments": arguments}}
-    assert parse_native([call], [TOOL]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
+    assert parse_native([call]) == (Proposal("classify_damage", WANTED.arguments, "c1"),)
 
 
 def test_what_cannot_be_read_is_a_call_that_the_contract_refuses() -> None:
     (one,), _ = parse_text('<tool_call>{"name": "classify_damage", "arguments": {"x": </tool_call>', [TOOL])
     assert one.tool == "classify_damage"
     assert list(one.arguments) in (["unreadable"], ["x"])
-    (two,) = parse_native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}], [TOOL])
+    (two,) = parse_native([{"function": {"name": "classify_damage", "arguments": "{nonsense"}}])
     assert two.arguments == {"unreadable": "{nonsense"}
 
 
@@ -106,7 +106,7 @@ def test_any_arguments_survive_being_written_as_json(arguments: Any) -> None:
 
 def test_the_manifest_teaches_what_the_normaliser_reads() -> None:
     for way in ("json", "xml", "batch"):
-        shown = manifest([TOOL], way)
+        shown = describe_tools([TOOL], way)
         assert "trail_id: string" in shown
         assert "points?: integer" in shown
         example = shown.rpartition("write only")[2].partition(":\n")[2]
@@ -193,7 +193,7 @@ def test_prose_about_a_call_is_no_call(text: str) -> None:
     ],
 )
 def test_native_calls_of_another_shape(native: Any, wanted: Proposal) -> None:
-    assert parse_native([native], [TOOL]) == (wanted,)
+    assert parse_native([native]) == (wanted,)
 
 
 HOSTILE = ["{", "[", '{"', '"', "\\", "\\'", "{'", '{"a":["b', "[{", '{"a":', "<tool_call", "<tool_call ", "<tool_call>{", "```", "```\n{",
@@ -207,7 +207,7 @@ def test_no_text_takes_long(part: str, opening: str) -> None:
     text = opening + part * (100_000 // len(part))
     started = time.process_time()
     parse_text(text, [TOOL])
-    parse_native([{"name": "classify_damage", "arguments": text}], [TOOL])
+    parse_native([{"name": "classify_damage", "arguments": text}])
     assert time.process_time() - started < 5  # about 0.2 s; anything quadratic takes minutes
 
 

@@ -230,9 +230,9 @@ async def test_finish_at_the_same_time_and_the_ticket_of_an_answer(tmp_path: Any
     assert len(results) <= 1
     assert [r.status for r in await own_records(runtime, turn.id)].count("finished") <= 1
     async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
-        from interlock.testing import scripted
+        from interlock.testing import make_scripted
 
-        model = scripted("claims success", SCRIPT)
+        model = make_scripted("claims success", SCRIPT)
         result = await run_turn(turn, model)
     assert result.ticket is not None
     assert result.model_calls == model.calls

@@ -16,7 +16,7 @@ from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
 from interlock.models import Message, Proposal
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.testing import BEHAVIOURS, Script, scripted
+from interlock.testing import BEHAVIOURS, Script, make_scripted
 
 OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
@@ -95,7 +95,7 @@ EXPECTED = {
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
 async def test_whatever_the_model_does(name: str) -> None:
-    runtime, model = opened(), scripted(name, SCRIPT)
+    runtime, model = opened(), make_scripted(name, SCRIPT)
     agent = AGENT if name != "hangs" else Agent(**{**as_kwargs(AGENT), "deadline_s": 0.2})
     async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
         result = await run_turn(turn, model)
@@ -128,7 +128,7 @@ async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
     async def one(n: int) -> tuple[str, TurnResult]:
         name = names[n % 4]
         async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
-            return name, await run_turn(turn, scripted(name, SCRIPT))
+            return name, await run_turn(turn, make_scripted(name, SCRIPT))
 
     for name, result in await asyncio.gather(*map(one, range(200))):
         assert (result.outcome.value, result.status.value) == EXPECTED[name]
@@ -172,7 +172,7 @@ async def test_what_was_denied_or_parked_does_not_count() -> None:
     policy = OPEN + '[[rule]]\nid = "no"\ntools = ["classify_damage"]\ndecision = "deny"\nreason = "not today"\n'
     runtime = opened(policy)
     async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
-        result = await run_turn(turn, scripted("obedient", SCRIPT))
+        result = await run_turn(turn, make_scripted("obedient", SCRIPT))
     assert result.outcome is TurnOutcome.ESCALATED
     assert ANSWER not in result.answer
     await runtime.close()
@@ -184,7 +184,7 @@ async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() 
     runtime = opened(policy, ran)
     script = Script("notify", {"to": "crew"}, "The crew was told: true.")
     async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
-        result = await run_turn(turn, scripted("obedient", script))
+        result = await run_turn(turn, make_scripted("obedient", script))
     assert result.outcome is TurnOutcome.WAITING
     assert result.ticket is not None
     assert ran == []
@@ -194,7 +194,7 @@ async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() 
     assert (await runtime.operations.resume(result.ticket)).ok
     again = await Answers(runtime).reopen(turn.id, agent=AGENT)
     async with again:
-        result = await run_turn(again, scripted("obedient", script))
+        result = await run_turn(again, make_scripted("obedient", script))
     assert result.outcome is TurnOutcome.PASSED
     assert ran == ["mail crew"]  # the model proposed it again; it was not sent again
     await runtime.close()
@@ -259,7 +259,7 @@ async def test_observing_lets_everything_out_marked_and_records_what_would_have_
     runtime = opened()
     agent = Agent(**{**as_kwargs(AGENT), "enforcement": "observe"})
     async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
-        result = await run_turn(turn, scripted("never calls", SCRIPT))
+        result = await run_turn(turn, make_scripted("never calls", SCRIPT))
     assert result.status is TurnStatus.OBSERVED
     assert not result.verified
     assert "fair condition" in result.answer
@@ -380,7 +380,7 @@ async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_
         (TicketState.DENIED, "", TurnStatus.REJECTED),
     ):
         async with Answers(runtime).turn(QUESTION, agent=AGENT) as turn:
-            result = await run_turn(turn, scripted("claims success", SCRIPT))
+            result = await run_turn(turn, make_scripted("claims success", SCRIPT))
         assert result.ticket is not None
         own = LedgerWriter(turn.asked.principal, runtime.store, SystemClock(), SystemIds())
         with pytest.raises(NotAllowed, match="somebody else decides"):
@@ -441,7 +441,7 @@ async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> No
         name, instructable = "watching", True
 
         def __init__(self) -> None:
-            self.inner = scripted("skips once", SCRIPT)
+            self.inner = make_scripted("skips once", SCRIPT)
 
         async def reply(self, request: Any) -> Any:
             seen.append(request)

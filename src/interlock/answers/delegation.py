@@ -11,7 +11,7 @@ from interlock.values import Context, Json, Result
 
 
 def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0) -> Tool:
-    """A tool that asks `agent`: a child turn with its own requirements and ladder, in the same trail and budget."""
+    """A tool that asks `agent`: a child turn with its own requirements and ladder, in the same history and budget."""
 
     async def ask(request: str, context: Context) -> Result[dict[str, Json]]:
         """Open a turn of the agent in that of the caller."""

@@ -46,7 +46,7 @@ class TurnResult(Value, frozen=True):
     """The end of a turn; `answer` is the only text that may be shown to whoever asked."""
 
     turn: str
-    """The trail: `interlock turns show TURN`."""
+    """The record of the turn: `interlock turns show TURN`."""
     agent: str
     status: TurnStatus
     outcome: TurnOutcome

@@ -161,7 +161,7 @@ class Turn:
             await self._log.append(Abandoned(reason=why))
 
     def child(self, agent: Agent, question: str) -> Turn:
-        """A turn of another agent that this one delegates to: same trail, principal, mode and time."""
+        """A turn of another agent that this one delegates to: same history, principal, mode and time."""
         asked = Asked(
             id=self._ctx.ids.new(),
             question=question,

@@ -25,8 +25,8 @@ from interlock.answers.runner import (
 )
 from interlock.cli.apps import load_apps
 from interlock.cli.interrupts import run_to_end
-from interlock.cli.options import settings_of
-from interlock.cli.output import coloured, console, format_count, notes, print_json, print_prose, shown
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import colorize, console, format_count, notes, print_json, print_prose, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_tools
 from interlock.config import Loaded
@@ -64,7 +64,7 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Ask, and print the answer with its sources."""
-    loaded = settings_of(given)
+    loaded = load_command_settings(given)
     app = find_app(given.app, load_apps(loaded))
     watch = _Watch(notes(), given.quiet or given.json)
     if not given.turn_id and given.question in (None, "-"):
@@ -117,7 +117,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
 
 def _start(intents: tuple[str, ...], by: str, model: str) -> None:
     what = ", ".join(intents) or "nothing in particular"
-    notes().print(f"[dim]recognised {shown(what)} ({by}); asking {shown(model)}[/]")
+    notes().print(f"[dim]recognised {sanitize(what)} ({by}); asking {sanitize(model)}[/]")
 
 
 class _Watch:
@@ -140,19 +140,19 @@ class _Watch:
 def _line(progress: Progress) -> str | None:
     match progress:
         case Called(tool=tool, arguments=arguments):
-            return f"[dim]→[/] {shown(tool)} [dim]{shown(ascii_json(arguments))}[/]"
+            return f"[dim]→[/] {sanitize(tool)} [dim]{sanitize(ascii_json(arguments))}[/]"
         case Returned(outcome=outcome):
-            return f"[dim]←[/] {coloured(outcome.status.value)} [dim]{shown(outcome.summary)}[/]"
+            return f"[dim]←[/] {colorize(outcome.status.value)} [dim]{sanitize(outcome.summary)}[/]"
         case Prompted(tool=str(tool)):
-            return f"[yellow]forced[/] [dim]{shown(tool)}[/]"
+            return f"[yellow]forced[/] [dim]{sanitize(tool)}[/]"
         case Prompted(prompt=prompt):
-            return f"[yellow]again[/] [dim]{shown(prompt)}[/]"
+            return f"[yellow]again[/] [dim]{sanitize(prompt)}[/]"
         case NoReply(reason=reason):
-            return f"[yellow]again[/] [dim]no reply: {shown(reason)}[/]"
+            return f"[yellow]again[/] [dim]no reply: {sanitize(reason)}[/]"
         case Asking():
             return "[dim]…[/]"
         case PhaseEntered(name=name):
-            return f"[dim]phase {shown(name)}[/]"
+            return f"[dim]phase {sanitize(name)}[/]"
         case TurnEnded():
             return None
         case _:
@@ -172,19 +172,19 @@ def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[ob
     supports = [claim for claim in result.claims if claim.how not in ("echo", "unsupported")]
     for claim in supports[:12]:
         path = claim.path if claim.how == "derived" else claim.path.removeprefix("$.")
-        out.print(f"  [dim]{shown(claim.text)} ← {shown(claim.source)} {shown(path)} ({claim.how})[/]")
+        out.print(f"  [dim]{sanitize(claim.text)} ← {sanitize(claim.source)} {sanitize(path)} ({claim.how})[/]")
     if len(supports) > 12:
         out.print(f"  [dim]… and {format_count(len(supports) - 12, 'more figure')}, all traced[/]")
     if result.sources:
-        out.print(f"  [dim]sources: {shown(', '.join(result.sources))}[/]")
+        out.print(f"  [dim]sources: {sanitize(', '.join(result.sources))}[/]")
     said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
     repeats = result.reason.lower() in result.answer.lower()
-    why = f" [dim]({shown(result.reason)})[/]" if result.reason and not repeats else ""
+    why = f" [dim]({sanitize(result.reason)})[/]" if result.reason and not repeats else ""
     used = result.usage
     cost = f", ${used.cost_micros / 1e6:.4f}" if used.cost_micros else ""
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
-    out.print(f"{coloured(result.status.value)} [dim]{how}[/]{why}")
+    out.print(f"{colorize(result.status.value)} [dim]{how}[/]{why}")
     if result.ticket is not None:
         out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}[/]")
     out.print(f"[dim]turn: interlock turns show {result.turn}[/]")

@@ -26,8 +26,8 @@ from interlock.audit import (
 )
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import key_file, parse_time, settings_of
-from interlock.cli.output import coloured, console, format_count, notes, print_json, shown
+from interlock.cli.options import find_key_file, load_command_settings, parse_time
+from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
@@ -94,7 +94,7 @@ def _query(given: argparse.Namespace, newest: int | None = None) -> Query:
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         if given.id is not None:
             found = [record async for record in store.records(Query(after=given.id - 1, until=given.id))]
             if not found:
@@ -116,34 +116,34 @@ def _print(records: list[Stored]) -> None:
     columns = ("id", "actor", "tool")
     width = {key: max((len(str(row[key])) for row in rows), default=0) for key in columns}
     for row in rows:
-        number, actor, tool = (shown(str(row[key]).ljust(width[key])) for key in columns)
+        number, actor, tool = (sanitize(str(row[key]).ljust(width[key])) for key in columns)
         tries = f" ×{row['attempts']}" if row["attempts"] > 1 else ""
-        how = f"{coloured(row['outcome'])}{tries}  [dim]{shown(row['rule'] or '')}[/]"
+        how = f"{colorize(row['outcome'])}{tries}  [dim]{sanitize(row['rule'] or '')}[/]"
         out.print(f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {how}")
         why = str(row["message"] or row["summary"])
         indent = " " * (width["id"] + 2)
-        out.print(f"{indent}[dim]{shown(why)}[/]")
+        out.print(f"{indent}[dim]{sanitize(why)}[/]")
 
 
 async def _export(given: argparse.Namespace) -> int:
     write = export_csv if given.format == "csv" else export_jsonl
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         if given.out is None:
             await write(store, _query(given), sys.stdout)
             return 0
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
-    notes().print(f"{format_count(count, 'record')} written to {shown(given.out)}")
+    notes().print(f"{format_count(count, 'record')} written to {sanitize(given.out)}")
     return 0
 
 
 async def _verify(given: argparse.Namespace) -> int:
-    settings = settings_of(given).settings
+    settings = load_command_settings(given).settings
     file = Path(given.anchors or settings.anchors)
     if given.anchors is not None and not file.exists():
         raise ConfigError(f"{file}: there are no anchors there")
     anchors = read_anchors(file) if file.exists() else ()
-    key = key_file(settings, given.key)
+    key = find_key_file(settings, given.key)
     public = load_public_key(key) if given.key is not None or key.exists() else None
     started = time.perf_counter()
     async with open_ledger(settings) as store:
@@ -166,7 +166,7 @@ async def _verify(given: argparse.Namespace) -> int:
 def _show_report(report: Report, took_s: float) -> None:
     out = console()
     for problem in report.problems:
-        out.print(f"[red]✗[/] {shown(problem)}")
+        out.print(f"[red]✗[/] {sanitize(problem)}")
     problems = format_count(len(report.problems), "problem")
     mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {problems}[/]"
     held = f"{format_count(report.records, 'record')} in {format_count(report.lanes, 'lane')}"
@@ -189,8 +189,8 @@ def _verifier(given: argparse.Namespace) -> int:
 
 
 async def _anchor(given: argparse.Namespace) -> int:
-    settings = settings_of(given).settings
-    key = load_or_make_key(key_file(settings, given.key))
+    settings = load_command_settings(given).settings
+    key = load_or_make_key(find_key_file(settings, given.key))
     file = Path(given.out or settings.anchors)
     with ExitStack() as stack:
         # Opened first: a checkpoint that cannot be written down elsewhere is not made.
@@ -206,7 +206,7 @@ async def _anchor(given: argparse.Namespace) -> int:
         print_json(checkpoint)
     else:
         console().print(
-            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {shown(str(file))}"
+            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {sanitize(str(file))}"
         )
         console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
     return 0

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.cli.interrupts import run_to_end
-from interlock.cli.output import coloured, console, print_diff, print_json, shown
+from interlock.cli.output import colorize, console, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
@@ -80,22 +80,22 @@ def show(outcome: Outcome) -> None:
     took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
     out.print(
-        f"{coloured(outcome.status.value)}  {shown(outcome.tool)}  [dim]{took}{tries}, record {outcome.record}[/]"
+        f"{colorize(outcome.status.value)}  {sanitize(outcome.tool)}  [dim]{took}{tries}, record {outcome.record}[/]"
     )
     if outcome.verdict is not None:
-        out.print(f"  [dim]rule {shown(outcome.verdict.rule)}: {shown(outcome.verdict.reason)}[/]")
+        out.print(f"  [dim]rule {sanitize(outcome.verdict.rule)}: {sanitize(outcome.verdict.reason)}[/]")
         for item in outcome.verdict.rewrites:
-            before, after = shown(repr(item.before)), shown(repr(item.after))
-            out.print(f"  [blue]{shown(item.field)}[/]: {before} → {after} [dim](rule {shown(item.rule)})[/]")
+            before, after = sanitize(repr(item.before)), sanitize(repr(item.after))
+            out.print(f"  [blue]{sanitize(item.field)}[/]: {before} → {after} [dim](rule {sanitize(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
-        out.print(f"  {shown(outcome.problem.reason)}: {shown(outcome.problem.message)}")
+        out.print(f"  {sanitize(outcome.problem.reason)}: {sanitize(outcome.problem.message)}")
     if outcome.plan is not None and outcome.plan.claim:
         _show_plan(outcome)
     if outcome.value is not None:
         text = msgspec.json.encode(outcome.value)
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
-        out.print(f"  {shown(text.decode(), lines=True)}")
+        out.print(f"  {sanitize(text.decode(), lines=True)}")
 
 
 def _show_plan(outcome: Outcome) -> None:

@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import parse_time
-from interlock.cli.output import coloured, console, format_count, notes, print_diff, print_json, shown
+from interlock.cli.output import colorize, console, format_count, notes, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
@@ -87,8 +87,8 @@ async def _recover(given: argparse.Namespace) -> int:
         out.print(f"[bold]{format_count(len(found), 'effect')} {were} in doubt[/]")
         for item in found:
             asks = f" (ticket {item.ticket})" if item.ticket else ""
-            what = f"{shown(item.tool)}  {shown(', '.join(item.keys))}"
-            out.print(f"  {coloured(item.state)}  {what}  [dim]{shown(item.how)}{asks}[/]")
+            what = f"{sanitize(item.tool)}  {sanitize(', '.join(item.keys))}"
+            out.print(f"  {colorize(item.state)}  {what}  [dim]{sanitize(item.how)}{asks}[/]")
     return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
 
 
@@ -117,17 +117,17 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
             _print_step(step)
             if outcome is not None:
                 asks = f", ticket {outcome.ticket}" if outcome.ticket else ""
-                why = f": {shown(outcome.problem.message)}" if outcome.problem is not None else ""
-                out.print(f"  → {coloured(outcome.status.value)} [dim](record {outcome.record}{asks})[/]{why}")
+                why = f": {sanitize(outcome.problem.message)}" if outcome.problem is not None else ""
+                out.print(f"  → {colorize(outcome.status.value)} [dim](record {outcome.record}{asks})[/]{why}")
         out.print(f"[bold]{fine} of {len(done)} done[/]")
     return 0 if done and fine == len(done) else 1
 
 
 def _print_step(step: UndoStep) -> None:
     out = console()
-    out.print(f"[bold]{step.record}[/]  {shown(step.claim.tool)}  {shown(', '.join(step.keys))}")
+    out.print(f"[bold]{step.record}[/]  {sanitize(step.claim.tool)}  {sanitize(', '.join(step.keys))}")
     if step.obstacle:
-        out.print(f"  [yellow]no way back[/]: {shown(step.obstacle)}")
+        out.print(f"  [yellow]no way back[/]: {sanitize(step.obstacle)}")
     print_diff(step.diff)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.cli.options import settings_of
-from interlock.cli.output import console, print_json, shown, table
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import console, print_json, sanitize, table
 from interlock.cli.parser import document_exits
 from interlock.config import HELP
 
@@ -23,7 +23,7 @@ def register(commands: Any, common: Any) -> None:
 
 
 def _show(given: argparse.Namespace) -> int:
-    loaded = settings_of(given)
+    loaded = load_command_settings(given)
     values: dict[str, Any] = msgspec.to_builtins(loaded.settings)
     if given.json:
         print_json({key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()})
@@ -31,6 +31,6 @@ def _show(given: argparse.Namespace) -> int:
     rows = table("settings", ("setting", "value", "from", "what it is"))
     for key, value in values.items():
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value)
-        rows.add_row(key, shown(text) or "–", shown(loaded.origins[key]), f"[dim]{shown(HELP[key])}[/]")
+        rows.add_row(key, sanitize(text) or "–", sanitize(loaded.origins[key]), f"[dim]{sanitize(HELP[key])}[/]")
     console().print(rows)
     return 0

@@ -7,8 +7,8 @@ from typing import Any
 
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import settings_of
-from interlock.cli.output import console, print_json, shown
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import console, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
@@ -59,7 +59,7 @@ def _writer(settings: Settings, store: Store) -> LedgerWriter:
 
 
 async def _halt(given: argparse.Namespace) -> int:
-    settings, scope = settings_of(given).settings, None
+    settings, scope = load_command_settings(given).settings, None
     if not given.list:
         scope = _scope(
             given, "halt what? name --tool, --actor, --run or --all; interlock halt --list shows what is halted"
@@ -78,13 +78,13 @@ async def _halt(given: argparse.Namespace) -> int:
 def _show(found: tuple[Halted, ...]) -> None:
     out = console()
     for item in found:
-        out.print(f"[red]halted[/]  {shown(halt_message(item))}")
+        out.print(f"[red]halted[/]  {sanitize(halt_message(item))}")
     if not found:
         out.print("nothing is halted")
 
 
 async def _unhalt(given: argparse.Namespace) -> int:
-    settings = settings_of(given).settings
+    settings = load_command_settings(given).settings
     scope = _scope(
         given, "unhalt what? name --tool, --actor, --run or --all, as it was halted (see interlock halt --list)"
     )
@@ -93,5 +93,5 @@ async def _unhalt(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"scope": scope, "record": number})
     else:
-        console().print(f"{shown(scope)} may run again [dim](record {number})[/]")
+        console().print(f"{sanitize(scope)} may run again [dim](record {number})[/]")
     return 0

@@ -10,8 +10,8 @@ from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcemen
 from interlock.answers.events import TURN
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import parse_time, settings_of
-from interlock.cli.output import coloured, console, format_count, print_json, shown, table
+from interlock.cli.options import load_command_settings, parse_time
+from interlock.cli.output import colorize, console, format_count, print_json, sanitize, table
 from interlock.cli.parser import document_exits
 from interlock.metrics.fold import Metrics, fold
 from interlock.metrics.prometheus import exposition
@@ -55,13 +55,13 @@ def run(given: argparse.Namespace) -> int:
 
 
 async def _fold(given: argparse.Namespace) -> Metrics:
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         return await fold(store.records(Query(actor=given.actor, tool=given.tool)))
 
 
 async def _limits(given: argparse.Namespace) -> int:
     """Budgets by scope and buckets by name, as the store holds them now."""
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         now_us = SystemClock().now_us()
         spent = {scope: await store.spent(scope, now_us) for scope in await store.scopes()}
         buckets = await store.buckets()
@@ -73,11 +73,11 @@ async def _limits(given: argparse.Namespace) -> int:
         budget, per, whose = (*scope.split("|", 2), "", "")[:3]
         aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
         cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
-        rows.add_row(shown(budget), f"{per} {shown(whose)}", str(item.calls), cost, seconds, aside)
+        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", str(item.calls), cost, seconds, aside)
     console().print(rows)
     levels = table("\nrate buckets", ("bucket", "tokens when last touched"))
     for name, tokens in buckets.items():
-        levels.add_row(shown(name), f"{tokens:.1f}")
+        levels.add_row(sanitize(name), f"{tokens:.1f}")
     console().print(levels)
     return 0
 
@@ -85,7 +85,7 @@ async def _limits(given: argparse.Namespace) -> int:
 async def _enforcement(given: argparse.Namespace) -> int:
     """How turns ended, per agent, against targets; non-zero if an alarm is due."""
     query = Query(tool=TURN, status="finished", actor=given.actor, since_us=parse_time(given.since or "24h"))
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         lines = await enforcement(store.records(query))
     if given.json:
         print_json({"agents": lines, "targets": TARGETS, "alarms": ALARMS})
@@ -99,8 +99,8 @@ def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
     ends = table("\nhow turns ended", ("agent", "outcomes"))
     for line in lines:
         rates = [_rated(line, name) for name in ("first_pass", "combined", "escalated", "overhead_ms")]
-        rows.add_row(shown(line.agent), str(line.turns), str(line.required), *rates)
-        ends.add_row(shown(line.agent), "  ".join(f"{name} {count}" for name, count in line.outcomes.items()))
+        rows.add_row(sanitize(line.agent), str(line.turns), str(line.required), *rates)
+        ends.add_row(sanitize(line.agent), "  ".join(f"{name} {count}" for name, count in line.outcomes.items()))
     rows.add_row("[dim]target[/]", "", "", "[dim]> 90 %[/]", "[dim]> 99 %[/]", "[dim]< 1 %[/]", "[dim]< 100 ms[/]")
     rows.add_row("[dim]alarm[/]", "", "", "[dim]< 85 %[/]", "[dim]< 95 %[/]", "[dim]> 5 %[/]", "[dim]> 500 ms[/]")
     console().print(rows)
@@ -109,7 +109,7 @@ def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
     for line in lines:
         if line.retried_intents:
             said = f"{line.retried:.0%} of turns were tried again; intents: {', '.join(line.retried_intents)}"
-            console().print(f"[yellow]{shown(line.agent)}: {shown(said)}[/]")
+            console().print(f"[yellow]{sanitize(line.agent)}: {sanitize(said)}[/]")
 
 
 def _rated(line: AgentLine, name: str) -> str:
@@ -123,13 +123,15 @@ def _show(metrics: Metrics) -> None:
     columns = ("agent", "tool", "calls", "p50/p90/p99 ms", "retries", "cost", "outcomes")
     rows = table("calls", columns)
     for line in metrics.lines:
-        outcomes = "  ".join(f"{coloured(status)} {count}" for status, count in line.outcomes.items())
+        outcomes = "  ".join(f"{colorize(status)} {count}" for status, count in line.outcomes.items())
         times = "/".join(f"{ms:.1f}" for ms in (line.p50_ms, line.p90_ms, line.p99_ms))
         cost = f"${line.cost_usd:.4f}" if line.cost_usd else "–"
-        rows.add_row(shown(line.actor), shown(line.tool), str(line.calls), times, str(line.retries), cost, outcomes)
+        rows.add_row(
+            sanitize(line.actor), sanitize(line.tool), str(line.calls), times, str(line.retries), cost, outcomes
+        )
     console().print(rows)
     if metrics.denials:
         denials = table("\ndenials", ("rule", "calls"))
         for rule, count in metrics.denials.items():
-            denials.add_row(shown(rule), str(count))
+            denials.add_row(sanitize(rule), str(count))
         console().print(denials)

@@ -24,7 +24,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
 
 
-def settings_of(given: argparse.Namespace) -> Loaded:
+def load_command_settings(given: argparse.Namespace) -> Loaded:
     """The settings for one command."""
     named = {
         "store": given.store,
@@ -56,6 +56,6 @@ def parse_duration(text: str) -> float:
     return float(int(found[1]) * _UNITS[found[2]])
 
 
-def key_file(settings: Settings, given: str | None) -> Path:
+def find_key_file(settings: Settings, given: str | None) -> Path:
     """The file of the signing key."""
     return Path(given or settings.audit_key or default_key_file()).expanduser()

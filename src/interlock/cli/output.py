@@ -94,7 +94,7 @@ def table(title: str, columns: Iterable[str]) -> Table:
     return made
 
 
-def shown(text: object, *, lines: bool = False) -> str:
+def sanitize(text: object, *, lines: bool = False) -> str:
     """Text that somebody else wrote, made harmless: no control characters for the terminal, no markup for us.
 
     Without `lines` it stays on its own line, so that it cannot pretend to be one of ours.
@@ -104,7 +104,7 @@ def shown(text: object, *, lines: bool = False) -> str:
     return escape("".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in str(text)))
 
 
-def coloured(text: str) -> str:
+def colorize(text: str) -> str:
     """A status or decision in its colour."""
     colour = COLOURS.get(text)
     return f"[{colour}]{text}[/]" if colour else text
@@ -118,7 +118,7 @@ def format_count(count: int, noun: str) -> str:
 def print_prose(text: str) -> None:
     """Text for reading: on a terminal its lines break between words, in a pipe they stay as they are."""
     out = console()
-    out.print(shown(text, lines=True), soft_wrap=not out.file.isatty())
+    out.print(sanitize(text, lines=True), soft_wrap=not out.file.isatty())
 
 
 def print_tree(tree: Tree) -> None:
@@ -136,7 +136,7 @@ def print_diff(diff: str | None) -> None:
     out = console()
     for line in (diff or "").split("\n") if diff else ():
         colour = "green" if line.startswith("+") else "red" if line.startswith("-") else "dim"
-        out.print(f"  [{colour}]{shown(line)}[/]")
+        out.print(f"  [{colour}]{sanitize(line)}[/]")
 
 
 def print_json(value: Any) -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
-from interlock.cli.output import console, format_count, notes, print_diff, print_json, shown
+from interlock.cli.output import console, format_count, notes, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
@@ -62,7 +62,7 @@ def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], r
         print_json({"planned": planned, "refused": refused})
     else:
         for item in planned:
-            console().print(f"[bold]{shown(item.tool)}[/]  {shown(', '.join(item.keys))}")
+            console().print(f"[bold]{sanitize(item.tool)}[/]  {sanitize(', '.join(item.keys))}")
             print_diff(item.diff)
         if refused is not None:
             show(refused)

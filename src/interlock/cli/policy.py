@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.cli.options import settings_of
-from interlock.cli.output import coloured, console, format_count, print_json, shown, table
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import colorize, console, format_count, print_json, sanitize, table
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_ruleset
 from interlock.errors import ConfigError
@@ -40,22 +40,22 @@ def register(commands: Any, common: Any) -> None:
 
 
 def _check(given: argparse.Namespace) -> int:
-    loaded = settings_of(given)
+    loaded = load_command_settings(given)
     ruleset, tools = load_ruleset(loaded)
     idle = find_idle_rules(ruleset, tuple(tools))
     if given.json:
         print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), "never_decide": idle})
     elif idle:
         for problem in idle:
-            console().print(f"[yellow]✗[/] {shown(problem)}")
+            console().print(f"[yellow]✗[/] {sanitize(problem)}")
     else:
         what = f"{format_count(len(ruleset.policy.rules), 'rule')} for {format_count(len(tools), 'tool')}"
-        console().print(f"[green]✓[/] {shown(loaded.settings.policy)}: {what}, all can decide")
+        console().print(f"[green]✓[/] {sanitize(loaded.settings.policy)}: {what}, all can decide")
     return 1 if idle else 0
 
 
 def _coverage(given: argparse.Namespace) -> int:
-    ruleset, tools = load_ruleset(settings_of(given))
+    ruleset, tools = load_ruleset(load_command_settings(given))
     lines = measure_coverage(ruleset, tuple(tools))
     bare = [line.tool for line in lines if not line.is_decided]
     if given.json:
@@ -70,7 +70,7 @@ def _coverage(given: argparse.Namespace) -> int:
 
 
 def _test(given: argparse.Namespace) -> int:
-    ruleset, tools = load_ruleset(settings_of(given))
+    ruleset, tools = load_ruleset(load_command_settings(given))
     results = [run_case(case, ruleset, tools) for case in load_cases(given.file)]
     failed = [result for result in results if result.differences]
     if given.json:
@@ -79,15 +79,17 @@ def _test(given: argparse.Namespace) -> int:
     out = console()
     for result in results:
         mark = "[yellow]✗[/]" if result.differences else "[green]✓[/]"
-        out.print(f"{mark} {shown(result.case.name)}: {coloured(result.verdict)} [dim](rule {shown(result.rule)})[/]")
+        out.print(
+            f"{mark} {sanitize(result.case.name)}: {colorize(result.verdict)} [dim](rule {sanitize(result.rule)})[/]"
+        )
         for difference in result.differences:
-            out.print(f"    {shown(difference)}")
+            out.print(f"    {sanitize(difference)}")
     out.print(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 
 
 def _explain(given: argparse.Namespace) -> int:
-    ruleset, tools = load_ruleset(settings_of(given))
+    ruleset, tools = load_ruleset(load_command_settings(given))
     try:
         proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=ProposedCall)
     except OSError as error:
@@ -104,7 +106,7 @@ def _explain(given: argparse.Namespace) -> int:
         if given.json:
             print_json({"verdict": {"decision": "deny", "rule": "contract", "reason": str(refusal)}})
         else:
-            out.print(f"{coloured('deny')} by contract: {shown(refusal)}")
+            out.print(f"{colorize('deny')} by contract: {sanitize(refusal)}")
         return 0
     facts = proposed.facts(parsed.arguments, ruleset)
     missing = missing_grant(tool, facts.grant, proposed.mode)
@@ -113,16 +115,18 @@ def _explain(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"verdict": verdict, "grant": missing, "arguments": facts.arguments, "rules": trace(rules, facts)})
         return 0
-    rows = table(f"{tool.name} by {shown(proposed.actor)}", ("", "rule", "says", "when"))
+    rows = table(f"{tool.name} by {sanitize(proposed.actor)}", ("", "rule", "says", "when"))
     for item in trace(rules, facts):
         mark = "[red]error[/]" if item.error else "[green]●[/]" if item.matched else "[dim]○[/]"
         says = item.rule.decision.value if item.rule.decision else "clamp"
-        rows.add_row(mark, shown(item.rule.id), coloured(says), shown(item.error or item.rule.when or "always"))
+        rows.add_row(mark, sanitize(item.rule.id), colorize(says), sanitize(item.error or item.rule.when or "always"))
     out.print(rows)
     for change in verdict.rewrites:
-        out.print(f"[blue]{shown(change.field)}[/]: {shown(repr(change.before))} → {shown(repr(change.after))}")
+        out.print(
+            f"[blue]{sanitize(change.field)}[/]: {sanitize(repr(change.before))} → {sanitize(repr(change.after))}"
+        )
     if missing is not None:
-        out.print(f"{coloured('deny')} by grant: {shown(missing)}")
+        out.print(f"{colorize('deny')} by grant: {sanitize(missing)}")
         return 0
-    out.print(f"{coloured(verdict.decision.value)} by rule {shown(verdict.rule)}: {shown(verdict.reason)}")
+    out.print(f"{colorize(verdict.decision.value)} by rule {sanitize(verdict.rule)}: {sanitize(verdict.reason)}")
     return 0

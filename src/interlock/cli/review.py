@@ -15,8 +15,8 @@ from interlock.audit import load_public_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import key_file, parse_duration, settings_of
-from interlock.cli.output import coloured, console, format_count, print_diff, print_json, shown
+from interlock.cli.options import find_key_file, load_command_settings, parse_duration
+from interlock.cli.output import colorize, console, format_count, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.config import Settings, default_principal
@@ -64,7 +64,7 @@ def register(commands: Any, common: Any) -> None:
 
 
 async def _list(given: argparse.Namespace) -> int:
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         found = await store.tickets(None if given.all else TicketState.OPEN)
     if given.json:
         print_json(found)
@@ -75,14 +75,14 @@ async def _list(given: argparse.Namespace) -> int:
         now = state_of(ticket, time.time_ns() // 1000).value
         state = f"{now}{', escalated' if ticket.escalated else ''}"
         until = datetime.fromtimestamp(ticket.expires_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
-        what = f"{shown(ticket.tool)}  by {shown(ticket.actor)}"
-        out.print(f"[bold]{ticket.id}[/]  {coloured(state)}  {what}  [dim]until {until}[/]")
-        out.print(f"  [dim]{shown(ticket.why)}[/]")
+        what = f"{sanitize(ticket.tool)}  by {sanitize(ticket.actor)}"
+        out.print(f"[bold]{ticket.id}[/]  {colorize(state)}  {what}  [dim]until {until}[/]")
+        out.print(f"  [dim]{sanitize(ticket.why)}[/]")
     return 0
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
         record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
     # What the record holds, not its payload: redacted fields are redacted for reviewers too.
@@ -96,22 +96,22 @@ async def _show(given: argparse.Namespace) -> int:
     for name, value in msgspec.to_builtins(ticket).items():
         if name.endswith("_us"):
             value = datetime.fromtimestamp(value / 1e6, UTC).isoformat(timespec="seconds") if value else ""
-        out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {shown(value)}")
-    out.print(f"[bold]{'arguments':<12}[/] {shown(msgspec.json.encode(arguments).decode())}")
+        out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {sanitize(value)}")
+    out.print(f"[bold]{'arguments':<12}[/] {sanitize(msgspec.json.encode(arguments).decode())}")
     print_diff(diff)
     return 0
 
 
 async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:
     """An answer that waits: the question, the draft that was held back, and what the tools returned."""
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         held = await held_answer(store, ticket)
     if given.json:
         print_json({**msgspec.to_builtins(ticket), **held})
         return 0
     out = console()
     for name, text in (("ticket", ticket.id), ("agent", ticket.actor), ("why", ticket.why), *held.items()):
-        out.print(f"[bold]{name:<9}[/] {shown(text, lines=True)}")
+        out.print(f"[bold]{name:<9}[/] {sanitize(text, lines=True)}")
     out.print(
         f"[dim]interlock review approve {ticket.id} [--answer TEXT] | deny; interlock turns show {ticket.turn}[/]"
     )
@@ -128,7 +128,7 @@ async def _deny(given: argparse.Namespace) -> int:
 
 
 async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool = False) -> int:
-    settings = settings_of(given).settings
+    settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
         await _ticket(store, given.ticket)
         by = _who(given, settings, store)
@@ -140,7 +140,7 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
     if given.json:
         print_json({"ticket": given.ticket, "state": state.value, "by": by, "record": number})
     else:
-        console().print(f"{coloured(state.value)} by {shown(by)} [dim](record {number})[/]")
+        console().print(f"{colorize(state.value)} by {sanitize(by)} [dim](record {number})[/]")
     return 0
 
 
@@ -166,12 +166,12 @@ async def _resume(given: argparse.Namespace) -> int:
 
 
 async def _token(given: argparse.Namespace) -> int:
-    settings = settings_of(given).settings
+    settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
         ledger = store.identity.ledger
     now_s = int(time.time())
     claims = TokenClaims(sub=given.name, aud=ledger, iat=now_s, exp=now_s + int(parse_duration(given.lasts)))
-    made = issue(key_file(settings, given.key), claims)
+    made = issue(find_key_file(settings, given.key), claims)
     if given.json:
         print_json({"token": made, "name": given.name, "expires_us": claims.exp * 1_000_000})
     else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import parse_time
-from interlock.cli.output import coloured, console, print_diff, print_json, shown
+from interlock.cli.output import colorize, console, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 
@@ -35,8 +35,8 @@ async def _run(given: argparse.Namespace) -> int:
         return 0
     out = console()
     for item in found:
-        what = f"[bold]{item.record}[/]  {shown(item.tool)}  {shown(item.key)}"
-        out.print(f"{what}  {coloured(item.verdict)}  [dim]{shown(item.with_whom)}[/]")
+        what = f"[bold]{item.record}[/]  {sanitize(item.tool)}  {sanitize(item.key)}"
+        out.print(f"{what}  {colorize(item.verdict)}  [dim]{sanitize(item.with_whom)}[/]")
         print_diff(item.diff)
     tally = Counter(item.verdict for item in found)
     compared = tally["agrees"] + tally["differs"]

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from interlock.cli.contracts import describe_contract
-from interlock.cli.options import settings_of
-from interlock.cli.output import console, format_count, print_json, print_prose, shown, table
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import console, format_count, print_json, print_prose, sanitize, table
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_ruleset, load_tools
 from interlock.errors import ConfigError
@@ -34,7 +34,7 @@ def register(commands: Any, common: Any) -> None:
 
 
 def _list(given: argparse.Namespace) -> int:
-    loaded = settings_of(given)
+    loaded = load_command_settings(given)
     if given.actor is None:
         registry, grant = Registry(load_tools(loaded)), None
     else:
@@ -48,13 +48,13 @@ def _list(given: argparse.Namespace) -> int:
     for tool in found:
         needs = ", ".join(sorted(tool.capabilities)) or "–"
         first = tool.description.partition("\n")[0]
-        rows.add_row(tool.name, tool.effect.value, f"{tool.timeout_s:g} s", shown(needs), shown(first))
+        rows.add_row(tool.name, tool.effect.value, f"{tool.timeout_s:g} s", sanitize(needs), sanitize(first))
     console().print(rows)
     return 0
 
 
 def _show(given: argparse.Namespace) -> int:
-    registry = Registry(load_tools(settings_of(given)))
+    registry = Registry(load_tools(load_command_settings(given)))
     tool = registry.get(given.tool)
     if tool is None:
         close = registry.nearest(given.tool)
@@ -64,15 +64,15 @@ def _show(given: argparse.Namespace) -> int:
         print_json(contract)
         return 0
     out = console()
-    out.print(f"[bold]{shown(contract.pop('name'))}[/]")
+    out.print(f"[bold]{sanitize(contract.pop('name'))}[/]")
     print_prose(f"{contract.pop('description')}\n")
     schemas = {name: contract.pop(name) for name in ("parameters", "returns")}
     contract["known_values"] = {name: _as_names(known) for name, known in contract["known_values"].items()}
     for name, value in contract.items():
-        out.print(f"[bold]{name:<{_WIDTH}}[/] {shown(_as_text(value))}")
+        out.print(f"[bold]{name:<{_WIDTH}}[/] {sanitize(_as_text(value))}")
     for name, value in schemas.items():
         text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
-        out.print(f"[bold]{name}[/]\n{shown(text, lines=True)}")
+        out.print(f"[bold]{name}[/]\n{sanitize(text, lines=True)}")
     return 0
 
 

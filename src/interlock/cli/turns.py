@@ -29,8 +29,8 @@ from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
 from interlock.cli.ask import show_answer
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import parse_time, settings_of
-from interlock.cli.output import coloured, console, format_count, print_json, print_tree, shown
+from interlock.cli.options import load_command_settings, parse_time
+from interlock.cli.output import colorize, console, format_count, print_json, print_tree, sanitize
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.ledger_writer import payload_of
@@ -66,7 +66,7 @@ async def _list(given: argparse.Namespace) -> int:
         since_us=parse_time(given.since),
         newest=max(1, given.newest * 4),
     )
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         found = [record async for record in store.records(query)]
     ended = [(r, e) for r in found if isinstance(e := event_of(r), Finished)]
     wanted = [(r, e) for r, e in ended if given.outcome in (None, e.outcome)][: given.newest]
@@ -78,13 +78,15 @@ async def _list(given: argparse.Namespace) -> int:
     for record, event in wanted:
         when = datetime.fromtimestamp(record.at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
         how = f"{event.outcome}, {format_count(event.model_calls, 'model call')}"
-        out.print(f"[bold]{shown(record.turn)}[/]  {coloured(event.status)}  [dim]{when}  {shown(event.agent)}[/]")
-        out.print(f"  [dim]{shown(how)}{': ' + shown(event.reason) if event.reason else ''}[/]")
+        out.print(
+            f"[bold]{sanitize(record.turn)}[/]  {colorize(event.status)}  [dim]{when}  {sanitize(event.agent)}[/]"
+        )
+        out.print(f"  [dim]{sanitize(how)}{': ' + sanitize(event.reason) if event.reason else ''}[/]")
     return 0
 
 
 async def _show(given: argparse.Namespace) -> int:
-    async with open_ledger(settings_of(given).settings) as store:
+    async with open_ledger(load_command_settings(given).settings) as store:
         if given.json:
             print_json(await _whole(store, given.turn, 4))
             return 0
@@ -97,7 +99,7 @@ async def _show(given: argparse.Namespace) -> int:
     print_tree(tree)
     console().print()
     if result is None:
-        console().print(f"[dim]{shown(why)}[/]")
+        console().print(f"[dim]{sanitize(why)}[/]")
     else:
         show_answer(result)
     return 0
@@ -130,15 +132,15 @@ async def _tree(store: Store, turn: str, depth: int) -> Tree:
     from rich.tree import Tree
 
     records = await _records(store, turn)
-    tree = Tree(f"[bold]{shown(turn)}[/]")
+    tree = Tree(f"[bold]{sanitize(turn)}[/]")
     for record in records:
         event = event_of(record)
         if isinstance(event, Opened):
             payload = await payload_of(store, record.id, record.content())
             question, intents = payload.get("question", "(deleted)"), ", ".join(event.intents) or "none"
-            tree.label = f"[bold]{shown(event.agent)}[/] [dim]{shown(turn)}[/]\n{shown(question)}"
-            needs = shown(_needs(event.requires))
-            tree.add(f"[dim]record {record.id}: intents {shown(intents)} (by {event.by}), needs {needs}[/]")
+            tree.label = f"[bold]{sanitize(event.agent)}[/] [dim]{sanitize(turn)}[/]\n{sanitize(question)}"
+            needs = sanitize(_needs(event.requires))
+            tree.add(f"[dim]record {record.id}: intents {sanitize(intents)} (by {event.by}), needs {needs}[/]")
             continue
         branch = tree.add(f"record {record.id}: {_call_line(record) if event is None else _event_line(event)}")
         if isinstance(event, Delegated) and depth:
@@ -160,31 +162,31 @@ def _call_line(record: Stored) -> str:
     content = record.content()
     if record.kind != "call":
         reason = content.arguments.get("reason", "") if isinstance(content.arguments, dict) else ""
-        return f"{record.kind} {coloured(record.status)} [dim]{shown(reason)}[/]"
-    said = shown(content.summary if content.problem is None else content.problem.message)
-    arguments = shown(msgspec.json.encode(content.arguments).decode()[:120])
-    return f"{shown(record.tool)} [dim]{arguments}[/] {coloured(record.status)} [dim]{said}[/]"
+        return f"{record.kind} {colorize(record.status)} [dim]{sanitize(reason)}[/]"
+    said = sanitize(content.summary if content.problem is None else content.problem.message)
+    arguments = sanitize(msgspec.json.encode(content.arguments).decode()[:120])
+    return f"{sanitize(record.tool)} [dim]{arguments}[/] {colorize(record.status)} [dim]{said}[/]"
 
 
 def _event_line(event: TurnEvent) -> str:
     match event:
         case Retried(missing=missing, unsupported=unsupported):
             why = f"missing {', '.join(missing)}" if missing else f"{unsupported} unsupported"
-            return f"[yellow]{'correct' if event.corrects else 'retry'}[/] [dim]{shown(why)}[/]"
+            return f"[yellow]{'correct' if event.corrects else 'retry'}[/] [dim]{sanitize(why)}[/]"
         case Forced(tool=tool):
-            return f"[yellow]force[/] [dim]{shown(tool)}[/]"
+            return f"[yellow]force[/] [dim]{sanitize(tool)}[/]"
         case Delegated(agent=agent):
-            return f"delegated to [bold]{shown(agent)}[/]"
+            return f"delegated to [bold]{sanitize(agent)}[/]"
         case Finished(status=status, outcome=outcome, overhead_us=overhead_us):
-            return f"{coloured(status)} {outcome} [dim]{overhead_us / 1000:.1f} ms of its own[/]"
+            return f"{colorize(status)} {outcome} [dim]{overhead_us / 1000:.1f} ms of its own[/]"
         case Reviewed(status=status, reason=reason):
-            return f"{coloured(status)} [dim]{shown(reason)}[/]"
+            return f"{colorize(status)} [dim]{sanitize(reason)}[/]"
         case Abandoned(reason=reason):
-            return f"abandoned [dim]{shown(reason)}[/]"
+            return f"abandoned [dim]{sanitize(reason)}[/]"
         case Noted() | Offered() | Planned():
             return _progress_line(event)
         case Opened(agent=agent) | Reopened(agent=agent):
-            return f"opened again [dim]{shown(agent)}[/]"
+            return f"opened again [dim]{sanitize(agent)}[/]"
         case _:
             assert_never(event)
 
@@ -192,8 +194,8 @@ def _event_line(event: TurnEvent) -> str:
 def _progress_line(event: Noted | Offered | Planned) -> str:
     match event:
         case Noted(text=text):
-            return f"noted [dim]{shown(text)}[/]"
+            return f"noted [dim]{sanitize(text)}[/]"
         case Offered(tools=tools):
-            return f"offered [dim]{shown(', '.join(tools) or 'no tools')}[/]"
+            return f"offered [dim]{sanitize(', '.join(tools) or 'no tools')}[/]"
         case Planned(steps=steps):
             return f"planned [dim]{steps} steps[/]"

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from interlock.cli.ledger import refuse_no_ledger
-from interlock.cli.options import settings_of
+from interlock.cli.options import load_command_settings
 from interlock.config import Loaded
 from interlock.errors import ConfigError
 from interlock.operations.undo import with_undo
@@ -55,7 +55,7 @@ def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
 @asynccontextmanager
 async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists: bool = True) -> AsyncIterator[Runtime]:
     """The runtime that the settings name; with `enter`, what dead processes left behind is settled first."""
-    loaded = settings_of(given)
+    loaded = load_command_settings(given)
     settings = loaded.settings
     if exists:
         refuse_no_ledger(settings)

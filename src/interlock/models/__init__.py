@@ -3,10 +3,10 @@
 from interlock.models.cassette import RecordingModel, ReplayModel
 from interlock.models.factory import open_model
 from interlock.models.messages import Message, Model, ModelFailed, Proposal, Reply, Request, Task, ToolCard, Usage
-from interlock.models.tool_call_parser import MOST, parse_native, parse_text
+from interlock.models.tool_call_parser import MAX_PROPOSALS, parse_native, parse_text
 
 __all__ = [
-    "MOST",
+    "MAX_PROPOSALS",
     "Message",
     "Model",
     "ModelFailed",

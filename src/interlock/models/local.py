@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock.models.manifest import manifest
+from interlock.models.manifest import describe_tools
 from interlock.models.messages import Message, ModelFailed, Reply, Request, Usage
 from interlock.models.tool_call_parser import parse_text
 from interlock.values import Json
@@ -109,7 +109,7 @@ def _load(path: Path, threads: int) -> Any:
 
 def chat(request: Request) -> list[dict[str, str]]:
     """The conversation for a chat template that knows no tools: tools and results as text, the newest kept."""
-    told = "\n\n".join(part for part in (request.instructions, manifest(request.tools)) if part)
+    told = "\n\n".join(part for part in (request.instructions, describe_tools(request.tools)) if part)
     room = max(_LEAST_CHARS, _MOST_CHARS - len(told))
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):

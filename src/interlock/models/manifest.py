@@ -11,7 +11,7 @@ from interlock.values import Json
 WAYS = ("json", "xml", "batch")
 
 
-def manifest(tools: Sequence[ToolCard], way: str = "json") -> str:
+def describe_tools(tools: Sequence[ToolCard], way: str = "json") -> str:
     """The tools with their parameters, and how to call one."""
     if not tools:
         return ""

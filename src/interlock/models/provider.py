@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlock.errors import ConfigError
-from interlock.models.manifest import manifest
+from interlock.models.manifest import describe_tools
 from interlock.models.messages import Message, ModelFailed, Reply, Request, ToolCard, Usage
-from interlock.models.tool_call_parser import MOST, parse_native, parse_text
+from interlock.models.tool_call_parser import MAX_PROPOSALS, parse_native, parse_text
 from interlock.ports import Clock, SystemClock
 
 # A provider that is busy is often free a second later; after three tries the turn has better uses for its time.
@@ -70,7 +70,11 @@ class ProviderModel:
         settings: Any = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         if request.force is not None and not as_text:
             settings["tool_choice"] = [request.force]
-        told = f"{request.instructions}\n\n{manifest(request.tools, self._tools)}" if as_text else request.instructions
+        told = (
+            f"{request.instructions}\n\n{describe_tools(request.tools, self._tools)}"
+            if as_text
+            else request.instructions
+        )
         waiting = model_request(
             model, _history(request.messages, told), model_settings=settings, model_request_parameters=parameters
         )
@@ -87,13 +91,15 @@ def read(response: Any, tools: Sequence[ToolCard]) -> Reply:
         for part in response.parts
         if part.part_kind == "tool-call"
     ]
-    proposals = parse_native(calls, tools)
+    proposals = parse_native(calls)
     if not proposals:
         proposals, text = parse_text(text, tools)
     used = response.usage
     usage = Usage(used.input_tokens or 0, used.output_tokens or 0, _cost_micros(response))
     blocked = "the provider filtered its answer" if response.finish_reason == "content_filter" else ""
-    return Reply("" if blocked else text, proposals[:MOST], usage, blocked, max(0, len(proposals) - MOST))
+    return Reply(
+        "" if blocked else text, proposals[:MAX_PROPOSALS], usage, blocked, max(0, len(proposals) - MAX_PROPOSALS)
+    )
 
 
 def _cost_micros(response: Any) -> int:

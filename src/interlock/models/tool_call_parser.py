@@ -12,7 +12,7 @@ from interlock.models.messages import Proposal, ToolCard
 from interlock.models.schema_types import types_of
 from interlock.values import Json
 
-MOST = 16
+MAX_PROPOSALS = 16
 """How many calls one reply may propose."""
 _MAX_CHARACTERS = 100_000
 _MAX_OBJECTS = 64
@@ -34,7 +34,7 @@ _STRING_OR_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.S)
 _CLOSING = {"{": "}", "[": "]"}
 
 
-def parse_native(calls: Sequence[Any], tools: Sequence[ToolCard]) -> tuple[Proposal, ...]:
+def parse_native(calls: Sequence[Any]) -> tuple[Proposal, ...]:
     """Calls as OpenAI-style servers give them: a function with a name and arguments as text or object."""
     return tuple(_read_native(call) if isinstance(call, Mapping) else Proposal("(no name)", {}, "") for call in calls)
 

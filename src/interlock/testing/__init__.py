@@ -9,16 +9,16 @@ from interlock.testing.ungoverned_calls import call_ungoverned
 
 if TYPE_CHECKING:
     from interlock.testing.grammar import FirstChoice
-    from interlock.testing.models import BEHAVIOURS, Script, Scripted, scripted
+    from interlock.testing.models import BEHAVIOURS, Script, Scripted, make_scripted
 
-__all__ = ["BEHAVIOURS", "FirstChoice", "ManualClock", "Script", "Scripted", "call_ungoverned", "scripted"]
+__all__ = ["BEHAVIOURS", "FirstChoice", "ManualClock", "Script", "Scripted", "call_ungoverned", "make_scripted"]
 
 _ON_FIRST_USE = {
     "BEHAVIOURS": "interlock.testing.models",
     "FirstChoice": "interlock.testing.grammar",
     "Script": "interlock.testing.models",
     "Scripted": "interlock.testing.models",
-    "scripted": "interlock.testing.models",
+    "make_scripted": "interlock.testing.models",
 }
 
 

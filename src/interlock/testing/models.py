@@ -143,6 +143,6 @@ BEHAVIOURS: dict[str, Callable[[Scripted, Request], Reply]] = {
 }
 
 
-def scripted(name: str, script: Script) -> Scripted:
+def make_scripted(name: str, script: Script) -> Scripted:
     """One of the family: see `BEHAVIOURS`."""
     return Scripted(name, script, BEHAVIOURS[name])

@@ -3,7 +3,7 @@
 from interlock.tools.contract import Tool, tool
 from interlock.tools.effects import Compensation, KeyOf
 from interlock.tools.inputs import Parsed
-from interlock.tools.known_values import Unclear, fitting, names_of_values, nearest_values, plain, resolve
+from interlock.tools.known_values import Unclear, match_values, names_of_values, nearest_values, normalize, resolve
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor
 from interlock.tools.results import Reading, clean, read_result
@@ -20,10 +20,10 @@ __all__ = [
     "Tool",
     "Unclear",
     "clean",
-    "fitting",
+    "match_values",
     "names_of_values",
     "nearest_values",
-    "plain",
+    "normalize",
     "read_result",
     "resolve",
     "tool",

@@ -103,7 +103,7 @@ def _resolve_one(field: str, said: Json, known_values: KnownValues) -> Json | Un
     known = names_of_values(known_values, said)
     if said in known:
         return said
-    fits = fitting(said, known)
+    fits = match_values(said, known)
     if len(fits) == 1:
         return fits[0]
     shown = fits or nearest_values(said, known)
@@ -111,18 +111,20 @@ def _resolve_one(field: str, said: Json, known_values: KnownValues) -> Json | Un
     return Unclear(field, said, fits, names)
 
 
-def fitting(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+def match_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The values that a text can mean: one, several, or none."""
-    wanted = plain(said)
+    wanted = normalize(said)
     if not wanted:
         return ()
     marks = _find_signs(said)
-    exact = tuple(v for v, names in known.items() if any(wanted == plain(n) and _find_signs(n) == marks for n in names))
+    exact = tuple(
+        v for v, names in known.items() if any(wanted == normalize(n) and _find_signs(n) == marks for n in names)
+    )
     if exact or _NOT.search(said) or marks:
         return exact
     digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
     spelled = {
-        value: [bare for name in names if digits <= set(_DIGITS.findall(bare := plain(name)))]
+        value: [bare for name in names if digits <= set(_DIGITS.findall(bare := normalize(name)))]
         for value, names in known.items()
     }
     words = set(wanted.split())
@@ -172,12 +174,14 @@ def nearest_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, 
     """The values whose names look most like a text, best first."""
     from rapidfuzz import fuzz
 
-    wanted = plain(said)
-    scored = {value: max(fuzz.token_set_ratio(wanted, plain(name)) for name in names) for value, names in known.items()}
+    wanted = normalize(said)
+    scored = {
+        value: max(fuzz.token_set_ratio(wanted, normalize(name)) for name in names) for value, names in known.items()
+    }
     return tuple(sorted(scored, key=lambda value: -scored[value])[:_SHOWN])
 
 
-def plain(text: str) -> str:
+def normalize(text: str) -> str:
     """Lower case, no accents, words with single spaces."""
     bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
     return " ".join(re.sub(r"[\W_]+", " ", bare).split())

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.cli.options import settings_of
-from interlock.cli.output import console, notes, print_json, shown, table
+from interlock.cli.options import load_command_settings
+from interlock.cli.output import console, notes, print_json, sanitize, table
 
 if TYPE_CHECKING:
     from interlock_ranger.briefing.compose import Briefing
@@ -50,10 +50,10 @@ def register(commands: Any, common: Any) -> None:
 def _find_fire(fires: Fires, name: str) -> str:
     """The id of the fire that was named."""
     from interlock.errors import ConfigError
-    from interlock.tools import fitting
+    from interlock.tools import match_values
 
     known = {key: (key, *names) for key, names in fires.names().items()}
-    found = (name,) if name in known else fitting(name, known)
+    found = (name,) if name in known else match_values(name, known)
     if len(found) != 1:
         raise ConfigError(f"there is no one fire {name!r}; on file are {', '.join(known)}")
     return found[0]
@@ -64,12 +64,12 @@ async def _compose(given: argparse.Namespace) -> Briefing:
     from interlock_ranger.app import APP, FIRES, today_utc
     from interlock_ranger.briefing.compose import compose_briefing
 
-    settings = settings_of(given).settings
+    settings = load_command_settings(given).settings
     fire = FIRES.by_id[_find_fire(FIRES, given.fire)]
     async with Runtime.open(
         settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
     ) as runtime:
-        with notes().status(f"asking four specialists about {shown(fire.facts.name)} …"):
+        with notes().status(f"asking four specialists about {sanitize(fire.facts.name)} …"):
             return await compose_briefing(runtime, APP, fire, today_utc(), given.season)
 
 
@@ -80,7 +80,7 @@ def run_briefing(given: argparse.Namespace) -> int:
         from interlock_ranger.briefing.page import render_page
 
         given.html.write_text(render_page(briefing), encoding="utf-8")
-        notes().print(f"[dim]page: {shown(given.html)}[/]")
+        notes().print(f"[dim]page: {sanitize(given.html)}[/]")
     if given.json:
         from interlock_ranger.briefing.events import build_events
 
@@ -105,7 +105,7 @@ def run_export(given: argparse.Namespace) -> int:
         print_json({"files": names, "turn": briefing.turn.turn, "verified": briefing.turn.verified})
     else:
         for name in names:
-            console().print(shown(name))
+            console().print(sanitize(name))
     return 0 if briefing.turn.verified else 1
 
 
@@ -130,7 +130,7 @@ def run_fires(given: argparse.Namespace) -> int:
     listing = table("fires on file", rows[0])
     for row in rows:
         listing.add_row(
-            *(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else shown(v) for v in row.values())
+            *(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else sanitize(v) for v in row.values())
         )
     console().print(listing)
     return 0
@@ -150,6 +150,6 @@ def run_rules(given: argparse.Namespace) -> int:
         ends = "" if rule.effective_to is None else rule.effective_to.isoformat()
         begins = "" if rule.effective_from is None else rule.effective_from.isoformat()
         span = f"{begins}–{ends}" if begins or ends else "always"
-        listing.add_row(shown(rule.id), span, shown(rule.verified_against), shown(rule.citation))
+        listing.add_row(sanitize(rule.id), span, sanitize(rule.verified_against), sanitize(rule.citation))
     console().print(listing)
     return 0

@@ -13,7 +13,7 @@ from interlock.answers.constrained.recognisers.names import find_names, named_as
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.intents.spelling import Spelling
 from interlock.models.messages import ToolCard
-from interlock.tools import names_of_values, plain
+from interlock.tools import names_of_values, normalize
 from interlock.values import Json
 
 _FIGURES = ("integer", "number")
@@ -95,7 +95,7 @@ def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:
 
 def _most_telling(found: dict[str, tuple[Json, ...]]) -> dict[str, tuple[Json, ...]]:
     """The same figure for `road_miles` and `temp_road_miles` is meant for the one that says more."""
-    words = {name: set(plain(name).split()) for name in found}
+    words = {name: set(normalize(name).split()) for name in found}
     for name in found:
         if any(words[name] < words[other] and found[other] == found[name] for other in found):
             found[name] = ()

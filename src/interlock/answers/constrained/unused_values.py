@@ -10,7 +10,7 @@ from interlock.answers.constrained.tables import bound
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.grounding.claims import NO_UNIT, Claim, Units
 from interlock.models.messages import ToolCard
-from interlock.tools import plain
+from interlock.tools import normalize
 from interlock.values import Json
 
 _STEM = 4
@@ -32,9 +32,9 @@ def unused_values(
     left = [
         claim.text for claim in vocabulary.claims(text) if _tells(claim, text, units) and not _is_taken(claim, values)
     ]
-    there = plain(text).split()
+    there = normalize(text).split()
     for value in _inner_values(card.parameters):  # "bull trout", where only a list of objects could say it
-        words = plain(value).split()
+        words = normalize(value).split()
         if len(words) > 1 and all(any(w.startswith(word[:_STEM]) for w in there) for word in words):
             left.append(value.replace("_", " "))
     return tuple(left)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlock import Outcome
-from interlock.cli.output import console, notes, print_json, shown, table
+from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.contracts import Json
 from interlock_catalog.settings import load_existing_catalog
@@ -71,7 +71,7 @@ def _print_problem(given: argparse.Namespace, outcome: Outcome) -> int:
         print_json({"status": outcome.status.value, "message": outcome.summary})
     else:
         hints = f" (perhaps {', '.join(problem.hints)})" if problem is not None and problem.hints else ""
-        notes().print(f"{shown(outcome.status.value)}: {shown(outcome.summary)}{shown(hints)}")
+        notes().print(f"{sanitize(outcome.status.value)}: {sanitize(outcome.summary)}{sanitize(hints)}")
     return 1
 
 
@@ -97,7 +97,7 @@ def run_list(given: argparse.Namespace) -> int:
         return 0
     made = table(f"{len(rows)} on this page", columns)
     for row in rows:
-        made.add_row(*(shown(row.get(column) or "") for column in columns))
+        made.add_row(*(sanitize(row.get(column) or "") for column in columns))
     console().print(made)
     return 0
 
@@ -111,7 +111,7 @@ def run_search(given: argparse.Namespace) -> int:
         print_json(outcome.value)
         return 0
     for row in outcome.value:
-        console().print(f"{shown(row['name'])}  [dim]{shown(row['id'])}[/]")
+        console().print(f"{sanitize(row['name'])}  [dim]{sanitize(row['id'])}[/]")
     return 0
 
 
@@ -143,8 +143,8 @@ def run_validate(given: argparse.Namespace) -> int:
         return 1 if invalid else 0
     for item in invalid:
         for violation in item["violations"]:
-            field, message = shown(violation["field"]), shown(violation["message"])
-            console().print(f"{shown(item['key'])}  [bold]{field}[/]  {message}")
+            field, message = sanitize(violation["field"]), sanitize(violation["message"])
+            console().print(f"{sanitize(item['key'])}  [bold]{field}[/]  {message}")
     console().print(f"{len(found) - len(invalid)} of {len(found)} documents are valid")
     return 1 if invalid else 0
 
@@ -172,7 +172,7 @@ def run_drift(given: argparse.Namespace) -> int:
         print_json(found)
     else:
         for item in found["drifted"]:
-            console().print(f"{shown(item['key'])}  [dim]last recorded change: record {item['record']}[/]")
+            console().print(f"{sanitize(item['key'])}  [dim]last recorded change: record {item['record']}[/]")
         console().print(f"{len(found['drifted'])} of {found['compared']} documents are not what the journal says")
     return 1 if found["drifted"] else 0
 
@@ -188,12 +188,12 @@ def run_shadow_report(given: argparse.Namespace) -> int:
     verdicts = ("agrees", "differs", "own", "pending", "unknown")
     made = table("shadow plans compared with what then happened", ("check", *verdicts))
     for name, counts in found["rules"].items():
-        made.add_row(shown(name), *(str(counts.get(verdict, 0)) for verdict in verdicts))
+        made.add_row(sanitize(name), *(str(counts.get(verdict, 0)) for verdict in verdicts))
     if found["rules"]:
         console().print(made)
     console().print(_build_confidence_table(found["confidence"]))
     ready = ", ".join(found["ready"])
-    console().print(f"people did the same throughout in: {shown(ready or 'no family yet')}")
+    console().print(f"people did the same throughout in: {sanitize(ready or 'no family yet')}")
     return 0
 
 
@@ -202,5 +202,5 @@ def _build_confidence_table(rules: Mapping[str, Any]) -> Any:
     made = table("confidence in each check: right/all", ("check", "confidence", "planted", "people"))
     for name, found in rules.items():
         counts = [f"{found[of]['right']}/{sum(found[of].values())}" for of in ("planted", "people")]
-        made.add_row(shown(name), f"{found['confidence']:.2f}", *("-" if text == "0/0" else text for text in counts))
+        made.add_row(sanitize(name), f"{found['confidence']:.2f}", *("-" if text == "0/0" else text for text in counts))
     return made

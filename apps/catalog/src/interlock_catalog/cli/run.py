@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.cli.output import console, notes, print_json, shown
+from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.settings import Loaded, load_existing_catalog
@@ -90,7 +90,7 @@ def run_run(given: argparse.Namespace) -> int:
         from interlock_catalog.runner.durable import enqueue_run
 
         enqueue_run(loaded.settings, request)
-        print_json({"run": request.run}) if given.json else console().print(f"queued as {shown(request.run)}")
+        print_json({"run": request.run}) if given.json else console().print(f"queued as {sanitize(request.run)}")
         return 0
     report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
     _print_report(given, report)
@@ -125,7 +125,7 @@ def _print_report(given: argparse.Namespace, report: ChangeReport) -> None:
         from interlock_catalog.report.html import render_html
 
         given.html.write_text(render_html(report), encoding="utf-8")
-        notes().print(f"[dim]page: {shown(given.html)}[/]")
+        notes().print(f"[dim]page: {sanitize(given.html)}[/]")
     if given.json:
         print_json(msgspec.to_builtins(report))
         return
@@ -133,7 +133,7 @@ def _print_report(given: argparse.Namespace, report: ChangeReport) -> None:
 
     print_report(console(), report, every=given.all)
     if report.run.mode == "apply" and report.run.counts.get("ok"):
-        console().print(f"  [dim]undo it: interlock undo --run {shown(report.run.id)}[/]")
+        console().print(f"  [dim]undo it: interlock undo --run {sanitize(report.run.id)}[/]")
 
 
 def run_runs(given: argparse.Namespace) -> int:
@@ -195,7 +195,7 @@ def run_rejected(given: argparse.Namespace) -> int:
     if not given.submit:
         count = asyncio.run(export_rejected(loaded, given.run_id, given.file))
         print_json({"file": str(given.file), "rejected": count}) if given.json else console().print(
-            f"{shown(given.file)}: {count} rejected; correct the arguments, then --submit"
+            f"{sanitize(given.file)}: {count} rejected; correct the arguments, then --submit"
         )
         return 0
     done = asyncio.run(submit_rejected(loaded, given.file, "apply" if given.apply else "dry_run"))
@@ -203,6 +203,6 @@ def run_rejected(given: argparse.Namespace) -> int:
         print_json(done)
     else:
         for item in done["items"]:
-            console().print(f"  {item['status']}  {shown(item['tool'])}  [dim]{shown(item['reason'])}[/]")
-        console().print(f"run {shown(done['run'])}")
+            console().print(f"  {item['status']}  {sanitize(item['tool'])}  [dim]{sanitize(item['reason'])}[/]")
+        console().print(f"run {sanitize(done['run'])}")
     return 0 if all(item["status"] in ("ok", "planned") for item in done["items"]) else 1

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.output import notes, print_json, shown
+from interlock.cli.output import notes, print_json, sanitize
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.settings import Loaded, load_existing_catalog
 
@@ -60,7 +60,7 @@ def run_serve(given: argparse.Namespace) -> int:
     loaded = load_existing_catalog(given.home)
     tokens = read_tokens(_token_file(given, loaded))
     app = build_server(loaded.settings.backend, tokens)
-    notes().print(f"serving {shown(loaded.settings.backend)} at http://{shown(given.host)}:{given.port}")
+    notes().print(f"serving {sanitize(loaded.settings.backend)} at http://{sanitize(given.host)}:{given.port}")
     # More requests at a time are turned away with 503 at once, in place of waiting until their clients give up.
     uvicorn.run(app, host=given.host, port=given.port, log_level="warning", limit_concurrency=500)
     return 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.cli.output import console, notes, print_json, shown, table
+from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
@@ -119,7 +119,7 @@ def run_init(given: argparse.Namespace) -> int:
     )
     if loaded.settings.is_remote:
         what = "nothing (the catalog is behind the address)"
-    console().print(f"{shown(folder)}: {what}\nnow: interlock catalog run --dry-run")
+    console().print(f"{sanitize(folder)}: {what}\nnow: interlock catalog run --dry-run")
     return 0
 
 
@@ -181,7 +181,7 @@ def run_config(given: argparse.Namespace) -> int:
         return 0
     rows, help = table("settings", ("setting", "value", "from", "what it is")), help_texts(Settings)
     for key, value in values.items():
-        rows.add_row(key, shown(value) or "–", shown(loaded.origins[key]), f"[dim]{shown(help[key])}[/]")
+        rows.add_row(key, sanitize(value) or "–", sanitize(loaded.origins[key]), f"[dim]{sanitize(help[key])}[/]")
     console().print(rows)
     return 0
 
@@ -217,7 +217,7 @@ def _write_enabled(given: argparse.Namespace, loaded: Loaded, enabled: set[str])
     if given.json:
         print_json({"enabled": sorted(enabled)})
     else:
-        console().print(f"may be changed: {shown(', '.join(sorted(enabled)) or 'nothing')}")
+        console().print(f"may be changed: {sanitize(', '.join(sorted(enabled)) or 'nothing')}")
     return 0
 
 
@@ -254,7 +254,7 @@ def run_backup(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"file": str(given.file), "documents": count})
     else:
-        console().print(f"{shown(given.file)}: {count} documents")
+        console().print(f"{sanitize(given.file)}: {count} documents")
     return 0
 
 
@@ -269,7 +269,7 @@ def run_restore(given: argparse.Namespace) -> int:
         print_json(done)
     else:
         for key, state in done["documents"].items():
-            console().print(f"  {shown(key)}  {state}")
+            console().print(f"  {sanitize(key)}  {state}")
         word = "restored" if given.yes else "would be restored (do it with --yes)"
-        console().print(f"[bold]{len(done['documents'])} documents {word}[/]  run {shown(done['run'])}")
+        console().print(f"[bold]{len(done['documents'])} documents {word}[/]  run {sanitize(done['run'])}")
     return 0 if all(state in ("ok", "planned") for state in done["documents"].values()) else 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from interlock.cli.output import console, notes, print_json, shown, table
+from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.settings import Settings, load_existing_catalog
@@ -63,7 +63,7 @@ def run_worker(given: argparse.Namespace) -> int:
     loaded = load_existing_catalog(given.home, worker=given.name)
 
     def on_ready(name: str) -> None:
-        notes().print(f"worker {shown(name)} is ready (stop it with Ctrl-C)")
+        notes().print(f"worker {sanitize(name)} is ready (stop it with Ctrl-C)")
 
     asyncio.run(worker.run_worker(loaded, port=given.port, on_ready=on_ready))
     return 0
@@ -76,7 +76,7 @@ def run_schedule(given: argparse.Namespace) -> int:
         from interlock_catalog.runner.durable import delete_schedule
 
         delete_schedule(settings, given.name)
-        print_json({"removed": given.name}) if given.json else console().print(f"removed {shown(given.name)}")
+        print_json({"removed": given.name}) if given.json else console().print(f"removed {sanitize(given.name)}")
     elif given.cron is None:
         _print_schedules(given, settings)
     else:
@@ -96,7 +96,7 @@ def _print_schedules(given: argparse.Namespace, settings: Settings) -> None:
         request = item["request"] or {}
         families = ", ".join(request.get("families", ())) or "all"
         made.add_row(
-            shown(item["name"]), item["cron"], item["zone"], str(request.get("mode", "dry_run")), shown(families)
+            sanitize(item["name"]), item["cron"], item["zone"], str(request.get("mode", "dry_run")), sanitize(families)
         )
     console().print(made)
 
@@ -118,7 +118,7 @@ def _put_schedule(given: argparse.Namespace, settings: Settings) -> None:
     if given.json:
         print_json({"name": given.name, "cron": given.cron, "request": msgspec.to_builtins(request)})
     else:
-        console().print(f"{shown(given.name)}: {shown(given.cron)} ({mode}); a worker has to be running")
+        console().print(f"{sanitize(given.name)}: {sanitize(given.cron)} ({mode}); a worker has to be running")
 
 
 def _require_time(cron: str, zone: str | None) -> None:
@@ -153,15 +153,15 @@ def _print_health(found: Health) -> None:
     out = console()
     out.print("[green]healthy[/]" if found.ok else "[red]not healthy[/]")
     for alarm in found.alarms:
-        out.print(f"  [red]{shown(alarm)}[/]")
+        out.print(f"  [red]{sanitize(alarm)}[/]")
     age = "never" if found.last_run_age_s is None else f"{found.last_run_age_s / 60:.0f} min ago ({found.last_run})"
     out.print(
-        f"  last run ended {shown(age)}; {found.queue_depth} queued; under way on {', '.join(found.running) or '–'}"
+        f"  last run ended {sanitize(age)}; {found.queue_depth} queued; under way on {', '.join(found.running) or '–'}"
     )
     lock = "–" if found.lock_age_s is None else f"{found.lock_age_s:.0f} s"
     out.print(f"  failure rate {found.failure_rate:.0%}; oldest lock {lock}")
     for name, ago in found.workers.items():
-        out.print(f"  worker {shown(name)}: {ago:.0f} s ago")
+        out.print(f"  worker {sanitize(name)}: {ago:.0f} s ago")
 
 
 async def _check_health(given: argparse.Namespace) -> Health:

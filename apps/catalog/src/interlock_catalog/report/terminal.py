@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from interlock.cli.output import coloured, shown, table
+from interlock.cli.output import colorize, sanitize, table
 from interlock_catalog.contracts import Json
 from interlock_catalog.report.change_report import STOPPED, Change, ChangeReport, FamilyReport
 from interlock_catalog.runner.records import STATUS_ORDER, Run
@@ -26,8 +26,10 @@ def print_report(out: Console, report: ChangeReport, *, every: bool = False) -> 
 def print_summary(out: Console, run: Run) -> None:
     """One run in a few lines."""
     state = f"[{_STATES.get(run.status, 'white')}]{run.status}[/]"
-    out.print(f"[bold]{shown(run.id)}[/]  {run.mode}  {state}  [dim]{shown(run.started)} – {shown(run.ended)}[/]")
-    counts = "  ".join(f"{coloured(name)} {run.counts[name]}" for name in STATUS_ORDER if run.counts.get(name))
+    out.print(
+        f"[bold]{sanitize(run.id)}[/]  {run.mode}  {state}  [dim]{sanitize(run.started)} – {sanitize(run.ended)}[/]"
+    )
+    counts = "  ".join(f"{colorize(name)} {run.counts[name]}" for name in STATUS_ORDER if run.counts.get(name))
     states: dict[str, int] = {}
     for family in run.families:
         states[family.state] = states.get(family.state, 0) + 1
@@ -39,41 +41,45 @@ def print_summary(out: Console, run: Run) -> None:
         calls = ", ".join(f"{count} × {role}" for role, count in sorted(run.model_calls.items()))
         out.print(f"  model:   {calls}")
     if run.left_over:
-        out.print(f"  [yellow]for the next run:[/] {shown(', '.join(run.left_over[:10]))}")
+        out.print(f"  [yellow]for the next run:[/] {sanitize(', '.join(run.left_over[:10]))}")
 
 
 def _print_family(out: Console, family: FamilyReport, *, every: bool) -> None:
     result = family.result
     issues = ", ".join(f"{count} {name}" for name, count in result.issues.items()) or "no issues"
-    out.print(f"[bold]{shown(result.family)}[/]  {coloured(result.state)}  [dim]{issues}[/]")
+    out.print(f"[bold]{sanitize(result.family)}[/]  {colorize(result.state)}  [dim]{issues}[/]")
     if result.reason:
-        out.print(f"  [yellow]{shown(result.reason)}[/]")
+        out.print(f"  [yellow]{sanitize(result.reason)}[/]")
     for change in family.changes if every else family.changes[:_MAX_CHANGES]:
         _print_change(out, change)
     if len(family.changes) > _MAX_CHANGES and not every:
         out.print(f"  [dim]… {len(family.changes) - _MAX_CHANGES} more (--all)[/]")
     for issue in result.unresolved:
-        what = f"{shown(issue.target)} [bold]{shown(issue.field)}[/]"
-        out.print(f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{shown(issue.evidence[:_MAX_TEXT])}[/]")
+        what = f"{sanitize(issue.target)} [bold]{sanitize(issue.field)}[/]"
+        out.print(
+            f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{sanitize(issue.evidence[:_MAX_TEXT])}[/]"
+        )
     for item in result.rejected[:3]:
-        out.print(f"  [yellow]rejected {shown(item.tool)}:[/] {shown(item.reason[:_MAX_TEXT])}")
+        out.print(f"  [yellow]rejected {sanitize(item.tool)}:[/] {sanitize(item.reason[:_MAX_TEXT])}")
 
 
 def _print_change(out: Console, change: Change) -> None:
     risk = f"[{_RISKS.get(change.risk, 'dim')}]risk {change.risk or 'unknown'}[/]"
     confidence = "" if change.confidence is None else f", confidence {change.confidence:.2f}"
-    out.print(f"  {coloured(change.status)}  {shown(change.op)} by {shown(change.actor)}  {risk}[dim]{confidence}[/]")
+    out.print(
+        f"  {colorize(change.status)}  {sanitize(change.op)} by {sanitize(change.actor)}  {risk}[dim]{confidence}[/]"
+    )
     if change.why:
-        out.print(f"    [dim]why: {shown(change.why[: _MAX_TEXT * 2])}[/]")
-    out.print(f"    [dim]evidence: {shown(', '.join(change.evidence))}[/]")
+        out.print(f"    [dim]why: {sanitize(change.why[: _MAX_TEXT * 2])}[/]")
+    out.print(f"    [dim]evidence: {sanitize(', '.join(change.evidence))}[/]")
     if change.status in STOPPED and change.reason:
         ticket = f" (interlock review show {change.ticket})" if change.ticket else ""
-        out.print(f"    [yellow]{shown(change.rule)}: {shown(change.reason)}{ticket}[/]")
+        out.print(f"    [yellow]{sanitize(change.rule)}: {sanitize(change.reason)}{ticket}[/]")
     for difference in change.differences:
-        out.print(f"    {shown(difference.key)} [bold]{shown(difference.field)}[/]")
+        out.print(f"    {sanitize(difference.key)} [bold]{sanitize(difference.field)}[/]")
         for sign, colour, value in (("-", "red", difference.before), ("+", "green", difference.after)):
             if value not in (None, ""):
-                out.print(f"      [{colour}]{sign} {shown(_shorten(value))}[/]")
+                out.print(f"      [{colour}]{sign} {sanitize(_shorten(value))}[/]")
 
 
 def _shorten(value: Json) -> str:
@@ -87,5 +93,5 @@ def print_runs(out: Console, runs: list[Run]) -> None:
     for run in runs:
         counts = ", ".join(f"{run.counts[name]} {name}" for name in STATUS_ORDER if run.counts.get(name)) or "–"
         status = f"[{_STATES.get(run.status, 'white')}]{run.status}[/]"
-        made.add_row(shown(run.id), run.mode, status, str(len(run.families)), shown(run.by), counts)
+        made.add_row(sanitize(run.id), run.mode, status, str(len(run.families)), sanitize(run.by), counts)
     out.print(made)

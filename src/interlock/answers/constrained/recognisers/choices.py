@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 
 from interlock.answers.constrained.tables import negation
-from interlock.tools import plain
+from interlock.tools import normalize
 from interlock.values import Json
 
 
 def find_choices(values: Sequence[Json], text: str) -> tuple[Json, ...]:
     """The values that a text says."""
-    words = f" {plain(text)} "
-    said = (value for value in values if isinstance(value, str) and f" {plain(value)} " in words)
-    return tuple(value for value in said if not is_negated(words, plain(value)))
+    words = f" {normalize(text)} "
+    said = (value for value in values if isinstance(value, str) and f" {normalize(value)} " in words)
+    return tuple(value for value in said if not is_negated(words, normalize(value)))
 
 
 def is_negated(words: str, name: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from interlock.answers.constrained.tables import table
 from interlock.answers.grounding import Vocabulary
 from interlock.answers.grounding.claims import Claim, Units
-from interlock.tools import plain
+from interlock.tools import normalize
 from interlock.values import Json
 
 _STEM = 4
@@ -21,8 +21,8 @@ def figures_for(
     One that may be left out is filled only where its unit belongs to no other argument, or its own words are there.
     """
     wanted = vocabulary.units.in_name(name)
-    words = [word for word in plain(name).split() if not vocabulary.units.in_name(word)]
-    there = plain(text).split()
+    words = [word for word in normalize(name).split() if not vocabulary.units.in_name(word)]
+    there = normalize(text).split()
     named = bool(words) and all(any(w.startswith(word[:_STEM]) for w in there) for word in words)
     if not (alone or named):
         return ()

@@ -10,7 +10,7 @@ from interlock.answers.constrained.grammar import spans
 from interlock.answers.constrained.recognisers.choices import is_negated
 from interlock.answers.constrained.tables import common_words
 from interlock.answers.intents.wordpiece import vocabulary
-from interlock.tools import fitting, plain
+from interlock.tools import match_values, normalize
 
 _MOST_WORDS = 5
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
@@ -25,8 +25,8 @@ Known = Mapping[str, Sequence[str]]
 
 def find_names(text: str, known: Known) -> tuple[str, ...]:
     """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
-    words = f" {plain(text)} "
-    spelled = {value: [p for name in names if (p := plain(name))] for value, names in known.items()}
+    words = f" {normalize(text)} "
+    spelled = {value: [p for name in names if (p := normalize(name))] for value, names in known.items()}
     whole = _find_whole(words, spelled)
     if whole:
         return whole
@@ -61,14 +61,14 @@ def _find_capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[
     """The value that a capitalised run of words means; beside it, the first run that means none."""
     unknown = ""
     for run in _NAMES.findall(text):
-        telling = plain(run)
+        telling = normalize(run)
         if any(len(word) > 2 and word not in common for word in telling.split()):
-            fits = fitting(telling, known)
+            fits = match_values(telling, known)
             if len(fits) == 1:
                 return fits, unknown
             unknown = unknown or run
     first = _FIRST.match(text)
-    fits = fitting(first[1], known) if first and plain(first[1]) not in common else ()
+    fits = match_values(first[1], known) if first and normalize(first[1]) not in common else ()
     return (fits if len(fits) == 1 else ()), unknown
 
 
@@ -79,12 +79,12 @@ def _find_by_words(
     unsure = ""
     known_words = {word for names in spelled.values() for name in names for word in name.split()}
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
-        telling = [word for word in plain(span).split() if len(word) > 3 and word not in common]
+        telling = [word for word in normalize(span).split() if len(word) > 3 and word not in common]
         if not telling or len(span.split()) > _MOST_WORDS:
             continue
         if len(telling) == 1 and telling[0] not in known_words and telling[0] in vocabulary():
             continue  # an ordinary word is not a misspelled name
-        fits = fitting(" ".join(telling), known)
+        fits = match_values(" ".join(telling), known)
         headed = tuple(value for value in fits if _heads(telling, spelled[value]))
         if len(headed) == 1:
             return headed, unsure
@@ -97,7 +97,7 @@ def named_as(name: str, text: str, known: Known) -> tuple[str, ...]:
 
     It is none of the known values, and will be found to be nothing on file.
     """
-    kind = re.escape(plain(name).split()[0])
+    kind = re.escape(normalize(name).split()[0])
     said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
     if said is not None and said[1].strip("… "):
         return (said[1].strip(),)
@@ -108,8 +108,8 @@ def named_as(name: str, text: str, known: Known) -> tuple[str, ...]:
 
 def names_in(text: str, known: Known) -> frozenset[str]:
     """The names of known values that stand in a text as they are."""
-    words = f" {plain(text)} "
-    return frozenset(p for names in known.values() for name in names if (p := plain(name)) and f" {p} " in words)
+    words = f" {normalize(text)} "
+    return frozenset(p for names in known.values() for name in names if (p := normalize(name)) and f" {p} " in words)
 
 
 def _shape(value: str) -> str:
@@ -119,10 +119,12 @@ def _shape(value: str) -> str:
 
 def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Words that nearly all values have in common ("trail"): they name none of them."""
-    counts = Counter(word for names in known.values() for word in {w for name in names for w in plain(name).split()})
+    counts = Counter(
+        word for names in known.values() for word in {w for name in names for w in normalize(name).split()}
+    )
     return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(known))
 
 
 def _heads(words: Sequence[str], names: Sequence[str]) -> bool:
     """Whether the first word of a name is meant: "mountain" alone names no mountain."""
-    return any(fitting(word, {"": (name.split()[0],)}) for word in words for name in names)
+    return any(match_values(word, {"": (name.split()[0],)}) for word in words for name in names)
