@@ -66,6 +66,15 @@ async def echo(text: str, times: int = 1) -> str:
     return text * times
 
 
+def install_distribution(folder: Path, name: str, module: str, group: str, entry_points: str) -> None:
+    """A distribution as a package manager would leave it; it is found once `folder` is on the path."""
+    information = folder / f"{name}-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(f"[{group}]\n{entry_points}\n")
+    (folder / f"{name}.py").write_text(module)
+
+
 @asynccontextmanager
 async def running(
     *tools: Tool, policy: str = ALLOW, store: str | Store = "memory://", **options: Any

@@ -36,12 +36,13 @@ from interlock.adapters.adk import (  # noqa: E402
     govern,
 )
 from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E402
+from interlock.answers.constrained import constrain  # noqa: E402
 from interlock.answers.intents import Classifier  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
 from interlock.models import Model  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
-from interlock.testing import BEHAVIOURS, Script, make_scripted  # noqa: E402
+from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -261,6 +262,10 @@ async def test_tools_of_adk_and_delegation_take_the_path() -> None:
     assert ("surveyor", "ok") in called
     children = [r.content().arguments for r in records if r.status == "delegated"]
     assert [child["agent"] for child in children] == ["surveyor"]
+    # A model that can only choose passes on what the sub-agent said, which ADK hands over as a bare text.
+    boss.model = InterlockLlm(constrain(FirstChoice()))
+    result = await InterlockRunner(app).ask("How many hectares are 100 acres?")
+    assert (result.outcome, result.answer) == (TurnOutcome.PASSED, answer)
     await runtime.close()
 
 
@@ -345,9 +350,9 @@ def agents_folder(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("from . import agent\n")
     (folder / "agent.py").write_text(
-        "from interlock.testing import scripted\n"
+        "from interlock.testing import make_scripted\n"
         "from tests.test_adk import application, SCRIPT\n"
-        "app, runtime = application(scripted('skips until forced', SCRIPT))\n"
+        "app, runtime = application(make_scripted('skips until forced', SCRIPT))\n"
         "root_agent = app.root_agent\n"
     )
     return folder

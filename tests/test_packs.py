@@ -13,9 +13,10 @@ import pytest
 
 from interlock import ConfigError, PolicyError, Runtime, tool
 from interlock.addresses import as_address, is_public_host, plain_host, split_url
+from interlock.cli.main import main
 from interlock.policy import Pack, PackRule, Use, compile_policy, load_policy, parse_policy
 from interlock.tools.egress import Egress
-from tests.conftest import expect
+from tests.conftest import expect, install_distribution
 from tests.test_policy import facts, judge_call
 
 WEB = Egress(hosts=("*.usda.gov",))
@@ -359,16 +360,8 @@ def test_packs_for_a_policy_that_was_read_already_are_refused() -> None:
         load_policy(parse_policy("version = 1"), packs=[SHIFT])
 
 
-def _install(folder: Path, name: str, module: str, entry_points: str) -> None:
-    """A distribution as a package manager would leave it."""
-    information = folder / f"{name}-1.0.dist-info"
-    information.mkdir()
-    (information / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
-    (information / "entry_points.txt").write_text(f"[interlock.packs]\n{entry_points}\n")
-    (folder / f"{name}.py").write_text(module)
-
-
 MODULE = """
+from interlock.cli.main import main
 from interlock.policy import Pack, PackRule
 
 def build(use):
@@ -386,7 +379,7 @@ EVEN = Pack(name="even", build=build)
 def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
     tmp_path: Path, field: str, status: int, said: str
 ) -> None:
-    _install(tmp_path, "evens", MODULE, "even = evens:EVEN")
+    install_distribution(tmp_path, "evens", MODULE, "interlock.packs", "even = evens:EVEN")
     use = f'[[use]]\npack = "even"\ntools = ["echo"]\nfield = "{field}"\n'
     (tmp_path / "policy.toml").write_text(USE.partition("[[use]]")[0] + use)
     (tmp_path / "interlock.toml").write_text('tools = ["tests.conftest:echo"]\n')
@@ -396,6 +389,43 @@ def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": paths, "COLUMNS": "200"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (said in ran.stdout + ran.stderr, ran.returncode != 0) == (True, bool(status)), ran
+
+
+@pytest.mark.parametrize(
+    ("setting", "sentence"),
+    [
+        ("evens:EVEN", ""),
+        ("evens:build", "packs: 'evens:build' is no interlock.policy.Pack"),
+        ("evens:GONE", "packs: 'evens:GONE' cannot be imported"),
+        (None, "there is no pack 'even'"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["call", "echo", '{"text": "a", "times": 3}', "--actor", "ann"], ["policy", "check"]]
+)
+def test_commands_find_the_packs_that_the_settings_name(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: list[str],
+    setting: str | None,
+    sentence: str,
+) -> None:
+    (tmp_path / "evens.py").write_text(MODULE)
+    use = '[[use]]\npack = "even"\ntools = ["echo"]\nfield = "times"\n'
+    (tmp_path / "policy.toml").write_text(USE.partition("[[use]]")[0] + use)
+    named = "" if setting is None else f'packs = ["{setting}"]\n'
+    (tmp_path / "interlock.toml").write_text(f'tools = ["tests.conftest:echo"]\nstore = "memory://"\n{named}')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "evens", raising=False)
+    status, said = main(command), capsys.readouterr()
+    if sentence:
+        assert (status != 0, sentence in said.err) == (True, True), said
+    elif command[0] == "call":
+        assert "only even ones" in said.out + said.err, said
+    else:
+        assert status == 0, said
 
 
 @pytest.mark.parametrize(
@@ -409,7 +439,7 @@ def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
 def test_an_installed_pack_that_cannot_be_used_is_a_finding(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str, sentence: str
 ) -> None:
-    _install(tmp_path, "evens", MODULE, entry_points)
+    install_distribution(tmp_path, "evens", MODULE, "interlock.packs", entry_points)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(PolicyError) as error:
         parse_policy(USE + 'pack = "even"\nfield = "top_k"\n')
@@ -418,7 +448,7 @@ def test_an_installed_pack_that_cannot_be_used_is_a_finding(
 
 def test_two_installed_packs_of_one_name_are_a_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("evens", "others"):
-        _install(tmp_path, name, MODULE, f"even = {name}:EVEN")
+        install_distribution(tmp_path, name, MODULE, "interlock.packs", f"even = {name}:EVEN")
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(PolicyError, match="two installed distributions have a pack 'even'"):
         parse_policy(USE + 'pack = "even"\nfield = "top_k"\n')

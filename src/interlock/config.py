@@ -176,6 +176,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = "sqlite:///interlock.db"
     policy: Annotated[str, setting("the policy file", anchor="file")] = "policy.toml"
     tools: Annotated[tuple[str, ...], setting("where tools are found: module:NAME of a Tool or a list of Tools")] = ()
+    packs: Annotated[
+        tuple[str, ...],
+        setting("where policy packs are found, beside those that are installed: module:NAME of a Pack"),
+    ] = ()
     principal: Annotated[str, setting("who calls, if the caller does not say (default: the operating-system user)")] = (
         ""
     )

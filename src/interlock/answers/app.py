@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 import msgspec
@@ -42,24 +42,26 @@ class App(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-def installed_apps() -> dict[str, App]:
-    """The applications that are installed; one that cannot be loaded says why when it is used, not before."""
-    found = {}
-    for point in entry_points(group=GROUP):
-        app = point.load()
-        if isinstance(app, App):
-            found[app.name] = app
-    return found
-
-
 def find_app(name: str, known: Sequence[App]) -> App:
     """The application of a name: one that the settings name, or one that is installed."""
     own = {app.name: app for app in known}
     if name in own:
         return own[name]
-    everything = {**installed_apps(), **own}
-    if name in everything:
-        return everything[name]
-    close = nearest(name, everything, 1)
-    way_out = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(everything) or '(none)'}"
+    # Only the one that is asked for is loaded: another that is broken says so when it is used, not before.
+    installed = {point.name: point for point in entry_points(group=GROUP)}
+    if name in installed:
+        return _load_app(installed[name])
+    names = [*own, *installed]
+    close = nearest(name, names, 1)
+    way_out = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(names) or '(none)'}"
     raise ConfigError(f'there is no application {name!r}; {way_out} (set apps = ["module:APP"] in interlock.toml)')
+
+
+def _load_app(point: EntryPoint) -> App:
+    try:
+        app = point.load()
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+        raise ConfigError(f"the application {point.name!r} ({point.value}) cannot be loaded: {error}") from None
+    if not isinstance(app, App):
+        raise ConfigError(f"the application {point.name!r} ({point.value}) is no interlock.answers.App")
+    return app

@@ -28,7 +28,7 @@ from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings
 from interlock.cli.output import colorize, console, format_count, notes, print_json, print_prose, sanitize
 from interlock.cli.parser import document_exits
-from interlock.cli.workspace import load_tools
+from interlock.cli.workspace import load_packs, load_tools
 from interlock.config import Loaded
 from interlock.models import open_model
 from interlock.runtime import Runtime
@@ -96,6 +96,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
         policy=app.policy if own_policy and app.policy is not None else settings.policy,
         tools=app.tools or load_tools(loaded),
         settings=settings,
+        packs=load_packs(loaded),
     )
     quiet = given.quiet or given.json
     details: dict[str, Any] = {"mode": given.mode} if given.mode else {}

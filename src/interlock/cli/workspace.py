@@ -14,7 +14,7 @@ from interlock.cli.options import load_command_settings
 from interlock.config import Loaded
 from interlock.errors import ConfigError
 from interlock.operations.undo import with_undo
-from interlock.policy import Ruleset, compile_policy, load_policy
+from interlock.policy import Pack, Ruleset, compile_policy, load_policy
 from interlock.runtime import Runtime
 from interlock.tools import Tool
 from interlock.tools.registry import Registry
@@ -30,6 +30,15 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
             raise ConfigError(f"tools: {name!r} is neither a Tool nor a list of Tools")
         found.extend(several)
     return tuple(Registry(with_undo(found)))
+
+
+def load_packs(loaded: Loaded) -> tuple[Pack, ...]:
+    """Import the policy packs that the settings name."""
+    found = [import_named(loaded, "packs", name, "PACK") for name in loaded.settings.packs]
+    for name, value in zip(loaded.settings.packs, found, strict=True):
+        if not isinstance(value, Pack):
+            raise ConfigError(f"packs: {name!r} is no interlock.policy.Pack")
+    return tuple(found)
 
 
 def import_named(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any:
@@ -49,7 +58,8 @@ def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:
     tools = load_tools(loaded)
     if not tools:
         raise ConfigError('no tools are known; set tools = ["module:TOOLS"] in interlock.toml, or pass --tools')
-    return compile_policy(load_policy(loaded.settings.policy), tools), {tool.name: tool for tool in tools}
+    policy = load_policy(loaded.settings.policy, packs=load_packs(loaded))
+    return compile_policy(policy, tools), {tool.name: tool for tool in tools}
 
 
 @asynccontextmanager
@@ -59,7 +69,13 @@ async def open_runtime(given: argparse.Namespace, *, enter: bool = True, exists:
     settings = loaded.settings
     if exists:
         refuse_no_ledger(settings)
-    runtime = Runtime.open(settings.store, policy=settings.policy, tools=load_tools(loaded), settings=settings)
+    runtime = Runtime.open(
+        settings.store,
+        policy=settings.policy,
+        tools=load_tools(loaded),
+        settings=settings,
+        packs=load_packs(loaded),
+    )
     try:
         yield await runtime.__aenter__() if enter else runtime
     finally:

@@ -9,8 +9,8 @@ policy itself allows stays denied, whoever wrote the pack. One of your own is a 
 
     SHIFT = Pack(name="shift", keys=("max",), build=build)
 
-It is found by an entry point of the group `interlock.packs` (`shift = "mymodule:SHIFT"`), which commands know too, or
-it is given: `Runtime.open(..., packs=[SHIFT])`, `parse_policy(text, packs=[SHIFT])`.
+It is found by an entry point of the group `interlock.packs` (`shift = "mymodule:SHIFT"`), or it is given: to commands
+by the setting `packs = ["mymodule:SHIFT"]`, in Python by `packs=[SHIFT]` of `Runtime.open` and `parse_policy`.
 """
 
 from __future__ import annotations

@@ -93,6 +93,10 @@ class Account:
         return None
 
 
+_UNSEEN = Account()
+"""A scope in which nothing was ever set aside or spent; looking at it does not open it."""
+
+
 @dataclass(slots=True)
 class Chain:
     """The end of one lane."""
@@ -249,7 +253,7 @@ class State:
     def spent(self, scope: str, now_us: int) -> Spent:
         """What a scope has used and what is set aside in it now."""
         self._drop_expired(scope, now_us)
-        account = self.account(scope)
+        account = self.accounts.get(scope, _UNSEEN)
         return Spent(
             calls=account.calls,
             cost_micros=account.cost_micros,
@@ -282,7 +286,7 @@ class State:
         return Refused(kind=RefusalKind.RATE, limit=ask.rate, message=message, retry_after_s=wait_s)
 
     def _drop_expired(self, scope: str, now_us: int) -> None:
-        account = self.account(scope)
+        account = self.accounts.get(scope, _UNSEEN)
         for item in [item for item in account.held.values() if item.expires_us <= now_us]:
             done = Settle(item.call, scope)
             account.settle(done)

@@ -214,8 +214,12 @@ class StoreContract:
     async def test_reserving_and_settling_in_one_batch_leaves_only_what_was_spent(self, store: Store) -> None:
         await store.commit(batch(reserve("a"), Settle(call="a", scope="s", calls=1)))
         assert await store.spent("s", T0) == Spent(calls=1)
-        assert await store.scopes() == ("s",)
+
+    @_on_one_store
+    async def test_looking_at_a_scope_does_not_open_it(self, store: Store) -> None:
+        await store.commit(batch(reserve("a"), Settle(call="a", scope="s", calls=1)))
         assert await store.spent("never seen", T0) == Spent()
+        assert await store.scopes() == ("s",)
 
     @_on_one_store
     async def test_reservations_of_the_dead_expire(self, store: Store) -> None:

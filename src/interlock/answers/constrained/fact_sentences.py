@@ -8,6 +8,7 @@ from interlock.values import Json
 
 _MOST = 60
 _LONGEST = 120
+_LONGEST_LEAD = 1000
 _NAMES = ("name", "title", "label")
 _ABOUT = ("evidence", "rule")
 """Keys of what is about a result, not part of an answer: how it was come to, and by which rule."""
@@ -15,9 +16,16 @@ _ABOUT = ("evidence", "rule")
 
 def fact_sentences(results: Sequence[Mapping[str, Json]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What tools said of their results in one line, and a statement for each value that successful calls returned."""
-    leads = tuple(" ".join(str(found["summary"]).split()).rstrip(".") for found in results if found.get("summary"))
+    leads = tuple(" ".join(text.split()).rstrip(".") for text in map(_lead, results) if text)
     lines = [line for found in results for line in _of(found.get("value"), _subject(found.get("value")))]
     return leads, tuple(dict.fromkeys(line for line in lines if len(line) <= _LONGEST))[:_MOST]
+
+
+def _lead(found: Mapping[str, Json]) -> str:
+    """What a tool said in one line; a short text that is the whole result is that line (ADK's sub-agents answer so)."""
+    value = found.get("value")
+    whole = value if isinstance(value, str) and len(value) <= _LONGEST_LEAD else ""
+    return str(found.get("summary") or whole)
 
 
 def _of(value: Json, subject: str, path: str = "") -> Iterator[str]:

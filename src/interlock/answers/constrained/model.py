@@ -99,8 +99,8 @@ class ConstrainedModel:
 
 
 def constrain(model: Model) -> Model:
-    """A model that a turn can work with: itself, if it can be told what to do, or else wrapped."""
-    return model if model.instructable else ConstrainedModel(model)
+    """A model that a turn can work with: itself, if it can be told what to do or is wrapped already, else wrapped."""
+    return model if model.instructable or isinstance(model, ConstrainedModel) else ConstrainedModel(model)
 
 
 def _results(messages: Sequence[Message]) -> list[Message]:
