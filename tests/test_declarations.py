@@ -141,6 +141,7 @@ class Method:
         (lambda: tool(effect="read")(lambda x: x), "a lambda has no name of its own"),
         (lambda: tool(effect="read", name="two words")(plain), "'two words' is not a tool name"),
         (lambda: careless_tool(effect="read", name=3)(plain), "3 is not a tool name"),
+        (lambda: tool(effect="read", name="interlock.lock")(plain), "is Interlock's own in the ledger"),
         (lambda: tool(effect="read")(Shop.__dict__["currency"]), "below the class, write tool(effect=...)(Class.currency)"),
         (lambda: tool(effect="read")(Shop), "Shop is a class; a tool is a function, a method of an object"),
         (lambda: careless_tool(effect="read")(3), "3 is not a function"),

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from interlock import Context, ContractError, Runtime, Status, tool
 from interlock.audit import verify
 from interlock.config import Settings
-from interlock.errors import InDoubt, NotAllowed, NotFound, TooLarge, Unavailable
+from interlock.errors import InDoubt, NotAllowed, NotFound, Permanent, TooLarge, Unavailable
 from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -277,6 +277,38 @@ async def test_generations_of_one_change_are_undone_one_by_one(store_url: str) -
         left = await runtime.operations.undo_plan(turn="t")
     assert [outcome.ok for _step, outcome in done if outcome is not None] == [True] * 3
     assert (shelf.items, list(left)) == ({"a": {"title": "first"}}, [])
+
+
+async def test_a_compensation_that_failed_is_not_part_of_a_replay() -> None:
+    @tool(effect="send", retry=RetryRule(max_attempts=1))
+    async def refund(order: str) -> str:
+        raise Permanent("the bank is closed")
+
+    @tool(effect="send", compensate=Compensation("refund", lambda arguments, _value: {"order": arguments["order"]}))
+    async def pay(order: str) -> str:
+        return "paid"
+
+    async with running(pay, refund) as runtime:
+        await runtime.call("pay", {"order": "1"}, actor="ann", run="r")
+        ((_step, failed),) = await runtime.operations.undo(run="r")
+        claims = await runtime.store.claims(ChangeFilter(run="r"))
+        plan = await runtime.operations.replay_plan("r")
+    assert expect(failed).status is Status.FAILED
+    assert {(claim.tool, claim.state) for claim in claims} >= {("pay", ClaimState.DONE)}
+    assert [step.claim.tool for step in plan] == []
+
+
+async def test_a_tool_may_be_called_lock_and_what_it_changed_is_still_undone() -> None:
+    shelf = Shelf(a={"title": "old"})
+    made = retitle(shelf, [], name="lock")
+    async with running(made) as runtime:
+        for title in ("one", "two"):
+            await runtime.call("lock", {"id": "a", "title": title}, actor="ann", run="r", call_id=title)
+        async with runtime.lock("shelf/b"):
+            await runtime.operations.recover()
+        undone = await runtime.operations.undo(run="r")
+    assert [expect(outcome).ok for _step, outcome in undone] == [True, True]
+    assert shelf.items["a"] == {"title": "old"}
 
 
 async def test_a_compensation_is_made_once_however_often_it_is_asked_for() -> None:
@@ -597,7 +629,7 @@ async def test_shadow_plans_are_held_against_what_happened() -> None:
         "shelf/pending": "pending",
         "shelf/hand": "agrees",
     }
-    assert report["shelf/agrees"].with_whom.startswith("ann (record")
+    assert report["shelf/agrees"].compared_with.startswith("ann (record")
     assert '-  "title": "x"' in (report["shelf/differs"].diff or "")
     assert set(shelf.items) == {"agrees", "differs", "hand"}
 

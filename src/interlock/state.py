@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
+
 from interlock.values import Value
 
 
@@ -57,6 +59,25 @@ class Claimed(Value, frozen=True):
     run: str | None = None
     at_us: int = 0
 
+    @property
+    def is_lock(self) -> bool:
+        """Whether it only holds its key, and changes nothing."""
+        return self.tool == LOCK
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether it is an earlier generation, kept beside the claim that took its name."""
+        return _GENERATION in self.name
+
+    @property
+    def first_name(self) -> str:
+        """The name that all generations of the claim go by."""
+        return self.name.partition(_GENERATION)[0]
+
+    def superseded(self) -> Claimed:
+        """The same claim under the name that it keeps when the next generation takes its own."""
+        return msgspec.structs.replace(self, name=f"{self.name}{_GENERATION}{self.generation}")
+
 
 class ChangeFilter(Value, frozen=True):
     """Which claims: of a turn, of a run, that touched a key, begun since a time, whose outcome is a record."""
@@ -68,8 +89,9 @@ class ChangeFilter(Value, frozen=True):
     record: int | None = None
 
 
-LOCK = "lock"
-"""The tool of a claim that only holds its key, and changes nothing."""
+LOCK = "interlock.lock"
+"""The tool of a claim that only holds its key, and changes nothing: no tool of a user's can be called so."""
+_GENERATION = "#"
 
 
 class Lease(Value, frozen=True):
@@ -92,7 +114,7 @@ class Ticket(Value, frozen=True):
     kind: TicketKind
     state: TicketState
     binding: str
-    """The digest of the plan; a ticket answers for this plan and no other."""
+    """What is asked, as one text: there is one open ticket for it, and an approval is good for nothing else."""
     tool: str
     actor: str
     asked_by: str
@@ -108,8 +130,12 @@ class Ticket(Value, frozen=True):
     decided_us: int = 0
     reason: str = ""
     record: int | None = None
+    plan: str = ""
+    """For a ticket about a change: the digest of the plan that was looked at."""
     claim: str = ""
-    """For a ticket that asks whether an effect landed: the claim that its answer settles."""
+    """For a ticket that asks whether an effect landed: the claim that its answer settles,"""
+    holder: str = ""
+    """and which attempt at it is meant."""
 
 
 class Halted(Value, frozen=True):

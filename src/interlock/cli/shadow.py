@@ -36,7 +36,7 @@ async def _run(given: argparse.Namespace) -> int:
     out = console()
     for item in found:
         what = f"[bold]{item.record}[/]  {sanitize(item.tool)}  {sanitize(item.key)}"
-        out.print(f"{what}  {colorize(item.verdict)}  [dim]{sanitize(item.with_whom)}[/]")
+        out.print(f"{what}  {colorize(item.verdict)}  [dim]{sanitize(item.compared_with)}[/]")
         print_diff(item.diff)
     tally = Counter(item.verdict for item in found)
     compared = tally["agrees"] + tally["differs"]

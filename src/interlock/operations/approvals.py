@@ -42,7 +42,7 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
         return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
     record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
-    if claim is None or not ticket.binding.endswith(f"|{claim.holder}"):
+    if claim is None or ticket.holder != claim.holder:
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     landed = state is TicketState.APPROVED
     return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
@@ -88,7 +88,7 @@ async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: b
     """The open question about a claim, if there is one, is decided with it."""
     state = TicketState.APPROVED if landed else TicketState.DENIED
     open_tickets = await writer.store.tickets(TicketState.OPEN)
-    about = [ticket for ticket in open_tickets if ticket.binding == f"settle|{claim.name}|{claim.holder}"]
+    about = [ticket for ticket in open_tickets if (ticket.claim, ticket.holder) == (claim.name, claim.holder)]
     return [DecideTicket(ticket.id, state, writer.by, "the world has shown it") for ticket in about]
 
 

@@ -72,8 +72,7 @@ async def _made_entry(ctx: EngineContext, claim: Claimed) -> Entry | None:
     outcome: Stored | None = None
     if claim.record is not None:
         outcome, after = await read_record(ctx, claim.record)
-    name = claim.name.partition("#")[0]
-    made = _entry(intent, claim.state.value, f"{name}.{claim.generation}", claim.keys)
+    made = _entry(intent, claim.state.value, f"{claim.first_name}.{claim.generation}", claim.keys)
     became = after.get("after") or (whole.get("before") if claim.state is ClaimState.FAILED else whole.get("planned"))
     problem = None if outcome is None else outcome.content().problem
     return msgspec.structs.replace(

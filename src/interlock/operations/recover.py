@@ -12,7 +12,7 @@ from interlock.errors import NotAllowed, StoreError
 from interlock.operations.approvals import settle
 from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Stored
-from interlock.state import LOCK, Claimed, ClaimState, Ticket, TicketKind, TicketState
+from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import OpenTicket, ResolveClaim
 from interlock.values import Context, Json, Plan
 
@@ -44,7 +44,7 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
     ctx.at("recover.read")
     found = []
     for claim in await ctx.store.unsettled(ctx.clock.now_us()):
-        if claim.name.startswith(f"{LOCK}|"):
+        if claim.is_lock:
             await release_dead(ctx, claim.name)  # it changed nothing
             continue
         try:
@@ -144,6 +144,7 @@ async def _ask(
         escalate_us=now_us + terms.escalate_us,
         record=claim.intent,
         claim=claim.name,
+        holder=claim.holder,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
-from interlock.operations.undo import UNDO, UndoStep, impossible
+from interlock.operations.undo import UndoStep, impossible
 from interlock.state import ChangeFilter, ClaimState
 
 
@@ -13,10 +13,12 @@ async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
     ctx.at("replay.read")
     steps = []
     for claim in await ctx.store.claims(ChangeFilter(run=run)):
-        history = "#" in claim.name  # an earlier generation
-        if history or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE) or claim.tool.startswith(UNDO):
+        if claim.is_superseded or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
             continue
-        _record, before = await intent_of(ctx, claim)
+        record, before = await intent_of(ctx, claim)
+        change = None if record is None else record.content().change
+        if change is not None and change.undoes is not None:
+            continue  # what took something back is not part of the run's own work
         if "arguments" in before:
             steps.append(UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
         else:

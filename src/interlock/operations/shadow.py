@@ -28,7 +28,10 @@ class ShadowComparison(msgspec.Struct, frozen=True):
     key: str
     verdict: str
     """agrees, differs, pending (nothing has happened yet to what was to be changed), or unknown (it cannot be told)."""
-    with_whom: str
+    compared_with: str
+    """A sentence's part: whose change, or the resource now; or why it cannot be told."""
+    by: str = ""
+    """The actor of the change that it was compared with."""
     diff: str | None = None
     turn: str | None = None
     evidence: tuple[str, ...] = ()
@@ -91,7 +94,7 @@ async def _compare_with_record(ctx: EngineContext, item: _Planned) -> ShadowComp
             continue
         actual = after[claim.keys.index(item.key)]
         if _verdict(item, actual) != "pending":
-            return _compare(item, actual, f"{outcome.actor} (record {claim.record})")
+            return _compare(item, actual, f"{outcome.actor} (record {claim.record})", outcome.actor)
     return None
 
 
@@ -120,15 +123,24 @@ async def _compare_with_resource(ctx: EngineContext, items: Sequence[_Planned]) 
     return found
 
 
-def _compare(item: _Planned, actual: Json, whom: str) -> ShadowComparison:
+def _compare(item: _Planned, actual: Json, compared_with: str, by: str = "") -> ShadowComparison:
     verdict = _verdict(item, actual)
     diff = diff_of(item.tool, (item.key,), [item.plan], [actual]) if verdict == "differs" else None
-    return _comparison(item.record, item.key, verdict, whom, diff)
+    made = _comparison(item.record, item.key, verdict, compared_with)
+    return msgspec.structs.replace(made, by=by, diff=diff)
 
 
-def _comparison(record: Stored, key: str, verdict: str, whom: str, diff: str | None = None) -> ShadowComparison:
-    evidence = record.content().evidence
-    return ShadowComparison(record.id, record.actor, record.tool, key, verdict, whom, diff, record.turn, evidence)
+def _comparison(record: Stored, key: str, verdict: str, compared_with: str) -> ShadowComparison:
+    return ShadowComparison(
+        record=record.id,
+        actor=record.actor,
+        tool=record.tool,
+        key=key,
+        verdict=verdict,
+        compared_with=compared_with,
+        turn=record.turn,
+        evidence=record.content().evidence,
+    )
 
 
 def _verdict(item: _Planned, actual: Json) -> str:

@@ -33,6 +33,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_u
         created_us=now_us,
         expires_us=now_us + terms.expires_us,
         escalate_us=now_us + terms.escalate_us,
+        plan=plan.digest,
     )
 
 
@@ -45,7 +46,7 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int)
         return other
     match state_of(ticket, now_us):
         case TicketState.APPROVED:
-            differs = plan_difference(plan_of(ticket), plan.digest, since="approved")
+            differs = plan_difference(ticket.plan, plan.digest, since="approved")
             return None if differs is None else f"{differs}; ask again"
         case TicketState.OPEN:
             return f"ticket {ticket.id!r} has not been decided yet"
@@ -71,8 +72,3 @@ def _other_call(ticket: Ticket, call: Call) -> str | None:
     if ticket.actor != call.actor:
         return f"ticket {ticket.id!r} was asked for by {ticket.actor!r}, not by {call.actor!r}"
     return None
-
-
-def plan_of(ticket: Ticket) -> str:
-    """The digest of the plan that a ticket is bound to: the first part of its binding."""
-    return ticket.binding.partition("|")[0]

@@ -12,7 +12,7 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease
+from interlock.state import ChangeFilter, Claimed, ClaimState, Lease
 from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
 
 ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim
@@ -141,11 +141,11 @@ class ClaimTable:
 
     def _claim(self, ask: OpenClaim, now_us: int) -> None:
         tokens, before = [], self.claims.get(ask.name)
-        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and before.tool != LOCK:
+        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and not before.is_lock:
             # It stands, and can still be undone; or it is history.
-            kept = f"{ask.name}#{before.generation}"
-            self.claims[kept] = msgspec.structs.replace(before, name=kept)
-            self.changed.add(kept)
+            kept = before.superseded()
+            self.claims[kept.name] = kept
+            self.changed.add(kept.name)
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
             tokens.append(self._newest(key) + 1)

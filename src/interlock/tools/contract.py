@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_OURS = "interlock."
 
 
 class Tool(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,12 +180,12 @@ def _explain_misplaced(given: object) -> ContractError:
 def _refuse_bad_name(name: object) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
+    if name.startswith(_OURS):
+        raise ContractError(f"{name!r} is not a tool name: what begins with {_OURS!r} is Interlock's own in the ledger")
 
 
 def _build(made: _Declaration, effect: str | Effect | None, options: dict[str, Any]) -> Tool:
     name = made.name
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise ContractError(f"{name!r} is not a tool name: letters, digits, '_', '.', '-', at most 64, no digit first")
     given = {
         "timeout_s": 30.0,
         "retry": RetryRule(),

@@ -131,13 +131,8 @@ async def _shadow_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
     found = list[_Decision]()
     for items in last.values():
         verdicts = {item.verdict for item in items}
-        if any(is_own_change(item.with_whom) for item in items):
+        if any(item.by in ROLES for item in items):
             continue
         if "differs" in verdicts or verdicts == {"agrees"}:
             found.append(_Decision(items[0].evidence, _WRONG if "differs" in verdicts else _RIGHT))
     return found
-
-
-def is_own_change(whom: str) -> bool:
-    """Whether a shadow plan was compared with a change of the autopilot's own; `whom` is `actor (principal)`."""
-    return whom.partition(" (")[0] in ROLES

@@ -6,7 +6,8 @@ from collections import Counter
 from typing import Any
 
 from interlock_catalog.app import open_app
-from interlock_catalog.confidence import Tally, is_own_change, shipped_calibration, tally_decisions
+from interlock_catalog.checks.issues import ROLES
+from interlock_catalog.confidence import Tally, shipped_calibration, tally_decisions
 from interlock_catalog.settings import Loaded
 
 OWN = "own"
@@ -19,7 +20,7 @@ async def build_shadow_report(loaded: Loaded, run: str | None) -> dict[str, Any]
     by_family: dict[str, Counter[str]] = {}
     async with open_app(loaded) as app:
         for item in await app.runtime.operations.shadow(run=run):
-            verdict = OWN if is_own_change(item.with_whom) else item.verdict
+            verdict = OWN if item.by in ROLES else item.verdict
             family = (item.turn or "").partition("/")[2]
             for tag in item.evidence or ("(none)",):
                 by_rule.setdefault(tag, Counter())[verdict] += 1
