@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,11 +13,11 @@ from interlock_ranger.coordinator.tools import build_coordinator_tools
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
 from interlock_ranger.nepa.tools import build_nepa_tools
+from interlock_ranger.settings import HERE, load_settings
 from interlock_ranger.timber.tools import build_timber_tools
 from interlock_ranger.trails.tools import build_trail_tools
 from interlock_ranger.view.result_tables import ResultTables
 
-HERE = Path(__file__).parent
 DATA = HERE / "data"
 CORPUS = HERE / "corpus"
 
@@ -58,10 +57,6 @@ def build_app(
     )
 
 
-def _folders(name: str, *otherwise: Path) -> tuple[Path, ...]:
-    """The folders that a variable of the environment names."""
-    return tuple(Path(item) for item in os.environ.get(name, "").split(os.pathsep) if item) or otherwise
-
-
-FIRES = Fires(_folders("RANGER_DATA", DATA)[0])
-APP = build_app(FIRES, _folders("RANGER_CORPUS", CORPUS)[0], _folders("RANGER_TABLES"))
+_SETTINGS = load_settings().settings
+FIRES = Fires(Path(_SETTINGS.data))
+APP = build_app(FIRES, Path(_SETTINGS.corpus), tuple(map(Path, _SETTINGS.tables)))
