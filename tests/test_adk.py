@@ -39,7 +39,7 @@ from interlock.answers import Agent, Intent, TurnOutcome, TurnStatus  # noqa: E4
 from interlock.answers.constrained import constrain  # noqa: E402
 from interlock.answers.intents import Classifier  # noqa: E402
 from interlock.errors import ConfigError  # noqa: E402
-from interlock.models import Model  # noqa: E402
+from interlock.models import Model, Proposal, Reply, Request, Usage  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
@@ -223,6 +223,30 @@ async def test_a_parked_call_is_confirmed_in_the_session_and_made_once() -> None
     assert any("The crew was told." in text for text in texts), [(e.author, e.content) for e in events]
     await send(types.Part(function_response=yes))
     assert ran == ["mail crew"]
+    await runtime.close()
+
+
+class Costly:
+    """Calls once, answers, and says what each reply cost."""
+
+    name, instructable = "costly", True
+
+    def __init__(self) -> None:
+        self._replies = [
+            Reply(proposals=(Proposal("classify_damage", {"trail_id": "Waldo Lake"}),), usage=Usage(1000, 100)),
+            Reply(ANSWER, usage=Usage(7, 3)),
+        ]
+
+    async def reply(self, request: Request) -> Reply:
+        return self._replies.pop(0)
+
+    async def close(self) -> None: ...
+
+
+async def test_what_every_reply_cost_is_counted() -> None:
+    app, runtime = application(Costly())
+    result = await InterlockRunner(app).ask(QUESTION)
+    assert (result.outcome, result.usage) == (TurnOutcome.PASSED, Usage(1007, 103))
     await runtime.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +13,16 @@ import pytest
 
 from interlock import Context, ContractError, Outcome, PolicyError, Runtime, Status, Tool, tool
 from interlock.config import Settings
-from interlock.errors import Conflict, Forbidden, InDoubt, StoreError, Unavailable
+from interlock.errors import (
+    Conflict,
+    Forbidden,
+    InDoubt,
+    NothingLanded,
+    StoreError,
+    TimedOut,
+    Transient,
+    Unavailable,
+)
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import ClaimState
@@ -73,6 +83,22 @@ def retitle(shelf: Shelf, made: list[Made], **options: Any) -> Tool:
         return title
 
     return title
+
+
+def keyed_mailing(made: list[Any], *errors: BaseException) -> Tool:
+    """A send tool whose other side honours the idempotency key."""
+    left, keys = list(errors), set[str | None]()
+
+    @tool(effect="send", idempotent=True, retry=RetryRule(max_attempts=3, base_s=0.001))
+    async def mail(to: str, context: Context) -> str:
+        made.append(to)
+        keys.add(context.idempotency_key)
+        assert len(keys) == 1, "every attempt of a call is made under one key"
+        if left:
+            raise left.pop(0)
+        return "sent"
+
+    return mail
 
 
 def mailing(made: list[Any], *errors: BaseException, **options: Any) -> Tool:
@@ -156,9 +182,9 @@ async def test_rules_of_the_policy_say_how_risky_a_plan_is() -> None:
         return price
 
     async with running(price, policy=policy) as runtime:
-        dear = await runtime.call("price", {"id": "a", "price": 21}, actor="ann")
-        small = await runtime.call("price", {"id": "b", "price": 11}, actor="ann")
-        odd = await runtime.call("price", {"id": "c", "price": 11}, actor="ann")
+        dear = await runtime.call("price", {"id": "a", "price": 21}, actor="ann", call_id="c1")
+        small = await runtime.call("price", {"id": "b", "price": 11}, actor="ann", call_id="c2")
+        odd = await runtime.call("price", {"id": "c", "price": 11}, actor="ann", call_id="c3")
     assert (dear.status, expect(dear.plan).risk) == (Status.PARKED, "high")
     assert (small.status, expect(small.plan).risk) == (Status.OK, "low")
     assert (odd.status, expect(odd.plan).risk) == (Status.PARKED, "high")
@@ -173,15 +199,15 @@ async def test_apply_can_demand_the_plan_that_was_looked_at() -> None:
     shelf = Shelf()
     made: list[Made] = []
     async with running(retitle(shelf, made)) as runtime:
-        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
+        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run", call_id="c4")
         assert look.plan is not None
         digest = look.plan.digest
-        other = await runtime.call("title", {"id": "a", "title": "newer"}, actor="ann", plan=digest)
+        other = await runtime.call("title", {"id": "a", "title": "newer"}, actor="ann", plan=digest, call_id="c5")
         shelf.items["a"] = {"title": "somebody else's"}
-        late = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest)
-        odd = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan="nonsense")
+        late = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest, call_id="c6")
+        odd = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan="nonsense", call_id="c7")
         del shelf.items["a"]
-        fine = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest)
+        fine = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", plan=digest, call_id="c8")
     assert (other.status, error(other)) == (Status.DENIED, "plan_moved")
     assert "the arguments changed since" in other.summary
     assert "the resource changed since" in late.summary
@@ -195,12 +221,14 @@ async def test_a_policy_that_moved_voids_a_plan() -> None:
     made: list[Made] = []
     change = retitle(shelf, made)
     async with running(change) as runtime:
-        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run")
+        look = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", mode="dry_run", call_id="c9")
         store = runtime.store
         stricter = OPEN + '[[rule]]\nid = "no"\ntools = ["title"]\ndecision = "deny"\nwhen = "args.id == \'b\'"\n'
         changed = Runtime.open(store, policy=parse_policy(stricter), tools=[change])
         assert look.plan is not None
-        late = await changed.call("title", {"id": "a", "title": "new"}, actor="ann", plan=look.plan.digest)
+        late = await changed.call(
+            "title", {"id": "a", "title": "new"}, actor="ann", plan=look.plan.digest, call_id="c10"
+        )
     assert "the policy changed since" in late.summary
     assert made == []
 
@@ -210,8 +238,8 @@ async def test_rules_see_the_plan() -> None:
     made: list[Made] = []
     rule = '[[rule]]\nid = "p"\ntools = ["title"]\ndecision = "deny"\nwhen = "plan.risk == \'medium\'"\n'
     async with running(retitle(shelf, made), policy=OPEN + rule) as runtime:
-        denied = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann")
-        fine = await runtime.call("title", {"id": "b", "title": "new"}, actor="ann")
+        denied = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="c11")
+        fine = await runtime.call("title", {"id": "b", "title": "new"}, actor="ann", call_id="c12")
     assert (denied.status, expect(denied.verdict).rule, fine.ok) == (Status.DENIED, "p", True)
     assert [item[0] for item in made] == ["b"]
 
@@ -320,16 +348,75 @@ async def test_changes_of_one_key_take_turns_and_several_keys_do_not_deadlock() 
 
     async with running(swap) as runtime:
         pairs = (["a", "b"], ["b", "a"], ["b", "c"])
-        calls = [runtime.call("swap", {"ids": pairs[n % 3], "n": n}, actor="ann") for n in range(12)]
+        calls = [runtime.call("swap", {"ids": pairs[n % 3], "n": n}, actor="ann", call_id=str(n)) for n in range(12)]
         outcomes = await asyncio.gather(*calls)
     assert all(outcome.ok for outcome in outcomes)
     assert max(most) == 1
 
 
+# What is the same
+
+
+async def test_a_change_that_nobody_could_recognise_again_is_refused_and_says_what_to_pass(store_url: str) -> None:
+    made: list[Any] = []
+    shelf = Shelf()
+    async with running(mailing(made), retitle(shelf, made), url=store_url) as runtime:
+        sent = await runtime.call("mail", {"to": "x"}, actor="ann", evidence=("note",))
+        written = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann")
+        looked = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", mode="dry_run")
+    for refused in (sent, written):
+        assert (refused.status, error(refused)) == (Status.DENIED, "no_call_id")
+        assert "pass call_id= (your own id for this request), turn= or run=" in refused.summary
+        assert "once_per" in expect(refused.problem).hints[0]
+    assert (looked.status, made) == (Status.PLANNED, [])
+
+
+async def test_a_web_handler_that_tries_again_pays_once(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(mailing(made), url=store_url) as runtime:
+        first = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="order-17")
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="order-17")
+        other = await runtime.call("mail", {"to": "y"}, actor="ann", call_id="order-17")
+        later = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="order-18")
+    assert (first.ok, again.ok, again.value, later.ok) == (True, True, "sent", True)
+    assert (other.status, error(other)) == (Status.DENIED, "call_id_reused")
+    assert made == ["x", "x"]
+
+
+async def test_a_redelivery_is_the_same_call_whatever_happened_since(store_url: str) -> None:
+    shelf = Shelf(a={"title": "0"})
+    made: list[Made] = []
+    async with running(retitle(shelf, made), url=store_url) as runtime:
+        for title, call in (("1", "c1"), ("2", "c2"), ("1", "c1")):
+            assert (await runtime.call("title", {"id": "a", "title": title}, actor="ann", call_id=call)).value == title
+        assert shelf.items["a"] == {"title": "2"}
+        await runtime.operations.undo(key="shelf/a")
+        assert (await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", call_id="c2")).ok
+    assert [title for _id, title, _context in made] == ["1", "2"]
+    assert shelf.items["a"] != {"title": "2"}
+
+
+async def test_once_ever_is_once_whatever_was_sent_in_between(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(mailing(made, once_per="ever", key="{to}"), url=store_url) as runtime:
+        for n, to in enumerate(["x", "y", "x", "y", "x"]):
+            assert (await runtime.call("mail", {"to": to}, actor="ann", turn=f"t{n}")).ok
+    assert made == ["x", "y"]
+
+
+async def test_the_same_content_in_a_run_is_the_same_change_unless_call_ids_tell_it_apart() -> None:
+    made: list[Any] = []
+    async with running(mailing(made)) as runtime:
+        told: list[dict[str, Any]] = [{"run": "r"}] * 2 + [{"run": "r", "call_id": "c"}] * 2
+        for details in told:
+            assert (await runtime.call("mail", {"to": "x"}, actor="ann", **details)).ok
+    assert made == ["x", "x"]
+
+
 # What failed, and what nobody knows
 
 
-@pytest.mark.parametrize("raised", [Unavailable("down"), Forbidden("no"), Conflict("moved")])
+@pytest.mark.parametrize("raised", [NothingLanded("down"), Forbidden("no"), Conflict("moved")])
 async def test_failed_is_not_done_and_may_be_tried_again(raised: Exception) -> None:
     made: list[str] = []
     async with running(mailing(made, raised, retry=RetryRule(max_attempts=1))) as runtime:
@@ -338,7 +425,14 @@ async def test_failed_is_not_done_and_may_be_tried_again(raised: Exception) -> N
     assert (failed.status, again.status, len(made)) == (Status.FAILED, Status.OK, 2)
 
 
-@pytest.mark.parametrize("raised", [InDoubt("lost"), RuntimeError("crash"), ConnectionResetError("reset"), KeyError(1)])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        InDoubt("lost"), Unavailable("its answer was lost"), Transient("later"), TimedOut("no answer"),
+        RuntimeError("crash"), ConnectionResetError("reset"), ConnectionRefusedError("after half of the work"),
+        socket.gaierror("no such host"), FileNotFoundError("receipt"), KeyError(1),
+    ],
+)  # fmt: skip
 async def test_what_may_have_landed_is_unknown_and_never_repeated(raised: Exception) -> None:
     made: list[str] = []
     async with running(mailing(made, raised)) as runtime:
@@ -351,11 +445,11 @@ async def test_what_may_have_landed_is_unknown_and_never_repeated(raised: Except
 
 async def test_nothing_landed_is_retried_and_an_idempotent_tool_may_retry_what_was_lost() -> None:
     made: list[str] = []
-    async with running(mailing(made, ConnectionRefusedError("down"))) as runtime:
-        assert (await runtime.call("mail", {"to": "x"}, actor="ann")).ok
+    async with running(mailing(made, NothingLanded("down"))) as runtime:
+        assert (await runtime.call("mail", {"to": "x"}, actor="ann", call_id="c15")).ok
     lost: list[str] = []
-    async with running(mailing(lost, ConnectionResetError("reset"), idempotent=True)) as runtime:
-        outcome = await runtime.call("mail", {"to": "x"}, actor="ann")
+    async with running(keyed_mailing(lost, ConnectionResetError("reset"))) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="c14")
     assert outcome.ok
     assert (len(made), len(lost), len(outcome.attempts)) == (2, 2, 2)
 
@@ -453,7 +547,7 @@ async def test_a_resource_that_cannot_be_read_plans_nothing() -> None:
     made: list[Made] = []
     shelf.broken = True
     async with running(retitle(shelf, made)) as runtime:
-        outcome = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann")
+        outcome = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", call_id="c16")
     assert (outcome.status, error(outcome), made) == (Status.FAILED, "unreadable", [])
     assert "the shelf is locked" in outcome.summary
 
@@ -598,9 +692,11 @@ async def test_a_halt_that_came_a_moment_ago_stops_a_change_at_its_begin() -> No
     made: list[str] = []
     async with running(mailing(made), clock=clock) as runtime:
         other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[mailing(made)], clock=clock)
-        assert (await other.call("mail", {"to": "x"}, actor="ann")).ok  # it has looked at the halts just now
+        assert (
+            await other.call("mail", {"to": "x"}, actor="ann", call_id="c18")
+        ).ok  # it has looked at the halts just now
         await runtime.operations.halt("tool:mail", reason="now")
-        denied = await other.call("mail", {"to": "y"}, actor="ann")
+        denied = await other.call("mail", {"to": "y"}, actor="ann", call_id="c17")
     assert (denied.status, error(denied), made) == (Status.DENIED, "halted", ["x"])
 
 
@@ -654,6 +750,6 @@ async def test_a_concurrency_limit_gives_its_places_back() -> None:
     made: list[Any] = []
     change = retitle(Shelf(), made, limits=Limits(concurrency=1))
     async with running(change) as runtime:
-        calls = [runtime.call("title", {"id": f"k{n}", "title": "x"}, actor="ann") for n in range(5)]
+        calls = [runtime.call("title", {"id": f"k{n}", "title": "x"}, actor="ann", call_id=str(n)) for n in range(5)]
         assert all(outcome.ok for outcome in await asyncio.gather(*calls))
     assert len(made) == 5

@@ -15,7 +15,7 @@ from interlock.cli.main import main
 TOOLS = '''
 from enum import StrEnum
 
-from interlock import Compensation, Limits, RetryRule, tool
+from interlock import Compensation, Context, Limits, RetryRule, tool
 from interlock.resources import Documents
 from interlock.tools.egress import Egress
 
@@ -55,7 +55,7 @@ def which(arguments):
 
 @tool(effect="send", key=which, idempotent=True, probe=has_been_sent,
       compensate=Compensation("mail", lambda arguments, value: {"to": arguments["to"]}))
-async def mail(to: str) -> str:
+async def mail(to: str, context: Context) -> str:
     """Send a mail."""
     return "sent"
 

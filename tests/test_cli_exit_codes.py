@@ -27,7 +27,7 @@ from interlock.testing import scripted
 from tests.test_turns import AGENT, SCRIPT, tools
 
 APP = App(name="trails", agents=(AGENT,), tools=tuple(tools()))
-OBEDIENT, BOASTING = scripted("obedient", SCRIPT), scripted("claims success", SCRIPT)
+OBEDIENT, BOASTING = make_scripted("obedient", SCRIPT), make_scripted("claims success", SCRIPT)
 """
 SETTINGS = 'tools = ["shop:TOOLS"]\napps = ["trails_app:APP"]\nstore = "sqlite:///x.db"\n'
 CASES = '[[case]]\nname = "c"\ntool = "mail"\narguments = { to = "a" }\nexpect = "EXPECTED"\n'

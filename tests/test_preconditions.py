@@ -34,14 +34,14 @@ async def test_a_plan_that_would_leave_a_wrong_state_is_denied_and_shown() -> No
     shelf = Shelf(a={"title": "x"}, b={"title": "y"})
     async with running(guarded(shelf)) as runtime:
         for mode in ("dry_run", "apply"):
-            outcome = await runtime.call("title", {"id": "a", "title": "y"}, actor="ann", mode=mode)
+            outcome = await runtime.call("title", {"id": "a", "title": "y"}, actor="ann", mode=mode, call_id="c1")
             assert (outcome.status, error(outcome)) == (Status.DENIED, "invariant")
             assert outcome.verdict is not None
             assert outcome.verdict.reason == "'b' has this title"
             assert outcome.plan is not None
             assert outcome.plan.after == [{"title": "y"}]
         assert shelf.items["a"] == {"title": "x"}
-        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")).ok
+        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c2")).ok
 
 
 async def test_invariants_are_asked_again_under_the_lease() -> None:
@@ -54,11 +54,11 @@ async def test_invariants_are_asked_again_under_the_lease() -> None:
 
     made: list[Any] = []
     async with running(retitle(shelf, made, invariants=once)) as runtime:
-        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")
+        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c3")
         assert (outcome.status, error(outcome)) == (Status.DENIED, "invariant")
         assert not made
         again = await runtime.call(
-            "title", {"id": "a", "title": "z"}, actor="ann"
+            "title", {"id": "a", "title": "z"}, actor="ann", call_id="c4"
         )  # the claim failed, so it may be tried
         assert again.ok
 
@@ -69,7 +69,7 @@ async def test_invariants_that_cannot_be_checked_refuse() -> None:
 
     shelf, made = Shelf(a={"title": "x"}), list[Any]()
     async with running(retitle(shelf, made, invariants=broken)) as runtime:
-        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")
+        outcome = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c5")
         assert (outcome.status, error(outcome), made) == (Status.FAILED, "unreadable", [])
 
 
@@ -95,7 +95,8 @@ async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durabl
     async with running(retitle(shelf, []), policy=OPEN + REST, url=durable_url, clock=clock) as runtime:
 
         async def title(text: str, run: str | None, key: str = "a", mode: str = "apply") -> Any:
-            return await runtime.call("title", {"id": key, "title": text}, actor="ann", run=run, mode=mode)
+            own: dict[str, Any] = {"call_id": text} if run is None else {}
+            return await runtime.call("title", {"id": key, "title": text}, actor="ann", run=run, mode=mode, **own)
 
         assert (await title("1", "r1")).ok
         assert (await title("2", "r1")).ok
@@ -105,7 +106,7 @@ async def test_a_key_rests_after_a_change_except_for_the_run_that_made_it(durabl
             assert "rests until" in refused.problem.message
             assert "by run r1" in refused.problem.message
         assert (await title("3", "r2", key="b")).ok
-        person = await runtime.call("title", {"id": "a", "title": "3"}, actor="person")
+        person = await runtime.call("title", {"id": "a", "title": "3"}, actor="person", call_id="c6")
         assert person.ok
         assert error(await title("4", "r2")) == "cooldown"  # a person's change rests, too
         clock.advance(7 * A_DAY_S + 1)
@@ -170,7 +171,7 @@ def shelved(shelf: Shelf, seen: list[Any], **options: Any) -> Tool:
 async def test_changes_under_one_lease_come_one_after_the_other(durable_url: str) -> None:
     shelf, seen = Shelf(), list[Any]()
     async with running(shelved(shelf, seen), url=durable_url) as runtime:
-        calls = [runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann") for n in range(5)]
+        calls = [runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann", call_id=str(n)) for n in range(5)]
         outcomes = await asyncio.gather(*calls)
         assert all(outcome.ok for outcome in outcomes)
     tokens = [tokens["board:top"] for _id, tokens in seen]
@@ -185,14 +186,14 @@ async def test_a_caller_that_holds_the_lease_makes_all_its_changes_under_one_tok
             for n in range(3):
                 outcome = await runtime.call("put", {"id": f"k{n}", "board": "top"}, actor="ann", turn="t", locks=locks)
                 assert outcome.ok
-            busy = await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")
+            busy = await runtime.call("put", {"id": "other", "board": "top"}, actor="bob", call_id="c9")
             assert (busy.status, error(busy)) == (Status.FAILED, "busy")
             with pytest.raises(Locked, match="held by somebody else"):
                 async with runtime.lock("shelf/board:top"):
                     pass
         assert {tokens["board:top"] for _id, tokens in seen} == {locks[0].token}
-        assert (await runtime.call("put", {"id": "other", "board": "top"}, actor="bob")).ok
-        lost = await runtime.call("put", {"id": "late", "board": "top"}, actor="ann", locks=locks)
+        assert (await runtime.call("put", {"id": "other", "board": "top"}, actor="bob", call_id="c10")).ok
+        lost = await runtime.call("put", {"id": "late", "board": "top"}, actor="ann", locks=locks, call_id="c8")
         assert (lost.status, error(lost)) == (Status.FAILED, "lease_lost")
         assert "late" not in shelf.items
         entries = [entry async for entry in runtime.operations.journal(turn="t")]
@@ -215,9 +216,11 @@ async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
         clock.advance(6.0)
         async with runtime.lock("shelf/board:top") as (second,):
             assert second.token > first.token
-            late = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(first,))
+            late = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(first,), call_id="c11")
             assert error(late) == "lease_lost"
-            assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(second,))).ok
+            assert (
+                await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=(second,), call_id="c12")
+            ).ok
         await dead.__aexit__(None, None, None)
 
 
@@ -296,7 +299,7 @@ async def test_a_cancelled_caller_leaves_no_hold_and_loses_no_outcome(durable_ur
                 task[0].cancel()
 
     async with running(shelved(shelf, seen), url=durable_url, faults=Cancels()) as runtime:
-        task.append(asyncio.ensure_future(runtime.call("put", {"id": "a", "board": "top"}, actor="ann")))
+        task.append(asyncio.ensure_future(runtime.call("put", {"id": "a", "board": "top"}, actor="ann", call_id="c13")))
         with pytest.raises(asyncio.CancelledError):
             await task[0]
         records = [(r.kind, r.status) async for r in runtime.store.records(Query())]
@@ -314,7 +317,7 @@ async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, mon
         held = runtime.lock("shelf/a")
         await held.__aenter__()
         clock.advance(6.0)
-        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann")).ok
+        assert (await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c14")).ok
         again = runtime.lock("shelf/a")
         await again.__aenter__()
         clock.advance(6.0)
@@ -351,7 +354,7 @@ async def test_a_hold_that_is_lost_before_the_effect_stops_it(
         locks = await held.__aenter__()
         clock.advance(6.0)
         async with other.lock("shelf/board:top"):
-            outcome = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks)
+            outcome = await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks, call_id="c15")
         assert (outcome.status, error(outcome), seen) == (Status.FAILED, "lease_lost", [])
         await held.__aexit__(None, None, None)
         await other.close()
@@ -363,7 +366,7 @@ async def test_a_tool_may_be_called_hold_and_is_still_recovered() -> None:
         raise RuntimeError("lost")
 
     async with running(mail) as runtime:
-        assert (await runtime.call("hold", {"to": "x"}, actor="ann")).status is Status.UNKNOWN
+        assert (await runtime.call("hold", {"to": "x"}, actor="ann", call_id="c16")).status is Status.UNKNOWN
         (found,) = await runtime.operations.recover()
         assert found.state == "asked"
 
@@ -374,7 +377,7 @@ async def test_tokens_of_another_resource_say_nothing(durable_url: str) -> None:
         running(shelved(shelf, seen), url=durable_url) as runtime,
         runtime.lock("elsewhere/a", "shelf/b") as locks,
     ):
-        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks)).ok
+        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", locks=locks, call_id="c17")).ok
     assert set(seen[0][1]) == {"a", "b", "board:top"}
     assert seen[0][1]["a"] == 1
 

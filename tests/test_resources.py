@@ -23,6 +23,7 @@ from interlock.errors import (
     InDoubt,
     InvalidInput,
     NotFound,
+    NothingLanded,
     RateLimited,
     StoreError,
     TimedOut,
@@ -322,7 +323,7 @@ async def test_http_documents_use_etags_and_idempotency_keys(server: Server) -> 
     ("answer", "kind"),
     [
         (429, RateLimited),
-        (503, Unavailable),
+        (503, InDoubt),
         (500, InDoubt),
         ("drop", InDoubt),
         (400, InvalidInput),
@@ -342,9 +343,9 @@ async def test_a_server_that_is_not_there_was_never_reached(server: Server) -> N
     server.stop()
     async with httpx.AsyncClient() as client:
         shelf = HttpDocuments(client, server.base, "shelf")
-        with pytest.raises(Unavailable):
+        with pytest.raises(NothingLanded):
             await shelf.write("a", {"n": 1})
-        with pytest.raises(Unavailable):
+        with pytest.raises(NothingLanded):
             await shelf.read_state("a")
 
 
@@ -354,8 +355,8 @@ QUICK = RetryRule(max_attempts=5, base_s=0.001, cap_s=0.01)
 @pytest.mark.parametrize(
     ("answers", "keyed", "tries"),
     [
-        ([429, 503, 200], False, 3),  # nothing can have landed
-        ([500, "drop", 200], True, 3),  # it may have landed, but the server knows it by its key
+        ([429, 429, 200], False, 3),  # nothing can have landed
+        ([500, 503, "drop", 200], True, 4),  # it may have landed, but the server knows it by its key
     ],
 )
 async def test_a_change_is_tried_again_where_that_is_safe(
@@ -382,7 +383,9 @@ async def test_a_change_is_not_followed_elsewhere_and_a_post_is_no_read(server: 
             await client.request("GET", "http://127.0.0.1:9/", within_s=0.05)
 
 
-@pytest.mark.parametrize(("answer", "key", "keyed"), [(500, "k.1", False), ("drop", None, True), (400, "k.1", True)])
+@pytest.mark.parametrize(
+    ("answer", "key", "keyed"), [(500, "k.1", False), (503, "k.1", False), ("drop", None, True), (400, "k.1", True)]
+)
 async def test_a_change_that_may_have_landed_or_cannot_is_not_tried_again(
     server: Server, answer: Any, key: str | None, keyed: bool
 ) -> None:
@@ -431,7 +434,7 @@ async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Ser
             return title
 
         async with running(title) as runtime:
-            server.answers += [429, 503]
+            server.answers += [429, 429]
             retried = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", run="r")
             server.answers.append("drop")
             lost = await runtime.call("title", {"id": "b", "title": "y"}, actor="ann", run="r")

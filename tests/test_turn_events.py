@@ -6,10 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
+import msgspec
 import pytest
 
 from interlock import Result, Runtime, tool
 from interlock.answers import Agent, Answers, Turn, TurnOutcome, TurnResult, TurnStatus, all_of, any_of, need, run_turn
+from interlock.answers.enforcement import enforcement
 from interlock.answers.events import (
     TURN,
     Abandoned,
@@ -248,3 +250,36 @@ async def test_a_turn_that_has_ended_is_not_reopened(tmp_path: Path) -> None:
             await turn.finish("There are 37.")
         with pytest.raises(NotAllowed, match="has ended as PASSED; open a new one"):
             await Answers(runtime).reopen(turn.id, agent=AGENT)
+
+
+async def test_a_turn_that_was_left_remembers_what_it_has_spent(tmp_path: Path) -> None:
+    async with opened(tmp_path / "l.db") as runtime, asking(runtime) as turn:
+        await turn.propose([Proposal("access", {"url": "one"})])
+        turn.count_usage(USAGE)
+    async with opened(tmp_path / "l.db") as runtime, await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+        result = await again.finish("There are 37 glaciers.")
+    assert isinstance(result, TurnResult)
+    assert (result.usage, result.model_calls) == (USAGE, 2)
+
+
+async def test_a_turn_is_gone_on_with_by_its_own_agent_and_no_more_tools_than_that_has(tmp_path: Path) -> None:
+    async with opened(tmp_path / "l.db") as runtime:
+        async with asking(runtime) as turn:
+            await turn.offer(["search", "access"])
+            await turn.ask("which glacier?")
+        with pytest.raises(NotAllowed, match=f"is one of {AGENT.name}, not of somebody"):
+            await Answers(runtime).reopen(turn.id, agent=msgspec.structs.replace(AGENT, name="somebody"))
+        fewer = msgspec.structs.replace(AGENT, tools=("access",))
+        again = await Answers(runtime).reopen(turn.id, agent=fewer)
+    assert [tool.name for tool in again.tools] == ["access"]
+
+
+async def test_a_turn_that_waited_counts_once_as_it_ended_last(tmp_path: Path) -> None:
+    async with opened(tmp_path / "l.db") as runtime:
+        async with asking(runtime) as turn:
+            await turn.call("access", {"url": "one"})
+            await turn.ask("which glacier?")
+        async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+            await again.finish("There are 37 glaciers.")
+        (line,) = await enforcement(runtime.store.records(Query()))
+    assert (line.turns, line.outcomes, line.alarms) == (1, {"PASSED": 1}, ())

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from interlock import Context, ContractError, Runtime, Status, tool
 from interlock.audit import verify
 from interlock.config import Settings
-from interlock.errors import InDoubt, NotAllowed, NotFound, Permanent, TooLarge, Unavailable
+from interlock.errors import InDoubt, NotAllowed, NotFound, NothingLanded, Permanent, TooLarge, Unavailable
 from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -25,7 +25,7 @@ from interlock.testing import ManualClock
 from interlock.tools import Compensation, Limits, RetryRule
 from interlock.values import Call
 from tests.conftest import expect
-from tests.test_changes import OPEN, Made, Shelf, error, mailing, retitle, running
+from tests.test_changes import OPEN, Made, Shelf, error, keyed_mailing, mailing, retitle, running
 
 
 async def write(runtime: Runtime, key: str, title: str, **details: Any) -> None:
@@ -182,7 +182,9 @@ async def test_replay_makes_what_failed_and_what_was_undone(store_url: str) -> N
     made: list[Made] = []
     sent: list[str] = []
     once = RetryRule(max_attempts=1)
-    async with running(retitle(shelf, made), mailing(sent, Unavailable("down"), retry=once), url=store_url) as runtime:
+    async with running(
+        retitle(shelf, made), mailing(sent, NothingLanded("down"), retry=once), url=store_url
+    ) as runtime:
         await write(runtime, "a", "new", run="r", turn="t", call_id="c1")
         failed = await runtime.call("mail", {"to": "x"}, actor="ann", run="r", turn="t", call_id="c2")
         await write(runtime, "b", "stays", run="r", turn="t", call_id="c3")
@@ -435,9 +437,7 @@ async def test_a_thread_that_runs_on_keeps_its_claim() -> None:
 
 async def test_an_earlier_attempt_that_may_have_landed_stays_in_doubt() -> None:
     made: list[str] = []
-    async with running(
-        mailing(made, InDoubt("lost"), Unavailable("down"), Unavailable("down"), idempotent=True)
-    ) as runtime:
+    async with running(keyed_mailing(made, InDoubt("lost"), NothingLanded("down"), NothingLanded("down"))) as runtime:
         outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
     assert (outcome.status, len(made)) == (Status.UNKNOWN, 3)
 
@@ -516,7 +516,7 @@ async def test_a_resource_that_hangs_does_not_hold_a_call() -> None:
 
     change = retitle(Stuck(), [], timeout_s=0.05)
     async with running(change) as runtime:
-        outcome = await asyncio.wait_for(runtime.call("title", {"id": "a", "title": "x"}, actor="ann"), 5)
+        outcome = await asyncio.wait_for(runtime.call("title", {"id": "a", "title": "x"}, actor="ann", call_id="c1"), 5)
     assert (outcome.status, error(outcome)) == (Status.FAILED, "unreadable")
 
 
@@ -525,7 +525,7 @@ async def test_a_probe_of_the_breaker_that_is_refused_gives_its_turn_back() -> N
     made: list[str] = []
     limits = Limits(breaker_failures=1, breaker_reset_s=10)
     once = RetryRule(max_attempts=1)
-    mail = mailing(made, Unavailable("down"), retry=once, limits=limits, repeatable=True)
+    mail = mailing(made, NothingLanded("down"), retry=once, limits=limits, repeatable=True)
     async with running(mail, clock=clock) as runtime:
         await runtime.call("mail", {"to": "x"}, actor="ann")
         clock.advance(11)
@@ -547,7 +547,7 @@ async def test_a_deep_result_is_recorded() -> None:
         return deep
 
     async with running(dig) as runtime:
-        assert (await runtime.call("dig", {}, actor="ann")).ok
+        assert (await runtime.call("dig", {}, actor="ann", call_id="c2")).ok
 
 
 # Plan sets and shadow
@@ -563,7 +563,9 @@ async def test_a_plan_set_is_made_as_planned_and_a_rerun_goes_on(store_url: str)
         Change("mail", {"to": "x"}),
         Change("title", {"id": "b", "title": "3"}),
     ]
-    async with running(retitle(shelf, made), mailing(made, Unavailable("down"), retry=once), url=store_url) as runtime:
+    async with running(
+        retitle(shelf, made), mailing(made, NothingLanded("down"), retry=once), url=store_url
+    ) as runtime:
         planned, wrong = await runtime.operations.plan_set(changes, actor="ann")
         assert (len(planned), wrong, made) == (4, None, [])
         first = await runtime.operations.apply_set("nightly", planned, actor="ann")
@@ -618,8 +620,8 @@ async def test_shadow_plans_are_held_against_what_happened() -> None:
             )
             assert shadow.status is Status.PLANNED
         await runtime.call("mail", {"to": "x"}, actor="bot", mode="shadow", run="s")
-        await runtime.call("title", {"id": "agrees", "title": "x"}, actor="ann")
-        await runtime.call("title", {"id": "differs", "title": "y"}, actor="ann")
+        await runtime.call("title", {"id": "agrees", "title": "x"}, actor="ann", call_id="c3")
+        await runtime.call("title", {"id": "differs", "title": "y"}, actor="ann", call_id="c4")
         shelf.items["hand"] = {"title": "x"}
         report = {item.key: item for item in await runtime.operations.shadow(run="s")}
         assert list(await runtime.operations.shadow(run="another")) == []

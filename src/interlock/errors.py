@@ -12,11 +12,12 @@
     │   ├── StoreCorrupt       the file is not what was written
     │   └── StoreTooNew        made by a newer version of Interlock
     └── ToolError          raised by tools (or mapped by adapters) to say what kind of failure it was
-        ├── Transient          nothing landed and it may work later: retried
-        │   ├── RateLimited        the other side asks to wait (retry_after_s)
-        │   ├── Unavailable        the other side is down or unreachable
-        │   └── TimedOut           no answer in time (for write and send: it may have landed)
-        ├── InDoubt            for write and send: it may have landed, and nobody knows; never retried
+        ├── Transient          it may work later: a read is retried; a write or send may have landed
+        │   ├── RateLimited        the other side refuses for now (retry_after_s): retried
+        │   ├── Unavailable        the other side is down, or its answer was lost
+        │   │   └── NothingLanded      nothing has left, or it was rolled back: a write or send is retried too
+        │   └── TimedOut           no answer in time
+        ├── InDoubt            for write and send: it may have landed, and nobody knows
         └── Permanent          trying again will not help: never retried
             ├── InvalidInput       the other side refuses these arguments
             ├── Ambiguous          somebody has to say which is meant: the turn asks
@@ -25,7 +26,8 @@
             ├── Conflict           the thing moved meanwhile
             └── TooLarge           the result is over the tool's max_bytes
 
-Retries are decided by these classes, never by words in a message. `reason` is what records carry.
+Retries are decided by these classes, never by words in a message. What may have landed is never tried again, unless the
+tool declares that the other side honours the idempotency key (`idempotent=True`). `reason` is what records carry.
 """
 
 from __future__ import annotations
@@ -97,7 +99,7 @@ class ToolError(InterlockError):
 
 
 class Transient(ToolError):
-    """Nothing landed; a later try may work."""
+    """A later try may work. Of a write or send it is not known whether it landed."""
 
     reason = Reason.TRANSIENT
 
@@ -113,9 +115,15 @@ class RateLimited(Transient):
 
 
 class Unavailable(Transient):
-    """The other side is down or cannot be reached."""
+    """The other side is down, cannot be reached, or its answer was lost."""
 
     reason = Reason.UNAVAILABLE
+
+
+class NothingLanded(Unavailable):
+    """Provably nothing happened: no byte of the request left, or the transaction was rolled back."""
+
+    reason = Reason.NOTHING_LANDED
 
 
 class TimedOut(Transient):
@@ -197,7 +205,8 @@ def from_http_status(status: int, message: str, *, retry_after_s: float | None =
 def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
     """The error class for an exception that a tool let through: classes of the standard library only.
 
-    What a tool that changes the world lets through says nothing about whether it landed, unless it was never sent.
+    What a tool that changes the world lets through says nothing about whether it landed, not even that a connection was
+    refused: it may have been the second one.
     """
     if isinstance(error, ToolError):
         return error
@@ -205,7 +214,7 @@ def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
         message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     except Exception:  # noqa: BLE001 - an exception that cannot even be printed
         message = type(error).__name__
-    if not reads and not isinstance(error, ConnectionRefusedError):
+    if not reads:
         return InDoubt(message)
     if isinstance(error, TimeoutError):
         return TimedOut(message)

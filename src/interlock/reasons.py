@@ -14,6 +14,7 @@ class Reason(StrEnum):
     AMBIGUOUS = "ambiguous"
     NOT_OFFERED = "not_offered"
     CALL_ID_REUSED = "call_id_reused"
+    NO_CALL_ID = "no_call_id"
     REPEATED_CALL = "repeated_call"
     # what was decided
     DENIED = "denied"
@@ -41,6 +42,7 @@ class Reason(StrEnum):
     TOOL_ERROR = "tool_error"
     TRANSIENT = "transient"
     UNAVAILABLE = "unavailable"
+    NOTHING_LANDED = "nothing_landed"
     TIMEOUT = "timeout"
     IN_DOUBT = "in_doubt"
     PERMANENT = "permanent"

@@ -143,12 +143,13 @@ class Runtime:
         if binding is None and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
             tool = ascii(tool)[:_LONGEST_NAME]
         if given:
-            call_id = given.pop("call_id", None) or context.ids.new()
+            call_id = given.pop("call_id", None)
+            given["id_is_ours"], call_id = call_id is None, call_id or context.ids.new()
             given.setdefault("mode", Mode.APPLY if binding is None else binding.mode)
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self.principal, **given)
         else:
             mode = Mode.APPLY if binding is None else binding.mode
-            call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode)
+            call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode, True)
         return self._engine.run(call)
 
     def tools(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:

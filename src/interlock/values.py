@@ -95,8 +95,10 @@ class Call(Value, frozen=True):
     actor: str
     principal: str
     id_is_ours: bool = False
-    """The call id was made for this call alone; one that a caller gives may repeat."""
+    """The call id was made for this call alone; one that a caller gives may repeat, and is its idempotency key."""
     mode: Mode = Mode.APPLY
+    is_bare: bool = False
+    """Nothing was said but tool, arguments and actor: there is nothing else to record."""
     on_behalf_of: str | None = None
     turn: str | None = None
     run: str | None = None

@@ -43,13 +43,15 @@ async def fetch_result(store: Store, turn: str) -> TurnResult:
     return msgspec.convert(payload["result"], TurnResult)
 
 
-async def reopen_turn(ctx: EngineContext, turn: str, on_behalf_of: str | None) -> Asked:
+async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: str | None) -> Asked:
     """What a turn that waited is gone on with, by whom it was opened for; what it knew is known again."""
     records = await _own_records(ctx.store, turn)
     history = await read_history(ctx.store, turn, evidence=False, depth=0)
     opened, record = history.opened, next((r for r in records if isinstance(event_of(r), Opened)), None)
     if opened is None or record is None:
         raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
+    if opened.agent != agent:
+        raise NotAllowed(f"turn {turn!r} is one of {opened.agent}, not of {agent}")
     if on_behalf_of is not None and opened.on_behalf_of != on_behalf_of:
         raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
     if history.finished is not None and history.finished.outcome not in (TurnOutcome.WAITING, TurnOutcome.ASKED):

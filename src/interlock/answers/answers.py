@@ -67,7 +67,7 @@ class Answers:
 
     async def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Turn:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
-        return self._turn(agent, await reopen_turn(self.runtime.context, turn, on_behalf_of))
+        return self._turn(agent, await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of))
 
     async def result(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""

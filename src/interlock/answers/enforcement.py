@@ -38,12 +38,18 @@ class AgentLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def enforcement(records: AsyncIterator[Stored]) -> tuple[AgentLine, ...]:
-    """Fold finished turns; those that were only observed count as what they would have been."""
-    found: dict[str, list[Finished]] = {}
+    """Fold finished turns; those that were only observed count as what they would have been.
+
+    A turn that waited and was gone on with has ended several times: it counts once, as it ended last.
+    """
+    last: dict[str | None, Finished] = {}
     async for record in records:
         event = event_of(record)
         if isinstance(event, Finished):
-            found.setdefault(event.agent, []).append(event)
+            last[record.turn] = event
+    found: dict[str, list[Finished]] = {}
+    for event in last.values():
+        found.setdefault(event.agent, []).append(event)
     return tuple(_line(agent, turns) for agent, turns in sorted(found.items()))
 
 

@@ -118,6 +118,8 @@ class Abandoned(Value, frozen=True, tag_field="event", tag="abandoned"):
     """Nobody got an answer."""
 
     reason: str
+    usage: Usage = Usage()
+    model_calls: int = 0
 
 
 class Reviewed(Value, frozen=True, tag_field="event", tag="reviewed"):

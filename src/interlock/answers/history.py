@@ -134,9 +134,10 @@ def _after(history: History, event: TurnEvent) -> History:
             return replace(history, said=(*history.said, text))
         case Offered(tools=tools):
             return replace(history, offered=tools)
-        case Finished(usage=usage, model_calls=calls):
-            return replace(history, finished=event, usage=usage, model_calls=calls)
-        case Reopened() | Abandoned() | Reviewed():
+        case Finished(usage=usage, model_calls=calls) | Abandoned(usage=usage, model_calls=calls):
+            finished = event if isinstance(event, Finished) else history.finished
+            return replace(history, finished=finished, usage=usage, model_calls=calls)
+        case Reopened() | Reviewed():
             return history
         case _:
             assert_never(event)

@@ -81,8 +81,8 @@ class Turn:
     def _restore(self, before: History) -> None:
         """What a turn knew when it was left: a new process has only the records."""
         self.replies, self._usage, self._said = before.model_calls, before.usage, before.said
-        if before.offered is not None:
-            self._offered = before.offered
+        if before.offered is not None:  # and no more than the agent has by now
+            self._offered = tuple(name for name in before.offered if name in self.agent.tools)
 
     @property
     def requirement(self) -> Requirement:
@@ -158,7 +158,7 @@ class Turn:
     ) -> None:
         if self.result is None:  # nobody got an answer
             why = "the turn was left without an answer" if error is None else type(error).__name__
-            await self._log.append(Abandoned(reason=why))
+            await self._log.append(Abandoned(reason=why, usage=self._usage, model_calls=self.replies))
 
     def child(self, agent: Agent, question: str) -> Turn:
         """A turn of another agent that this one delegates to: same history, principal, mode and time."""

@@ -12,6 +12,7 @@ from interlock.changes.keys import (
     plan_difference,
     plan_digest,
     read_digest,
+    scope_of,
 )
 from interlock.changes.plan import Expected, Planner
 from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, read_snapshots
@@ -36,4 +37,5 @@ __all__ = [
     "plan_digest",
     "read_digest",
     "read_snapshots",
+    "scope_of",
 ]

@@ -7,7 +7,17 @@ from interlock.reasons import Reason
 from interlock.tools import Reading
 from interlock.values import Attempt, Plan
 
-_MAY_HAVE_LANDED = frozenset({Reason.TIMEOUT, Reason.IN_DOUBT, Reason.CANCELLED, Reason.INTERRUPTED, Reason.LEASE_LOST})
+_MAY_HAVE_LANDED = frozenset(
+    {
+        Reason.TRANSIENT,
+        Reason.UNAVAILABLE,
+        Reason.TIMEOUT,
+        Reason.IN_DOUBT,
+        Reason.CANCELLED,
+        Reason.INTERRUPTED,
+        Reason.LEASE_LOST,
+    }
+)
 
 
 def has_landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | None:

@@ -57,27 +57,35 @@ def local_key(key: str) -> str:
 
 
 def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Json, call: Call) -> ClaimName:
-    """Same content within `once_per` is the same change, whatever the call id.
+    """Same content within `once_per` is the same change, whatever the call id; where nothing wider is said, the call id
+    is the caller's idempotency key.
 
-    Each call of a repeatable tool is a change of its own; its name is the call's, so that a call id that is used again
-    for another request can be seen.
+    Such a claim goes by the call id alone, so that an id that is used again for another request can be seen. So does
+    that of a repeatable tool, each call of which is a change of its own.
     """
     content = canonical([tool.name, keys, arguments], WHATEVER)
-    if tool.repeatable:
-        own = [tool.name, "call", call.turn, call.call_id]
-        return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
-    # Without a turn the call id is all that says what belongs together.
-    within = ["call", call.call_id] if call.turn is None else ["turn", call.turn]
-    scope = {
-        "turn": within,
-        "run": within if call.run is None else ["run", call.run],
-        "actor": ["actor", call.actor],
-        "ever": [],
-    }[tool.once_per]
+    scope = None if tool.repeatable else scope_of(tool.once_per, call)
+    if scope is None:
+        own = [tool.name, "call", call.turn, call.call_id]
+        return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
     name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
     return ClaimName(name, digest(content))
+
+
+def scope_of(once_per: str, call: Call) -> list[str] | None:
+    """Within what the same content is the same change; None where only the call id says what is the same."""
+    match once_per:
+        case "ever":
+            return []
+        case "actor":
+            return ["actor", call.actor]
+        case "run" if call.run is not None:
+            return ["run", call.run]
+    if call.turn is not None:
+        return ["turn", call.turn]
+    return ["run", call.run] if call.run is not None and call.id_is_ours else None
 
 
 class PlanDigest(msgspec.Struct, frozen=True):

@@ -31,7 +31,9 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far it goes (default: the setting)")
     parser.add_argument("--plan", dest="digest", metavar="DIGEST", help="perform exactly the plan with this digest")
     parser.add_argument("--ticket", help="the approval it carries")
-    parser.add_argument("--call-id", help="its id: the same id in the same turn is the same call")
+    parser.add_argument(
+        "--call-id", help="its id: the same id again is the same call, and is not made twice (default: a new one)"
+    )
     common(parser)
     document_exits(
         parser,
@@ -53,7 +55,6 @@ def run(given: argparse.Namespace) -> int:
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
     async with open_runtime(given, exists=False) as runtime:
-        more: dict[str, Any] = {"call_id": given.call_id} if given.call_id else {}
         return await runtime.call(
             given.tool,
             arguments,
@@ -63,7 +64,8 @@ async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
             mode=given.mode,
             plan=given.digest,
             ticket=given.ticket,
-            **more,
+            # What a person types once is one call; whoever types it again means it again.
+            call_id=given.call_id or runtime.context.ids.new(),
         )
 
 

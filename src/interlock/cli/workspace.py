@@ -49,8 +49,10 @@ def import_named(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute or otherwise)
-    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+    except (ImportError, AttributeError) as error:
         raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}; write module:NAME") from None
+    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+        raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}") from None
 
 
 def load_ruleset(loaded: Loaded) -> tuple[Ruleset, dict[str, Tool]]:

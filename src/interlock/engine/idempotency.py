@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import Expected, claim_name, keys_of
+from interlock.changes import Expected, claim_name, keys_of, scope_of
 from interlock.engine.admit import denied_by, deny
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.errors import StoreError
@@ -15,7 +15,7 @@ from interlock.reasons import Reason
 from interlock.records import Content, Stored
 from interlock.state import Claimed, ClaimState
 from interlock.stores.claims import changed_since
-from interlock.tools import Reading
+from interlock.tools import Reading, Tool
 from interlock.values import Call, Effect, Json, Mode, Status
 
 _ANSWERS = (Status.OK, Status.NO_DATA)
@@ -111,6 +111,8 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     applies = facts.call.mode is Mode.APPLY
+    if applies and _says_nothing(tool, facts.call):
+        return _end_no_call_id(accepted)
     end = accepted.started.clock + tool.deadline_s
     try:
         # A dry run does not wait for whoever is making the same change: it only looks.
@@ -118,17 +120,44 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
         delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
         if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
             return _end_reused(accepted)
+        if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
+            delivered = None if claim.record is None else await _record(ctx, claim.record)
         if delivered is not None:
             return await recorded_answer(ctx, accepted, delivered) or _end_forgotten(accepted, delivered)
         if claim is None:
             return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
-        again = claim.state is ClaimState.UNDONE or await _changed_since(ctx, claim)
+        # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
+        again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
         if not applies or again or claim.state is ClaimState.FAILED:
             expected = Expected(name.name, name.request, claim.generation + again)
             return msgspec.structs.replace(accepted, claim=expected)
         return await answer_of_claim(ctx, accepted, claim)
     except StoreError as error:
         return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+
+
+def _says_nothing(tool: Tool, call: Call) -> bool:
+    """Whether nothing says which calls are the same one: then a caller that tries again would make it twice."""
+    scoped = tool.repeatable or call.undoes is not None or scope_of(tool.once_per, call) is not None
+    return call.id_is_ours and not scoped
+
+
+def _end_no_call_id(accepted: Accepted) -> Ended:
+    tool = accepted.binding.tool
+    reason = (
+        f"nothing says which calls of {tool.name!r} are the same one, so that a caller who tries again would make it"
+        " twice: pass call_id= (your own id for this request), turn= or run="
+    )
+    hints = (f"or declare {tool.name!r} repeatable=True, or once_per='actor' or 'ever'",)
+    verdict = deny("call_id", reason)
+    ended = denied_by(accepted.facts, accepted.started, tool, verdict)
+    return msgspec.structs.replace(ended, reading=refuse(Status.DENIED, Reason.NO_CALL_ID, reason, hints=hints))
+
+
+def _is_redelivery(call: Call, claim: Claimed) -> bool:
+    """Whether this very call was made before, by its caller's own id: the same call, whatever happened since."""
+    made = claim.state in (ClaimState.DONE, ClaimState.UNDONE)
+    return made and not call.id_is_ours and call.turn is None and not call.replays and claim.call == call.call_id
 
 
 class _OtherCall(msgspec.Struct, frozen=True):

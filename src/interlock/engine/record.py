@@ -139,8 +139,7 @@ def _is_plain(ended: Ended) -> bool:
     call, reading, plan = ended.call, ended.reading, ended.plan
     return (
         reading.is_bare
-        and call.id_is_ours
-        and call.run is None
+        and call.is_bare
         and call.mode is _APPLY
         and (plan is None or not plan.digest)
         and not ended.cost_micros

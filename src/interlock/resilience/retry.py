@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from interlock.errors import InDoubt, TimedOut, ToolError, Transient
+from interlock.errors import InDoubt, NothingLanded, RateLimited, ToolError, Transient
 from interlock.tools import RetryRule
 
 
@@ -20,11 +20,12 @@ def next_wait(
     """Seconds to wait before the next attempt (exponential, full jitter, at least Retry-After), or None to stop.
 
     What may have landed is only tried again where that is `repeatable`: a read, or the other side knows it by its key.
+    Otherwise it must be shown that nothing has: by the transport, or by the other side's refusal.
     """
     if attempts >= rule.max_attempts or not isinstance(error, Transient | InDoubt):
         return None
-    if isinstance(error, TimedOut | InDoubt) and not repeatable:
-        return None  # it may have landed
+    if not repeatable and not isinstance(error, NothingLanded | RateLimited):
+        return None
     wait_s = uniform(min(rule.cap_s, rule.base_s * rule.factor ** (attempts - 1)))
     if isinstance(error, Transient) and error.retry_after_s is not None:
         wait_s = max(wait_s, error.retry_after_s)

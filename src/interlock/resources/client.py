@@ -13,15 +13,18 @@ from interlock.errors import (
     Conflict,
     InDoubt,
     NotFound,
+    NothingLanded,
     Permanent,
     TimedOut,
     ToolError,
+    Transient,
     Unavailable,
     from_http_status,
 )
 from interlock.resilience import next_wait
 from interlock.tools import RetryRule
-from interlock.tools.egress import retry_after_s
+from interlock.tools.egress import from_transport, retry_after_s
+from interlock.tools.wire import SAFE_METHODS, note_request
 from interlock.values import Effect, Json
 
 try:
@@ -29,8 +32,6 @@ try:
 except ImportError:
     raise ConfigError("an HTTP resource needs its client: pip install 'interlock[http]'") from None
 
-_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
-_SAFE = ("GET", "HEAD", "OPTIONS")
 ONCE = RetryRule(max_attempts=1)
 _WITHIN_S = 120.0
 
@@ -52,8 +53,9 @@ class More(TypedDict, total=False):
 class HttpClient:
     """Requests with a time limit each (None: that of the client), tried again by the class of their error.
 
-    A read is tried again after whatever may pass. A change is tried again if nothing can have landed (429, 503, never
-    sent); if its answer was lost, only under an idempotency key that the server honours (`keyed`).
+    A read is tried again after whatever may pass. A change is tried again if nothing can have landed (never sent, or
+    refused with 429); if its answer was lost or the server failed (5xx), only under an idempotency key that the server
+    honours (`keyed`).
     """
 
     def __init__(
@@ -81,7 +83,7 @@ class HttpClient:
         Unless it is said what effect a request has, a GET reads and everything else changes something.
         """
         key = more.get("key") or None
-        effect = effect or (Effect.READ if method.upper() in _SAFE else Effect.WRITE)
+        effect = effect or (Effect.READ if method.upper() in SAFE_METHODS else Effect.WRITE)
         sent = {**(more.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
         repeatable = effect is Effect.READ or (self._keyed and key is not None)
         end, attempts = time.monotonic() + more.get("within_s", _WITHIN_S), 0
@@ -104,22 +106,50 @@ class HttpClient:
     ) -> httpx.Response:
         reads, limit, (body, headers) = effect is Effect.READ, self._timeout_s, what
         each: dict[str, Any] = {} if limit is None else {"timeout": httpx.Timeout(limit)}
+        way = _Way()
         try:
             request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
+            request.extensions = {**request.extensions, "trace": way.trace}
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):
                 follow = self._client.follow_redirects and reads
-                return await self._client.send(request, follow_redirects=follow)
-        except _NEVER_SENT as error:
-            raise Unavailable(f"{type(error).__name__}: {error}") from None
-        except (httpx.TimeoutException, TimeoutError) as error:
-            if reads:
-                raise TimedOut(f"no answer in time ({type(error).__name__})") from None
-            raise InDoubt(f"no answer in time ({type(error).__name__}): it may have landed") from None
-        except httpx.HTTPError as error:
-            if reads:
-                raise Unavailable(f"{type(error).__name__}: {error}") from None
-            raise InDoubt(f"the answer was lost ({type(error).__name__}): it may have landed") from None
+                answer = await self._client.send(request, follow_redirects=follow)
+        except (httpx.HTTPError, TimeoutError, Transient) as error:
+            lost = way.explain(error, request)
+            if reads or isinstance(lost, NothingLanded):
+                raise lost from None
+            raise InDoubt(f"{lost}: it may have landed") from None
+        note_request(method, answer.status_code)
+        return answer
+
+
+class _Way:
+    """How far one request has come, as its connection tells."""
+
+    def __init__(self) -> None:
+        self._seen: list[str] = []
+
+    async def trace(self, event: str, _info: Any) -> None:
+        """What httpx calls at every step of a connection."""
+        self._seen.append(event)
+
+    def explain(self, error: Exception, request: httpx.Request) -> Transient:
+        """What it means that no answer came, over whatever client: that of `Egress` has said it already."""
+        if isinstance(error, Transient):
+            return error
+        if isinstance(error, httpx.TransportError):
+            return from_transport(error, request.method, request.url.host)
+        if isinstance(error, TimeoutError) and self._still_connects:
+            return NothingLanded("no connection in time")
+        note_request(request.method, None)
+        if isinstance(error, TimeoutError):
+            return TimedOut("no answer in time")
+        return Unavailable(f"{type(error).__name__}: {error}")
+
+    @property
+    def _still_connects(self) -> bool:
+        """Shown, not assumed: a transport that tells nothing may have sent everything."""
+        return bool(self._seen) and not any("send_request" in event for event in self._seen)
 
 
 def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
@@ -135,8 +165,8 @@ def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
         raise Conflict(message)
     if answer.status_code == 404:
         raise NotFound(message)
-    if changes and answer.status_code >= 500 and answer.status_code != 503:
-        raise InDoubt(message)  # a server that fails half way may have done it
+    if changes and (answer.status_code >= 500 or answer.status_code == 408):
+        raise InDoubt(message)  # a server that fails half way may have done it, and so may whatever stands behind it
     raise from_http_status(answer.status_code, message, retry_after_s=wait_s)
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, Unavailable
+from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, NothingLanded
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
@@ -154,7 +154,7 @@ class Documents:
                 if not isinstance(error, self._dialect.errors):
                     raise
                 why = str(self._dialect.explain(error))
-                raise (InDoubt if committing else Unavailable)(why) from None
+                raise (InDoubt if committing else NothingLanded)(why) from None
 
         return await self._on_thread(work)
 

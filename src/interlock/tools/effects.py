@@ -113,6 +113,11 @@ def refuse_bad_effect(tool: Any) -> None:
         if given or tool.repeatable or tool.idempotent:
             raise ContractError(f"{name}: a read changes nothing, so {', '.join(given) or 'repeatable'} has no meaning")
         return
+    if tool.idempotent and not tool.wants_context:
+        raise ContractError(
+            f"{name}: idempotent says that the other side honours the idempotency key; take `context: Context` and hand"
+            " on context.idempotency_key, or leave idempotent out"
+        )
     if tool.probe is not None and not inspect.iscoroutinefunction(tool.probe):
         raise ContractError(f"{name}: a probe is an async function of the arguments and the context")
     if tool.invariants is not None and (tool.simulate is None or not inspect.iscoroutinefunction(tool.invariants)):

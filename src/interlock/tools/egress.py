@@ -22,7 +22,8 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
-from interlock.errors import ConfigError, Forbidden, Unavailable, from_http_status
+from interlock.errors import ConfigError, Forbidden, NothingLanded, TimedOut, Transient, Unavailable, from_http_status
+from interlock.tools.wire import note_request
 
 try:
     import httpx
@@ -32,6 +33,8 @@ except ImportError:
 _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
 _MOST_HOSTS = 64
+_NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+"""A request is written only once its connection stands, TLS and all."""
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
@@ -86,9 +89,9 @@ class Egress:
         try:
             found = await self._resolve(host, port)
         except OSError as error:
-            raise Unavailable(f"{host!r} cannot be resolved: {error}") from None
+            raise NothingLanded(f"{host!r} cannot be resolved: {error}") from None
         if not found:
-            raise Unavailable(f"{host!r} cannot be resolved")
+            raise NothingLanded(f"{host!r} cannot be resolved")
         return found
 
     def _is_allowed(self, address: IpAddress) -> bool:
@@ -112,11 +115,13 @@ class _Pinned(httpx.AsyncBaseTransport):
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
         try:
-            return await inner.handle_async_request(request)
+            answer = await inner.handle_async_request(request)
         except httpx.TransportError as error:
-            raise Unavailable(f"{url.host!r}: {error or type(error).__name__}") from error
+            raise from_transport(error, request.method, url.host) from error
         finally:
             request.url = url
+        note_request(request.method, answer.status_code)
+        return answer
 
     async def _for_host(self, host: str) -> httpx.AsyncHTTPTransport:
         inner = self._inner.pop(host, None)
@@ -130,6 +135,15 @@ class _Pinned(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         while self._inner:
             await self._inner.popitem()[1].aclose()
+
+
+def from_transport(error: httpx.TransportError, method: str, host: str) -> Transient:
+    """The error class of a request that got no answer: whether it can have landed depends on whether it left."""
+    message = f"{host!r}: {error or type(error).__name__}"
+    if isinstance(error, _NEVER_SENT):
+        return NothingLanded(message)
+    note_request(method, None)
+    return TimedOut(message) if isinstance(error, httpx.TimeoutException) else Unavailable(message)
 
 
 def raise_for_status(response: httpx.Response) -> httpx.Response:

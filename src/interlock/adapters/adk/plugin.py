@@ -190,6 +190,9 @@ class InterlockPlugin(BasePlugin):
         parts = (llm_response.content.parts if llm_response.content is not None else None) or []
         if llm_response.partial:
             return LlmResponse(content=types.Content(role="model", parts=[]), partial=True)
+        used = llm_response.usage_metadata
+        if used is not None:
+            open_.turn.count_usage(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
         if any(part.function_call is not None for part in parts):
             open_.turn.replies += 1
             calls = [part for part in parts if part.function_call is not None]
@@ -198,9 +201,6 @@ class InterlockPlugin(BasePlugin):
         code = str(llm_response.error_code or "")
         refused = next((word for word in (reason, code) if word in _BLOCKED), "")
         text = "".join(part.text or "" for part in parts if not part.thought)
-        used = llm_response.usage_metadata
-        if used is not None:
-            open_.turn.count_usage(Usage(used.prompt_token_count or 0, used.candidates_token_count or 0))
         beside = llm_response.custom_metadata or {}
         if beside.get(QUESTION):
             asked = await open_.turn.ask(str(beside[QUESTION]))

@@ -12,11 +12,22 @@ from interlock.budget import reservations, settlements, tokens
 from interlock.changes import local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.perform.threads import Threads
-from interlock.errors import NotFound, RateLimited, StoreError, TimedOut, ToolError, Transient, from_exception
+from interlock.errors import (
+    InDoubt,
+    NotFound,
+    NothingLanded,
+    RateLimited,
+    StoreError,
+    TimedOut,
+    ToolError,
+    Transient,
+    from_exception,
+)
 from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
 from interlock.tools import Reading, Tool, clean, read_result
+from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
 from interlock.values import Attempt, Call, Context, Effect, Status
 
@@ -44,6 +55,8 @@ class Work:
     probes = False
     """Whether this call is the one that tries a tool which has been failing."""
     tokens: dict[str, int] = {}
+    wire: Wire | None = None
+    """What the call has sent, where it changes something."""
 
     def __init__(self, ctx: EngineContext, prepared: Prepared) -> None:
         self._ctx = ctx
@@ -204,7 +217,11 @@ class Work:
             raise error
         if isinstance(error, asyncio.CancelledError):
             error = RuntimeError(f"{self.tool.name!r} cancelled itself")
-        return from_exception(error, reads=self.tool.effect is Effect.READ)
+        fault = from_exception(error, reads=self.tool.effect is Effect.READ)
+        sent = self.wire is not None and self.wire.may_have_landed
+        if sent and isinstance(fault, NothingLanded | RateLimited):
+            return InDoubt(f"{fault}; but an earlier request of this call may have landed")
+        return fault
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:

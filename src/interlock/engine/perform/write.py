@@ -26,6 +26,7 @@ from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import ClaimState
 from interlock.tools import Reading, Tool
+from interlock.tools.wire import WIRE, Wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Attempt, Context, Json, Status
 
@@ -106,6 +107,8 @@ async def _effect(ctx: EngineContext, begun: Begun) -> _Effect:
             prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False)
+    step.work.wire = Wire()
+    WIRE.set(step.work.wire)  # this task is the effect's own: whatever it sends is noted here
     reading = await step.work.attempt()
     landed, after = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
     return _Effect(step, reading, landed, after)

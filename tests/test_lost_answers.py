@@ -1,0 +1,233 @@
+"""A payment over real HTTP whose answer is lost at every byte of the exchange: it is made at most once, and never called
+failed where it may have landed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+httpx = pytest.importorskip("httpx")
+
+from interlock import Status, tool  # noqa: E402
+from interlock.errors import NothingLanded  # noqa: E402
+from interlock.resources import HttpClient  # noqa: E402
+from interlock.tools import RetryRule  # noqa: E402
+from interlock.tools.egress import Egress, raise_for_status  # noqa: E402
+from interlock.values import Effect, Outcome  # noqa: E402
+from tests.conftest import expect  # noqa: E402
+from tests.test_changes import running  # noqa: E402
+
+QUICK = RetryRule(max_attempts=3, base_s=0.001, cap_s=0.002)
+ANSWER = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 14\r\n\r\n" + b'{"paid": true}'
+EVERY = 1 if os.environ.get("TORTURE") else 17
+"""At every byte in `make torture`, at every seventeenth in between."""
+
+
+class Bank:
+    """A server that counts payments: it pays once the whole request is there, and hangs up where it is told to."""
+
+    def __init__(self, *, read: int | None = None, write: int | None = None, answers: tuple[bytes, ...] = ()) -> None:
+        self.paid = 0
+        self.seen = 0
+        self._read, self._write, self._answers = read, write, list(answers)
+        self._server: asyncio.Server | None = None
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[str]:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        try:
+            yield f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        finally:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.seen += 1
+        try:
+            if self._read is not None:
+                await reader.readexactly(self._read)
+                return
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(
+                (int(x.split(b":")[1]) for x in head.split(b"\r\n") if x.lower().startswith(b"content-le")), 0
+            )
+            await reader.readexactly(length)
+            self.paid += head.startswith(b"POST /pay")
+            answer = self._answers.pop(0) if self._answers else ANSWER
+            writer.write(answer if self._write is None else answer[: self._write])
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        finally:
+            writer.close()
+
+
+Pay = Callable[[str], Awaitable[Any]]
+BODY = {"amount": 5}
+LOCAL = Egress(schemes=("http",), networks=("127.0.0.0/8",))
+
+
+async def over_egress(url: str) -> Any:
+    async with LOCAL.client() as client:
+        return raise_for_status(await client.post(f"{url}/pay", json=BODY)).json()
+
+
+async def over_client(url: str) -> Any:
+    async with httpx.AsyncClient() as bare:
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+
+
+async def over_client_of_egress(url: str) -> Any:
+    async with LOCAL.client() as bare:
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+
+
+async def over_bare_httpx(url: str) -> Any:
+    async with httpx.AsyncClient() as client:
+        return (await client.post(f"{url}/pay", json=BODY)).raise_for_status().json()
+
+
+WAYS = [over_egress, over_client, over_client_of_egress, over_bare_httpx]
+SHOWN = WAYS[:3]
+"""Those that say what they sent."""
+
+
+async def pay_at(url: str, pay: Pay, **options: Any) -> Outcome:
+    @tool(effect="send", retry=QUICK, timeout_s=5, **options)
+    async def charge(order: str) -> Any:
+        return await pay(url)
+
+    async with running(charge) as runtime:
+        return await runtime.call("charge", {"order": "1"}, actor="ann", call_id="order-1")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize("pay", SHOWN)
+async def test_before_the_first_byte_nothing_landed_and_it_is_tried_again(pay: Pay) -> None:
+    outcome = await pay_at(f"http://127.0.0.1:{free_port()}", pay)
+    assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)
+    assert {attempt.error for attempt in outcome.attempts} == {"nothing_landed"}
+
+
+async def test_a_name_that_is_not_there_is_before_the_first_byte() -> None:
+    async def nowhere(_host: str, _port: int) -> list[str]:
+        raise socket.gaierror("no such name")
+
+    async def pay(_url: str) -> Any:
+        async with Egress(resolve=nowhere).client() as client:
+            return await client.post("https://bank.example/pay", json=BODY)
+
+    outcome = await pay_at("", pay)
+    assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)
+
+
+async def test_a_connection_that_does_not_come_about_in_time_is_before_the_first_byte() -> None:
+    with socket.socket() as full:  # a queue that is full: nobody accepts
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        url = f"http://127.0.0.1:{full.getsockname()[1]}"
+        crowd = [socket.socket() for _ in range(4)]
+        for one in crowd:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+        async with httpx.AsyncClient() as bare:
+            with pytest.raises(NothingLanded):
+                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", body=BODY)
+        for one in crowd:
+            one.close()
+
+
+@pytest.mark.parametrize("pay", WAYS)
+async def test_an_answer_that_is_lost_while_the_request_is_read_is_in_doubt(pay: Pay) -> None:
+    for read in range(0, 120, EVERY):
+        bank = Bank(read=read)
+        async with bank.open() as url:
+            outcome = await pay_at(url, pay)
+        assert (outcome.status, bank.seen) == (Status.UNKNOWN, 1), (read, outcome)
+
+
+@pytest.mark.parametrize("pay", WAYS)
+async def test_an_answer_that_is_cut_at_any_byte_is_in_doubt_and_paid_once(pay: Pay) -> None:
+    for write in [*range(0, len(ANSWER), EVERY), len(ANSWER) - 1]:
+        bank = Bank(write=write)
+        async with bank.open() as url:
+            outcome = await pay_at(url, pay)
+        assert (outcome.status, bank.paid) == (Status.UNKNOWN, 1), (write, outcome)
+    bank = Bank()
+    async with bank.open() as url:
+        assert ((await pay_at(url, pay)).value, bank.paid) == ({"paid": True}, 1)
+
+
+def answer(status: bytes) -> bytes:
+    return b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize("pay", WAYS)
+@pytest.mark.parametrize(
+    "status", [b"500 Oops", b"502 Bad Gateway", b"503 Busy", b"504 Gateway Timeout", b"408 Timeout"]
+)
+async def test_a_server_that_fails_after_it_paid_is_in_doubt_and_asked_once(pay: Pay, status: bytes) -> None:
+    bank = Bank(answers=(answer(status),) * 3)
+    async with bank.open() as url:
+        outcome = await pay_at(url, pay)
+    assert (outcome.status, bank.paid) == (Status.UNKNOWN, 1)
+
+
+@pytest.mark.parametrize("pay", SHOWN)
+@pytest.mark.parametrize(("status", "tries", "ends"), [(b"429 Later", 2, "ok"), (b"422 No", 1, "failed")])
+async def test_what_the_server_refuses_has_not_landed(pay: Pay, status: bytes, tries: int, ends: str) -> None:
+    bank = Bank(answers=(answer(status),))
+    async with bank.open() as url:
+        outcome = await pay_at(url, pay)
+    assert (outcome.status.value, bank.seen) == (ends, tries)
+
+
+@pytest.mark.parametrize("second", ["refused", "limited"])
+async def test_nothing_landed_is_not_believed_of_a_tool_that_has_sent_something_before(second: str) -> None:
+    bank, limit = Bank(), Bank(answers=(answer(b"429 Later"),) * 3)
+
+    async def pay_and_tell(url: str) -> Any:
+        await over_egress(url)
+        async with limit.open() as other:
+            await over_egress(other if second == "limited" else f"http://127.0.0.1:{free_port()}")
+
+    async with bank.open() as url:
+        outcome = await pay_at(url, pay_and_tell)
+    assert (outcome.status, bank.paid, len(outcome.attempts)) == (Status.UNKNOWN, 1, 1)
+    assert "an earlier request of this call may have landed" in expect(outcome.problem).message
+
+
+async def test_what_was_only_read_before_stands_in_nobodys_way() -> None:
+    bank = Bank()
+
+    async def look_and_pay(url: str) -> Any:
+        async with LOCAL.client() as client:
+            await client.get(f"{url}/price")
+            await client.post(f"http://127.0.0.1:{free_port()}/pay", json=BODY)
+
+    async with bank.open() as url:
+        outcome = await pay_at(url, look_and_pay)
+    assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)
+
+
+async def test_a_sync_tool_in_a_thread_is_seen_too() -> None:
+    bank = Bank()
+
+    @tool(effect="send", retry=QUICK)
+    def charge(url: str) -> Any:
+        asyncio.run(over_egress(url))
+        return asyncio.run(over_egress(f"http://127.0.0.1:{free_port()}"))
+
+    async with bank.open() as url, running(charge) as runtime:
+        outcome = await runtime.call("charge", {"url": url}, actor="ann", call_id="order-1")
+    assert (outcome.status, bank.paid) == (Status.UNKNOWN, 1)
