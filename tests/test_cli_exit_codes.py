@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 APP = """
 from interlock.answers import App
-from interlock.testing import scripted
+from interlock.testing import make_scripted
 from tests.test_turns import AGENT, SCRIPT, tools
 
 APP = App(name="trails", agents=(AGENT,), tools=tuple(tools()))
