@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -97,10 +98,15 @@ def module(file: Path) -> str:
 
 
 def imports(file: Path) -> Iterator[tuple[str, int]]:
-    """Every module of ours that a file imports anywhere: in functions and under TYPE_CHECKING too."""
+    """Every module of ours that a file imports anywhere: in functions, under TYPE_CHECKING, and by its name as a text."""
     known = {module(other) for other in FILES}
     for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            name = node.value.partition(":")[0]
+            # A file names its own package where its tables lie.
+            if name in known and name != "interlock" and not module(file).startswith(f"{name}."):
+                yield name, node.lineno
+        elif isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.split(".")[0] == "interlock":
                     yield alias.name, node.lineno
@@ -129,7 +135,7 @@ def test_imports_point_down() -> None:
         for target, line in imports(file):
             here = unit(file)
             there = target.split(".")[1] if "." in target else "__init__"
-            if here == there or here == "__init__":
+            if here == there:
                 continue
             if layer(there) >= layer(here) and (here, there) not in SIDEWAYS:
                 wrong.append(f"{file.relative_to(SOURCE)}:{line}: {here} imports {there}")
@@ -137,7 +143,7 @@ def test_imports_point_down() -> None:
 
 
 def test_the_first_half_does_not_import_the_second() -> None:
-    gate = {name for names in LAYERS[:6] for name in names}
+    gate = {name for names in LAYERS[:6] for name in names} | {"__init__"}
     wrong = [
         f"{file.relative_to(SOURCE)}:{line}: {target}"
         for file in FILES
@@ -189,19 +195,41 @@ def test_functions_are_short() -> None:
 def test_no_hidden_state() -> None:
     found = []
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
-            name = getattr(node, "id", None) or getattr(node, "attr", None)
-            if isinstance(node, ast.Global) or name in ("ContextVar", "contextvars"):
+        tree = ast.parse(file.read_text())
+        for node in ast.walk(tree):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if isinstance(node, ast.Global) or "contextvars" in modules:
                 found.append(str(file.relative_to(SOURCE)))
+        # A container that is empty when the module is loaded is there to be filled.
+        values = [node.value for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+        if any(value is not None and ast.unparse(value) in _EMPTY for value in values):
+            found.append(str(file.relative_to(SOURCE)))
     assert set(found) == set(STATE_ALLOWED)
 
 
+_EMPTY = ("{}", "[]", "dict()", "list()", "set()")
+
+
 def test_ports_are_small() -> None:
-    tree = ast.parse((SOURCE / "ports.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Protocol" for base in node.bases):
-            operations = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
-            assert len(operations) <= 12, (node.name, operations)
+    """A port that is put together from others, as `Store` is, adds no more than one may have."""
+    large = []
+    for file in ALL:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
+                own = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+                large += [(shown(file), node.name, own)] if len(own) > 12 else []
+    assert large == []
+
+
+def test_no_limit_is_lifted_by_a_comment() -> None:
+    lifted = re.compile(r"noqa:[^#\n]*\b(C901|PLR09\d\d|E501)|noqa\s*$", re.MULTILINE)
+    assert [shown(file) for file in ALL if lifted.search(file.read_text())] == []
+
+
+def test_the_environment_is_read_in_one_file() -> None:
+    reads = re.compile(r"\benviron\b|\bgetenv\b")
+    assert [shown(file) for file in ALL if reads.search(file.read_text())] == ["config.py"]
 
 
 PUBLIC = [
@@ -220,15 +248,26 @@ def test_the_public_names_are_few_and_pinned() -> None:
 
 
 def test_raw_sql_is_in_one_place() -> None:
-    words = ("SELECT ", "INSERT INTO ", "UPDATE ", "DELETE FROM ", "CREATE TABLE ")
+    statement = re.compile(
+        r"\s*(select\s.+\sfrom\s|select\s+\w+\(|insert\s+into\s|update\s+\w+\s+set\s|delete\s+from\s|with\s+\w+\s+as\s*\("
+        r"|(create|drop|alter)\s+(unique\s+)?(table|index|sequence|view)\s)",
+        re.IGNORECASE | re.DOTALL,
+    )
     found = set()
     for file in FILES:
         for node in ast.walk(ast.parse(file.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(words):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and statement.match(node.value):
                 found.add(str(file.relative_to(SOURCE)))
     assert found <= {"stores/statements.py", "stores/postgres.py"}
 
 
-def test_no_file_is_called_after_nothing() -> None:
-    vague = {"utils", "common", "helpers", "core", "base", "manager", "service", "handler"}
-    assert [shown(f) for f in ALL if f.stem in vague or f.parent.name in vague] == []
+def test_nothing_is_called_after_nothing() -> None:
+    vague = {"util", "utils", "common", "helper", "helpers", "core", "base", "manager", "service", "handler", "misc"}
+    assert [shown(f) for f in ALL if vague & {*f.stem.split("_"), *f.parent.name.split("_")}] == []
+    classes = [
+        f"{shown(file)}: {node.name}"
+        for file in ALL
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef) and vague & {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
+    ]
+    assert classes == []

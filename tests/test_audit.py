@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from interlock import ConfigError, StoreError
 from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
-from interlock.audit.keys import signed_by
+from interlock.audit.keys import is_signed_by
 from interlock.ports import Query, Store, SystemClock
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Stored
@@ -318,9 +318,9 @@ def test_only_the_key_itself_makes_a_signature_that_holds(text: bytes, other: st
     from interlock.audit import SigningKey
 
     key = SigningKey(Ed25519PrivateKey.generate())
-    assert signed_by(key.public, key.sign(text), text)
-    assert not signed_by(key.public, key.sign(text), text + b"x")
-    assert not signed_by(other, key.sign(text), text)
+    assert is_signed_by(key.public, key.sign(text), text)
+    assert not is_signed_by(key.public, key.sign(text), text + b"x")
+    assert not is_signed_by(other, key.sign(text), text)
 
 
 def test_anchors_that_are_none_are_refused(tmp_path: Path) -> None:

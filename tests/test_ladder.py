@@ -37,7 +37,7 @@ STATES = st.builds(
     late=st.booleans(),
     has_draft=st.booleans(),
     unsupported=st.sampled_from([(), ("41",)]),
-    vacuous=st.booleans(),
+    irrelevant=st.booleans(),
     retries=st.integers(0, 3),
     max_retries=st.integers(0, 3),
     corrected=st.booleans(),
@@ -53,7 +53,7 @@ def test_only_what_is_verified_passes(state: TurnState) -> None:
         assert state.missing is None
         assert state.has_draft
         assert not state.unsupported
-        assert not state.vacuous
+        assert not state.irrelevant
         assert not state.blocked
         assert state.ticket is None
     if isinstance(step, Render):

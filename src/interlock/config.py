@@ -246,6 +246,14 @@ def load_settings(
     return INTERLOCK.load(file, environment=environment, given=given)
 
 
+def parse_mode(text: str) -> Mode:
+    """How far calls go, by its name."""
+    try:
+        return Mode(text)
+    except ValueError:
+        raise ConfigError(f"mode is {', '.join(Mode)}, not {text!r}") from None
+
+
 def default_principal() -> str:
     """The operating-system user, by the system's own account and not by a variable that anybody can set."""
     try:

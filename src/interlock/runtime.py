@@ -10,8 +10,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
+from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, default_principal
+from interlock.config import Settings, default_principal, parse_mode
 from interlock.engine import Engine, EngineContext, HaltSwitch, Observer, ToolBinding, ToolLimits, hold_locks
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
@@ -87,6 +88,7 @@ class Runtime:
         **parts: Unpack[Parts],
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
+        _refuse_odd_parts(parts, settings)
         settings = settings or Settings()
         registry = Registry(with_undo(list_tools(tools))).freeze()
         packs = parts.get("packs", ())
@@ -98,7 +100,7 @@ class Runtime:
         deadlines = Deadlines()
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
         snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines)
-        mode = Mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
+        mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
         ctx = EngineContext(
             registry=registry,
             ruleset=ruleset,
@@ -131,11 +133,12 @@ class Runtime:
         """Take one call through the path (contract, policy, budget, effect, record): await it."""
         given: dict[str, Any] = details  # type: ignore[assignment]
         if given or actor not in self._known_actors:
+            _refuse_odd_details(given)
             _refuse_odd_names(actor, given)
             if len(self._known_actors) < _MOST_NAMES:
                 self._known_actors.add(actor)
             if given.get("mode") is not None:
-                given["mode"] = Mode(given["mode"])
+                given["mode"] = parse_mode(given["mode"])
             else:
                 given.pop("mode", None)
         context = self.context
@@ -199,6 +202,28 @@ def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: Snapshot
         mode=mode if changes else Mode.APPLY,
         planner=Planner(tool, snapshot_reader) if changes else None,
     )
+
+
+def _refuse_odd_parts(parts: Mapping[str, Any], settings: object) -> None:
+    """What is handed to `open` beside tools and policy: a name that nothing reads would be lost without a word."""
+    for name in parts:
+        if name not in Parts.__annotations__:
+            close = did_you_mean(name, Parts.__annotations__) or f"; parts are {', '.join(Parts.__annotations__)}"
+            raise ConfigError(f"Runtime.open takes no {name!r}{close}")
+    if settings is not None and not isinstance(settings, Settings):
+        raise ConfigError(f"settings= is interlock.config.Settings, not {type(settings).__name__}")
+    observers = parts.get("observers", ())
+    if not isinstance(observers, list | tuple) or not all(callable(item) for item in observers):
+        raise ConfigError("observers= is a list of functions of a record and its number")
+
+
+def _refuse_odd_details(details: Mapping[str, Any]) -> None:
+    confidence = details.get("confidence")
+    if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
+        raise ConfigError(f"confidence is a number between 0 and 1, not {confidence!r}")
+    for name in ("evidence", "offered", "locks", "budgets"):
+        if isinstance(details.get(name, ()), str) or not isinstance(details.get(name, ()), list | tuple):
+            raise ConfigError(f"{name}= is a tuple, not {details[name]!r}")
 
 
 def _refuse_odd_names(actor: str, details: dict[str, Any]) -> None:

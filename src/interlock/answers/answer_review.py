@@ -109,7 +109,7 @@ async def decide_any(
     return await decide_ticket(writer, terms, name, state, reason)
 
 
-async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
+async def read_held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
     """What a reviewer has to look at: the question, and the draft that did not leave."""
     records = await _own_records(store, ticket.turn or "")
     payload = {type(event_of(r)): await payload_of(store, r.id, r.content()) for r in records}
@@ -118,7 +118,7 @@ async def held_answer(store: Store, ticket: Ticket) -> dict[str, str]:
     return {
         "question": payload.get(Opened, {}).get("question", "(deleted)"),
         "draft": draft or "(the model wrote none)",
-        "told": answer,
+        "answered": answer,
     }
 
 

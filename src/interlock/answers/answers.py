@@ -14,6 +14,7 @@ from interlock.answers.requirements import Requirement, need
 from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow
+from interlock.config import parse_mode
 from interlock.errors import ConfigError
 from interlock.runtime import Runtime
 from interlock.state import TicketState
@@ -59,7 +60,7 @@ class Answers:
             parent=details.get("parent"),
             run=details.get("run"),
             on_behalf_of=details.get("on_behalf_of"),
-            mode=None if mode is None else Mode(mode),
+            mode=None if mode is None else parse_mode(mode),
             given=tuple(details.get("given", ())),
             workflow=details.get("workflow") or agent.workflow,
         )

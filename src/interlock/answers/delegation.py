@@ -19,7 +19,7 @@ def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0)
         if driven is None or driven.turn.id != context.turn:
             raise Permanent(f"{agent.name} can be asked only by a turn that a model is working on")
         async with driven.turn.child(agent, request) as turn:
-            return _told(await run_turn(turn, driven.model, watch=driven.watch))
+            return _describe_answer(await run_turn(turn, driven.model, watch=driven.watch))
 
     ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."
     made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": _whole})
@@ -31,7 +31,7 @@ def _whole(text: str) -> tuple[str, ...]:
     return (text,)
 
 
-def _told(result: TurnResult) -> Result[dict[str, Json]]:
+def _describe_answer(result: TurnResult) -> Result[dict[str, Json]]:
     """What the other agent answered; whether it may be used is decided from the child's record."""
     value: dict[str, Json] = {
         "agent": result.agent,

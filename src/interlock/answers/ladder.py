@@ -43,7 +43,7 @@ class TurnState(Value, frozen=True):
     late: bool = False
     has_draft: bool = True
     unsupported: tuple[str, ...] = ()
-    vacuous: bool = False
+    irrelevant: bool = False
     """The draft rests on nothing that the tools returned."""
     retries: int = 0
     max_retries: int = 2
@@ -72,7 +72,7 @@ class Retry(Value, frozen=True):
 
     missing: Requirement | None = None
     unsupported: tuple[str, ...] = ()
-    vacuous: bool = False
+    irrelevant: bool = False
 
 
 class Force(Value, frozen=True):
@@ -122,10 +122,10 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
-    if state.has_draft and not state.unsupported and not state.vacuous:
+    if state.has_draft and not state.unsupported and not state.irrelevant:
         return Pass(_pass_outcome(state))
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
-        return Retry(unsupported=state.unsupported, vacuous=state.vacuous and not state.unsupported)
+        return Retry(unsupported=state.unsupported, irrelevant=state.irrelevant and not state.unsupported)
     return Render(_pass_outcome(state), _why_rendered(state))
 
 
@@ -164,6 +164,6 @@ def _pass_outcome(state: TurnState) -> TurnOutcome:
 def _why_rendered(state: TurnState) -> str:
     if state.unsupported:
         return f"nothing supports {', '.join(state.unsupported[:5])}"
-    if state.vacuous:
+    if state.irrelevant:
         return "the model's answer rested on nothing that the tools returned"
     return "the model gave no answer in time" if state.late else "the model gave no answer"

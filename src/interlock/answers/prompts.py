@@ -37,7 +37,7 @@ def retry_prompt(step: Retry | Force) -> str:
             f"Your answer says {_list(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
             " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
         )
-    if step.vacuous:
+    if step.irrelevant:
         parts.append("Your answer uses nothing that the tools returned. Answer with their findings, figures included.")
     return " ".join(parts) or "You gave no answer. Answer now from the results of the tools."
 

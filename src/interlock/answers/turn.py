@@ -202,7 +202,7 @@ class Turn:
         return self._ctx.ids.new()
 
     async def task(self) -> Task:
-        """What is known about the question, for a model that cannot be told in words."""
+        """What is known about the question, as values beside the words of the prompt."""
         missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id)).what
         classified = self.asked.classified
         return Task(
@@ -211,6 +211,7 @@ class Turn:
             needs=() if missing is None else tuple(leaf.tool for leaf in next_needs(missing)),
             intents=classified.intents,
             certainty=classified.score,
+            purpose=self.agent.purpose or f"You are {self.agent.name}.",
             abilities=tuple(intent.name for intent in self.agent.intents),
             vocabulary=self.agent.vocabulary,
         )
@@ -346,7 +347,7 @@ class Turn:
             late=self.left_s <= 0,
             has_draft=bool(draft),
             unsupported=tuple(claim.text for claim in grounded.unsupported) + _too_long(draft),
-            vacuous=required and checks and is_irrelevant(draft, self.asked.question, grounded, history),
+            irrelevant=required and checks and is_irrelevant(draft, self.asked.question, grounded, history),
             retries=history.retries,
             max_retries=self.agent.max_retries,
             corrected=history.corrected,

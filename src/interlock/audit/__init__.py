@@ -2,7 +2,7 @@
 
 from interlock.audit.checkpoints import anchor, read_anchors
 from interlock.audit.export import as_row, export_csv, export_jsonl
-from interlock.audit.keys import SigningKey, load_or_make_key, load_public_key, signed_by
+from interlock.audit.keys import SigningKey, is_signed_by, load_or_make_key, load_public_key
 from interlock.audit.verify import Report, verify
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "as_row",
     "export_csv",
     "export_jsonl",
+    "is_signed_by",
     "load_or_make_key",
     "load_public_key",
     "read_anchors",
-    "signed_by",
     "verify",
 ]

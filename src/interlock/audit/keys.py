@@ -59,7 +59,7 @@ def load_public_key(file: Path) -> str:
     return key.public_bytes_raw().hex()
 
 
-def signed_by(public: str, signature: str, text: bytes) -> bool:
+def is_signed_by(public: str, signature: str, text: bytes) -> bool:
     """Whether the signature of a text is that of a key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), text)

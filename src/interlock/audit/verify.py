@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from interlock.audit.checkpoints import checkpoint_digest, statement_of
-from interlock.audit.keys import signed_by
+from interlock.audit.keys import is_signed_by
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
 from interlock.records import Checkpoint, LaneHead, Stored
@@ -186,7 +186,7 @@ def _check_statements(
         title = f"{name} {item.n}"
         if public_key is not None and item.public_key != public_key:
             problems.append(f"{title}: signed by another key ({item.public_key[:16]}…)")
-        if not signed_by(item.public_key, item.signature, item.body.encode()):
+        if not is_signed_by(item.public_key, item.signature, item.body.encode()):
             problems.append(f"{title}: the signature does not fit its text")
             continue
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.answers.answer_review import decide_any, held_answer
+from interlock.answers.answer_review import decide_any, read_held_answer
 from interlock.audit import load_public_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
@@ -105,7 +105,7 @@ async def _show(given: argparse.Namespace) -> int:
 async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:
     """An answer that waits: the question, the draft that was held back, and what the tools returned."""
     async with open_ledger(load_command_settings(given).settings) as store:
-        held = await held_answer(store, ticket)
+        held = await read_held_answer(store, ticket)
     if given.json:
         print_json({**msgspec.to_builtins(ticket), **held})
         return 0

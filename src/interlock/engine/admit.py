@@ -37,7 +37,7 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         reason = missing_grant(tool, grant, call.mode) or "not granted"
-        return denied_by(facts, started, tool, deny("grant", reason, binding.rules.version))
+        return end_denied(facts, started, tool, deny("grant", reason, binding.rules.version))
     return Accepted(facts, started, binding, parsed, binding.planner is not None)
 
 
@@ -70,14 +70,14 @@ def admit(ctx: EngineContext, accepted: Accepted) -> Admitted | Ended:
         try:
             parsed, facts = clamp(rules, tool, parsed, facts)
         except ConditionError as error:
-            return denied_by(facts, started, tool, rule_error(rules, error.rule, error))
+            return end_denied(facts, started, tool, rule_error(rules, error.rule, error))
         asked = before if facts.arguments != before else None
     verdict = decide(rules, facts, final=not rules.late)
     if verdict is not None:
         if parsed.rewrites:
             verdict = msgspec.structs.replace(verdict, rewrites=parsed.rewrites)
         if verdict.decision is _DENY:
-            return denied_by(facts, started, tool, verdict)
+            return end_denied(facts, started, tool, verdict)
     return Admitted(facts, started, binding, parsed, verdict, asked, accepted.claim)
 
 
@@ -96,7 +96,7 @@ def fold_turn(records: list[Stored]) -> TurnView:
     )
 
 
-def denied_by(facts: Facts, started: Started, tool: Tool, verdict: Verdict, reason: Reason = Reason.DENIED) -> Ended:
+def end_denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, reason: Reason = Reason.DENIED) -> Ended:
     """A call that is refused, by a rule or by something that is not one."""
     return Ended(
         call=facts.call,

@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected, claim_name, keys_of, scope_of
-from interlock.engine.admit import denied_by, deny
+from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.errors import StoreError
 from interlock.policy import Facts
@@ -84,13 +84,13 @@ def _repeated_read(ctx: EngineContext, accepted: Accepted, record: Stored, *, sa
         return record
     reason = f"the same call was made in this turn already (record {record.id}); use its result"
     verdict = deny("repeats", reason)
-    return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
+    return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
 
 
 def _end_reused(accepted: Accepted) -> Ended:
     reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
     verdict = deny("call_id", reason)
-    return denied_by(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
+    return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
 
 
 def _is_same_call(ctx: EngineContext, content: Content, facts: Facts) -> bool:
@@ -150,7 +150,7 @@ def _end_no_call_id(accepted: Accepted) -> Ended:
     )
     hints = (f"or declare {tool.name!r} repeatable=True, or once_per='actor' or 'ever'",)
     verdict = deny("call_id", reason)
-    ended = denied_by(accepted.facts, accepted.started, tool, verdict)
+    ended = end_denied(accepted.facts, accepted.started, tool, verdict)
     return msgspec.structs.replace(ended, reading=refuse(Status.DENIED, Reason.NO_CALL_ID, reason, hints=hints))
 
 

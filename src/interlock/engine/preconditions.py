@@ -28,7 +28,7 @@ async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Pl
     """Why the plan may not be performed, if it may not. `Unreadable` or `StoreError` if that cannot be told."""
     binding = admitted.binding
     assert binding.planner is not None
-    resting = await _resting(ctx, admitted, plan)
+    resting = await _cooldown_verdict(ctx, admitted, plan)
     if resting is not None:
         return Violation(Reason.COOLDOWN, resting)
     wrong = await binding.planner.violations(plan, admitted.facts.arguments)
@@ -37,7 +37,7 @@ async def violated_precondition(ctx: EngineContext, admitted: Admitted, plan: Pl
     return Violation(Reason.INVARIANT, deny("invariant", "; ".join(wrong), binding.rules.version))
 
 
-async def _resting(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdict | None:
+async def _cooldown_verdict(ctx: EngineContext, admitted: Admitted, plan: Plan) -> Verdict | None:
     """Why a key that the plan would change may not be changed yet. Taking back, or making again, is never too early."""
     rules, call = admitted.binding.rules, admitted.facts.call
     cooldowns = [c for c in rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]

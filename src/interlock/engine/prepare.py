@@ -6,7 +6,7 @@ import msgspec
 
 from interlock.canonical import Refusal
 from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
-from interlock.engine.admit import denied_by, deny
+from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.preconditions import violated_precondition
@@ -59,7 +59,7 @@ async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
     except StoreError as error:
         return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     except Refusal as refusal:
-        return denied_by(
+        return end_denied(
             admitted.facts, admitted.started, binding.tool, deny("contract", str(refusal), binding.rules.version)
         )
 
@@ -124,7 +124,7 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
     return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))
 
 
-def resting(plan: Plan, turn: TurnView) -> Plan:
+def add_prerequisites(plan: Plan, turn: TurnView) -> Plan:
     """A plan that names the planned calls of its turn on the same keys; its digest alone buys nothing."""
     rests_on = tuple(number for number, keys in turn.planned if set(keys) & set(plan.keys))
     if not rests_on:
@@ -143,7 +143,7 @@ def _stops_here(admitted: Admitted, plan: Plan, final: Verdict) -> Ended | None:
         if differs is not None:
             return _end(admitted, plan, final, refuse(Status.DENIED, Reason.PLAN_MOVED, f"{differs}; look again"))
     if call.mode is not Mode.APPLY:
-        plan = resting(plan, admitted.facts.turn)
+        plan = add_prerequisites(plan, admitted.facts.turn)
         said = f"planned, not performed ({call.mode.value})"
         return _end(admitted, plan, final, Reading(status=Status.PLANNED, said=said))
     return None

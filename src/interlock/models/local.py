@@ -113,7 +113,7 @@ def chat(request: Request) -> list[dict[str, str]]:
     room = max(_LEAST_CHARS, _MOST_CHARS - len(told))
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):
-        text = _shown(message)
+        text = _show_message(message)
         if len(text) > room and kept:
             break
         kept.append({"role": "assistant" if message.role == "assistant" else "user", "content": text[:room]})
@@ -121,7 +121,7 @@ def chat(request: Request) -> list[dict[str, str]]:
     return [{"role": "system", "content": told}, *(item for item in reversed(kept) if item["content"])]
 
 
-def _shown(message: Message) -> str:
+def _show_message(message: Message) -> str:
     if message.role == "tool":
         return f"Result of {message.tool}:\n{message.text}"
     return "" if message.proposals and not message.text else message.text

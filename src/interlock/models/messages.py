@@ -42,7 +42,7 @@ class Message(Value, frozen=True):
 
 
 class Task(Value, frozen=True):
-    """What a turn knows about its question, for a model that cannot be told in words."""
+    """What a turn knows about its question, as values beside the words of the prompt."""
 
     question: str
     required: bool = False
@@ -53,6 +53,8 @@ class Task(Value, frozen=True):
     """What the question was taken for."""
     certainty: float = 1.0
     """How clearly, between 0 and 1."""
+    purpose: str = ""
+    """Who the agent is, in a sentence or two."""
     abilities: tuple[str, ...] = ()
     """What the agent can be asked for."""
     vocabulary: Any = None

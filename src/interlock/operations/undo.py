@@ -118,10 +118,10 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
     made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
     becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
-    return [await _step_or_why_not(ctx, claim, force, becomes) for claim in made]
+    return [await _plan_step(ctx, claim, force, becomes) for claim in made]
 
 
-async def _step_or_why_not(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
+async def _plan_step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
     """One odd change must not stand in the way of undoing the others."""
     try:
         return await _step(ctx, claim, force, becomes)

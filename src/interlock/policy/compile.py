@@ -21,7 +21,7 @@ from interlock.tools import Tool
 from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
 
 if TYPE_CHECKING:
-    from interlock.policy.vocabulary import Vocabulary
+    from interlock.policy.condition_compiler import ConditionCompiler
 
 _ANY = "*"
 
@@ -57,8 +57,8 @@ class Ruleset:
 def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, ListSource] | None = None) -> Ruleset:
     """Compile every rule for every tool it is for; PolicyError lists everything that is wrong."""
     # Here and not above: whoever only declares tools, or asks a command for help, need not load the CEL library.
+    from interlock.policy.condition_compiler import ConditionCompiler
     from interlock.policy.variables import variables_of
-    from interlock.policy.vocabulary import Vocabulary
 
     known = {tool.name: tool for tool in tools}
     findings: list[Finding] = []
@@ -73,11 +73,11 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         rates[tool.name] = tuple(rate for rate in policy.rates if matches(rate.tools, tool.name))
         risks = [risk for risk in policy.risks if matches(risk.tools, tool.name)]
         variables = variables_of(tool, policy.limits) if mine or risks else {}
-        vocabulary = Vocabulary(variables, held.holds, held.names) if variables else None
+        compiler = ConditionCompiler(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
         version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests)
-        compiled = _compile(tool, mine, vocabulary, version, findings)
-        found = _risks(tool, risks, vocabulary, findings)
+        compiled = _compile(tool, mine, compiler, version, findings)
+        found = _risks(tool, risks, compiler, findings)
         by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
     if findings:
         raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
@@ -103,11 +103,11 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
 
 
 def _compile(
-    tool: Tool, rules: list[Rule], vocabulary: Vocabulary | None, version: str, findings: list[Finding]
+    tool: Tool, rules: list[Rule], compiler: ConditionCompiler | None, version: str, findings: list[Finding]
 ) -> ToolRules:
     deciders, clamps = [], []
     for rule in rules:
-        assert vocabulary is not None
+        assert compiler is not None
         if rule.needs_egress and tool.egress is None:
             message = (
                 f"{rule.id!r} protects {tool.name!r} only if it fetches through interlock.tools.egress:"
@@ -115,11 +115,11 @@ def _compile(
             )
             findings.append(Finding(str(rule.place), message))
         try:
-            condition = vocabulary.condition(_unless_absent(rule, vocabulary)) if rule.when is not None else None
+            condition = compiler.condition(_unless_absent(rule, compiler)) if rule.when is not None else None
             if rule.decision is None:
                 if condition is not None and condition.needs_plan:
                     raise ConditionError("a clamp comes before the plan and cannot look at it")
-                sets = tuple((field, _setter(vocabulary, field, value)) for field, value in rule.set.items())
+                sets = tuple((field, _setter(compiler, field, value)) for field, value in rule.set.items())
                 clamps.append(Clamp(rule, condition, sets))
             else:
                 deciders.append(Decider(rule, condition, _verdict(rule, rule.decision, version)))
@@ -134,8 +134,8 @@ def _compile(
         version=version,
         deciders=tuple(deciders),
         clamps=tuple(clamps),
-        early=_groups(vocabulary, deciders, late=False),
-        late=_groups(vocabulary, deciders, late=True),
+        early=_groups(compiler, deciders, late=False),
+        late=_groups(compiler, deciders, late=True),
         always=next((place for place, decider in enumerate(deciders) if decider.condition is None), None),
         needs_turn=any(condition is not None and condition.needs_turn for condition in conditions),
         no_rule=_no_rule(tool, version, deciders),
@@ -143,43 +143,43 @@ def _compile(
 
 
 def _risks(
-    tool: Tool, risks: list[Rule], vocabulary: Vocabulary | None, findings: list[Finding]
+    tool: Tool, risks: list[Rule], compiler: ConditionCompiler | None, findings: list[Finding]
 ) -> tuple[tuple[str, Condition], ...]:
     """Levels with their conditions, the highest first."""
     found = []
     for risk in risks:
-        assert vocabulary is not None
+        assert compiler is not None
         try:
-            found.append((str(risk.level), vocabulary.condition(risk.when or "true")))
+            found.append((str(risk.level), compiler.condition(risk.when or "true")))
         except ConditionError as error:
             findings.append(Finding(str(risk.place), f"risk {risk.id!r} for {tool.name!r}: {error}"))
     return tuple(sorted(found, key=lambda pair: -RISKS.index(pair[0])))
 
 
-def _unless_absent(rule: Rule, vocabulary: Vocabulary) -> str:
+def _unless_absent(rule: Rule, compiler: ConditionCompiler) -> str:
     """A pack's condition, asked only where the optional argument it looks at was given."""
-    named = vocabulary.variables.get(f"args.{rule.field}")
+    named = compiler.variables.get(f"args.{rule.field}")
     when = rule.when or "true"
     return f"{named.name} != null && ({when})" if named is not None and named.nullable else when
 
 
-def _setter(vocabulary: Vocabulary, field: str, value: Json) -> Condition | Json:
+def _setter(compiler: ConditionCompiler, field: str, value: Json) -> Condition | Json:
     """A text is a CEL expression; anything else is the value itself."""
     text = value if isinstance(value, str) else canonical(value).decode()
-    setter = vocabulary.expression(text, field)
+    setter = compiler.expression(text, field)
     return setter if isinstance(value, str) else value
 
 
-def _groups(vocabulary: Vocabulary | None, deciders: list[Decider], *, late: bool) -> tuple[Group, ...]:
+def _groups(compiler: ConditionCompiler | None, deciders: list[Decider], *, late: bool) -> tuple[Group, ...]:
     chosen = [
         (place, decider.condition)
         for place, decider in enumerate(deciders)
         if decider.condition is not None and decider.condition.needs_plan is late
     ]
-    if vocabulary is None or not chosen:
+    if compiler is None or not chosen:
         return ()
     groups, start = [], 0
-    for joined in vocabulary.join([condition for _place, condition in chosen]):
+    for joined in compiler.join([condition for _place, condition in chosen]):
         end = start + len(joined.conditions)
         groups.append(Group(joined, tuple(place for place, _condition in chosen[start:end])))
         start = end

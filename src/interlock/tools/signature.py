@@ -57,7 +57,7 @@ def function_of(given: object) -> Callable[..., Any]:
         raise ContractError(f"{given!r} is not a function, so it cannot be a tool")
     for called in (given, type(given).__call__):
         if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
-            raise ContractError(f"{_shown(given)}: generator tools are refused; return one whole value")
+            raise ContractError(f"{_name_function(given)}: generator tools are refused; return one whole value")
     return given
 
 
@@ -65,7 +65,9 @@ def name_of(function: Callable[..., Any]) -> str:
     """What a function is called; a sentence for one that has no name."""
     name = getattr(function, "__name__", None)
     if not isinstance(name, str) or name == "<lambda>":
-        raise ContractError(f'{_shown(function)} has no name of its own; give it one: tool(effect=..., name="...")')
+        raise ContractError(
+            f'{_name_function(function)} has no name of its own; give it one: tool(effect=..., name="...")'
+        )
     return name
 
 
@@ -176,8 +178,8 @@ def _bind(function: Callable[..., Any], aliases: dict[str, str], context_name: s
     return call
 
 
-def _shown(function: Callable[..., Any]) -> str:
+def _name_function(function: Callable[..., Any]) -> str:
     if isinstance(function, partial):
-        return f"a partial of {_shown(function.func)}"
+        return f"a partial of {_name_function(function.func)}"
     name = getattr(function, "__qualname__", None) or f"an object of class {type(function).__name__}"
     return "a lambda" if name.endswith("<lambda>") else str(name)

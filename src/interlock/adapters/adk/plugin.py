@@ -255,7 +255,7 @@ class InterlockPlugin(BasePlugin):
         if outcome.status is Status.PARKED:
             tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
             tool_context.actions.skip_summarization = True
-        return _told(outcome)
+        return _describe_outcome(outcome)
 
     async def _make_call(
         self, open_: _Open | None, tool: BaseTool, arguments: dict[str, Any], tool_context: ToolContext
@@ -293,7 +293,9 @@ class InterlockPlugin(BasePlugin):
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
         """An unknown tool: before_tool has answered for it already, unless ADK could not even begin."""
-        return _told(await self._runtime.call(tool.name, tool_args, actor="adk", on_behalf_of=user_of(tool_context)))
+        return _describe_outcome(
+            await self._runtime.call(tool.name, tool_args, actor="adk", on_behalf_of=user_of(tool_context))
+        )
 
     async def after_run_callback(self, *, invocation_context: Any) -> None:
         """Nothing of an invocation is kept."""
@@ -338,7 +340,7 @@ class InterlockPlugin(BasePlugin):
         return self._open.get(self._key(context, context.agent_name))
 
 
-def _told(outcome: Outcome) -> dict[str, Any]:
+def _describe_outcome(outcome: Outcome) -> dict[str, Any]:
     """An outcome as the model sees it."""
     found = as_seen_by_model(outcome)
     if len(msgspec.json.encode(found)) > LONGEST_RESULT:

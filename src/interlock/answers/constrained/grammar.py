@@ -16,12 +16,12 @@ _WORD = re.compile(r"[^\s\"\\]+")
 _EDGES = ".,;:!?()[]{}'“”‘’"
 
 
-def call_grammar(schema: Mapping[str, Json], slots: Mapping[str, Sequence[Json]], said: str) -> str:
+def call_grammar(schema: Mapping[str, Json], given: Mapping[str, Sequence[Json]], said: str) -> str:
     """A grammar whose every text is a JSON object of arguments for the schema."""
     parts: list[str] = []
     properties, required = schema.get("properties", {}), set(schema.get("required", ()))
     for name, kind in properties.items():
-        known = slots.get(name)
+        known = given.get(name)
         if known is not None and not known:
             continue  # nothing was said about it, and it may be left out
         if known is None and name not in required:

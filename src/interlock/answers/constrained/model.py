@@ -74,7 +74,7 @@ class ConstrainedModel:
         if not facts:
             return Reply(f"{lead}." if lead else "", final=True)
         # What is said already need not be shown again; what is left to choose from is in the grammar.
-        shown = [_shown(message, lead) for message in request.messages]
+        shown = [_show_message(message, lead) for message in request.messages]
         asked = Request(
             instructions=_ANSWER,
             messages=tuple(message for message in shown if message.text),
@@ -87,9 +87,9 @@ class ConstrainedModel:
         return Reply(f"{said}.", usage=reply.usage, final=True)
 
     async def _talk(self, request: Request) -> Reply:
-        purpose = request.instructions.strip().partition("\n")[0]
+        purpose = request.instructions if request.task is None else request.task.purpose
         asked = Request(
-            instructions=f"{purpose} Answer in one short friendly sentence.",
+            instructions=f"{purpose.strip()} Answer in one short friendly sentence.".strip(),
             messages=request.messages,
             max_tokens=min(request.max_tokens, _TALK_TOKENS),
             temperature=request.temperature,
@@ -117,7 +117,7 @@ def _vocabulary(task: Task) -> Vocabulary:
     return task.vocabulary if isinstance(task.vocabulary, Vocabulary) else default_vocabulary()
 
 
-def _shown(message: Message, lead: str) -> Message:
+def _show_message(message: Message, lead: str) -> Message:
     if message.role != "tool":
         return Message(message.role, message.text)
     facts = lead[:_MOST_LEAD] if lead else "\n".join(fact_sentences([message.result])[1])

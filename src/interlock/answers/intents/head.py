@@ -50,7 +50,7 @@ def train(embedder: Embedder, examples: Mapping[str, Sequence[str]]) -> IntentHe
     import numpy as np
 
     labels, kept = tuple(examples), _cache(embedder.name, examples)
-    found = _kept(np, kept)
+    found = _read_kept(np, kept)
     if found is not None and found[1].shape == (385 + len(found[0]), len(labels)):
         return IntentHead(embedder, labels, *found)
     texts = [text for label in labels for text in examples[label]]
@@ -86,7 +86,7 @@ def _cache(model: str, examples: Mapping[str, Sequence[str]]) -> Path:
     return cache_folder() / f"intents-{digest}.npz"
 
 
-def _kept(np: Any, path: Path) -> tuple[tuple[str, ...], Any] | None:
+def _read_kept(np: Any, path: Path) -> tuple[tuple[str, ...], Any] | None:
     """What was trained before; None if it is not there or cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as held:

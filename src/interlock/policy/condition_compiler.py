@@ -19,8 +19,8 @@ _MOST_JOINED = 24
 """CEL's parser bounds the depth and size of one expression; more than this does not get faster."""
 
 
-class Vocabulary:
-    """What conditions for one tool may say."""
+class ConditionCompiler:
+    """Compiles the conditions for one tool: what they may name, and what each compiles to."""
 
     def __init__(
         self, variables: dict[str, Variable], listed: Callable[[str, str], bool], lists: Sequence[str]
