@@ -180,6 +180,10 @@ def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:
     assert len(run("halt", "--list")[1].splitlines()) == 1  # a reason cannot forge a line
     assert json.loads(run("halt", "--list", "--json")[1])[0]["scope"] == "tool:set_title"
     assert run("halt", "--tool", "")[0] == 2
+    code, _, err = run("halt", "--tool", "set_titel")
+    assert (code, "there is no tool 'set_titel' to halt; did you mean 'set_title'?" in err) == (2, True)
+    shown = run("audit", "show", "--newest", "3")[1]
+    assert ("scope tool:set_title" in shown, "null" in shown) == (True, False)
     assert run("unhalt")[0] == 2
     assert run("unhalt", "--tool", "")[0] == 2
     assert run("unhalt", "--tool", "mail")[0] == 1

@@ -66,6 +66,25 @@ def test_turns_are_listed_and_shown(ledger: Any, capsys: pytest.CaptureFixture[s
     assert "no turn 'nope'" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("option", "value"), [("--outcome", "NONSENSE"), ("--newest", "-3"), ("--newest", "many")])
+def test_a_list_of_what_cannot_be_is_refused(ledger: Any, option: str, value: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["turns", "list", option, value])
+    assert ended.value.code == 2
+
+
+def test_outcomes_are_named_in_any_case_and_calls_are_counted_since_a_time(
+    ledger: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["turns", "list", "--outcome", "passed", "--json"]) == 0
+    assert {turn["outcome"] for turn in json.loads(capsys.readouterr().out)} == {"PASSED"}
+    counts = []
+    for since in ("2000-01-01", "2999-01-01"):
+        assert main(["metrics", "--since", since, "--json"]) == 0
+        counts.append(json.loads(capsys.readouterr().out)["lines"])
+    assert (len(counts[0]) > 0, counts[1]) == (True, [])
+
+
 def test_enforcement_is_measured_and_alarms(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["metrics", "enforcement", "--json"]) == 1
     (line,) = json.loads(capsys.readouterr().out)["agents"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,9 @@ from typing import NamedTuple
 import pytest
 
 from interlock.answers.answers import TurnDetails
-from interlock.cli.main import main
+from interlock.cli.main import _find_command, main
+from interlock.cli.options import add_common
+from interlock.cli.parser import CommandParser, parse_command
 from interlock.config import HELP, load_settings
 from interlock.operations import Operations
 from interlock.operations.operations import Changes
@@ -107,6 +110,37 @@ def run_python(arguments: list[str], folder: Path, given: str = "") -> str:
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+FENCE = re.compile(r"^([ \t]*)(`{3,}|~{3,})(.*)$", re.MULTILINE)
+LANGUAGES = ("", "python", "toml", "console", "json", "text", "mermaid", "yaml")
+
+
+def test_every_block_is_one_that_these_tests_see() -> None:
+    """A fence in another spelling would hide a program from the tests that run it."""
+    odd = [
+        f"{page.relative_to(ROOT)}: {found[0]!r}"
+        for page in PAGES
+        for found in FENCE.finditer(page.read_text(encoding="utf-8"))
+        if found[1] or found[2] != "```" or found[3] not in LANGUAGES
+    ]
+    assert odd == []
+
+
+def typed_commands(page: Path) -> list[str]:
+    """What a reader is told to type: `$ interlock …` in a console."""
+    lines = [line for block in blocks(page, "console") for line in block.code.splitlines()]
+    return [line.removeprefix("$ ").partition("  #")[0] for line in lines if line.startswith("$ interlock ")]
+
+
+@pytest.mark.parametrize(
+    "typed", sorted({typed for page in PAGES for typed in typed_commands(page)}), ids=lambda typed: typed[:60]
+)
+def test_every_command_that_a_page_types_can_be_parsed(typed: str) -> None:
+    words = shlex.split(typed.partition(" | ")[0].partition(" > ")[0])[1:]
+    top = CommandParser(prog="interlock")
+    _find_command(words[0])(top.add_subparsers(dest="command"), add_common)
+    assert parse_command(top, words).run is not None
 
 
 @pytest.mark.parametrize(

@@ -124,6 +124,17 @@ async def test_a_send_is_listed_with_its_compensation_or_without() -> None:
     assert [step.claim.tool for step in left] == ["mail", "cancel"] or [step.claim.tool for step in left] == ["mail"]
 
 
+async def test_what_was_taken_back_is_not_made_again_by_an_undo_that_it_falls_into(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        await write(runtime, "a", "new", run="r")
+        await runtime.operations.undo(run="r")
+        for _ in range(2):
+            assert await runtime.operations.undo(since_us=0) == ()
+            assert await runtime.operations.undo(key="shelf/a") == ()
+    assert shelf.items["a"] == {"title": "old"}
+
+
 async def test_an_undo_by_key_turn_time_and_record() -> None:
     clock = ManualClock()
     shelf = Shelf()

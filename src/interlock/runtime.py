@@ -95,7 +95,7 @@ class Runtime:
         written = load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
-        opened = open_store(store, busy_s=settings.busy_s, faults=faults) if isinstance(store, str) else store
+        opened = _opened(store, settings, faults)
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         deadlines = Deadlines()
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
@@ -143,8 +143,12 @@ class Runtime:
                 given.pop("mode", None)
         context = self.context
         binding = context.bindings.get(tool)
-        if binding is None and (len(tool) > _LONGEST_NAME or not tool.isprintable()):
-            tool = ascii(tool)[:_LONGEST_NAME]
+        if binding is None:
+            if not isinstance(tool, str):
+                name = getattr(tool, "name", "classify_damage")
+                raise ConfigError(f"a tool is called by its name, such as {name!r}, not by {type(tool).__name__}")
+            if len(tool) > _LONGEST_NAME or not tool.isprintable():
+                tool = ascii(tool)[:_LONGEST_NAME]
         if given:
             call_id = given.pop("call_id", None)
             given["id_is_ours"], call_id = call_id is None, call_id or context.ids.new()
@@ -186,6 +190,14 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _opened(store: str | Store, settings: Settings, faults: Faults | None) -> Store:
+    if isinstance(store, str):
+        return open_store(store, busy_s=settings.busy_s, faults=faults)
+    if not hasattr(store, "commit"):
+        raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass one that is open")
+    return store
 
 
 def _nowhere(_point: str) -> None:

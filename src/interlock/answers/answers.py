@@ -10,14 +10,15 @@ from interlock.answers.answer_review import decide_any, fetch_result, reopen_tur
 from interlock.answers.asked import Asked
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
-from interlock.answers.requirements import Requirement, need
+from interlock.answers.requirements import Requirement, leaves, need
 from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow
+from interlock.canonical import did_you_mean
 from interlock.config import parse_mode
 from interlock.errors import ConfigError
+from interlock.operations.approvals import decision_state
 from interlock.runtime import Runtime
-from interlock.state import TicketState
 from interlock.values import Mode
 
 
@@ -78,7 +79,7 @@ class Answers:
         self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "", text: str = ""
     ) -> int:
         """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it."""
-        state = TicketState.APPROVED if approve else TicketState.DENIED
+        state = decision_state(approve)
         writer = self.runtime.operations.writer(by)
         return await decide_any(writer, self.runtime.context.review, ticket, state, reason, text)
 
@@ -93,4 +94,8 @@ class Answers:
         strange = [name for name in agent.tools if name not in self.runtime.context.bindings]
         if strange:
             raise ConfigError(f"agent {agent.name!r} has tools that are not registered: {', '.join(strange)}")
+        for leaf in leaves(asked.classified.requirement):
+            if leaf.tool not in agent.tools:
+                hint = did_you_mean(leaf.tool, agent.tools)
+                raise ConfigError(f"an answer of {agent.name!r} needs {leaf.tool!r}, which is none of its tools{hint}")
         return Turn(self.runtime, agent, asked, self.classify)

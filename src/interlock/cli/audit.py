@@ -26,13 +26,13 @@ from interlock.audit import (
 )
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import find_key_file, load_command_settings, parse_time
+from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError
 from interlock.ports import Query, SystemClock
 from interlock.records import Stored
-from interlock.values import Status
+from interlock.values import Json, Status
 
 
 def register(commands: Any, common: Any) -> None:
@@ -40,7 +40,7 @@ def register(commands: Any, common: Any) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="records, newest first, or one with --id")
     show.add_argument("--id", type=int, help="one record, whole")
-    show.add_argument("--newest", type=int, default=20, metavar="N", help="how many (default 20)")
+    show.add_argument("--newest", type=parse_count, default=20, metavar="N", help="how many (default 20)")
     _filters(show)
     export = actions.add_parser("export", help="records as JSONL (which `audit verifier` can verify) or CSV")
     export.add_argument("--format", choices=("jsonl", "csv"), default="jsonl")
@@ -120,9 +120,16 @@ def _print(records: list[Stored]) -> None:
         tries = f" ×{row['attempts']}" if row["attempts"] > 1 else ""
         how = f"{colorize(row['outcome'])}{tries}  [dim]{sanitize(row['rule'] or '')}[/]"
         out.print(f"[bold]{number}[/]  {row['time'][11:19]}  {actor}  {tool}  {how}")
-        why = str(row["message"] or row["summary"])
+        why = str(row["message"] or (row["summary"] if row["kind"] == "call" else _describe(row["arguments"])))
         indent = " " * (width["id"] + 2)
         out.print(f"{indent}[dim]{sanitize(why)}[/]")
+
+
+def _describe(what: Json) -> str:
+    """What a record that is no call is about: a halt, a decision, an event of a turn."""
+    if not isinstance(what, dict):
+        return ""
+    return ", ".join(f"{key} {value}" for key, value in what.items() if value not in ("", None, [], {}))
 
 
 async def _export(given: argparse.Namespace) -> int:

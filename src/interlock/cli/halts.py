@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from interlock.canonical import did_you_mean
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings
 from interlock.cli.output import console, print_json, sanitize
 from interlock.cli.parser import document_exits
-from interlock.config import Settings, default_principal
+from interlock.cli.workspace import load_tools
+from interlock.config import Loaded, Settings, default_principal
 from interlock.errors import ConfigError
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.ledger_writer import LedgerWriter
@@ -58,12 +60,26 @@ def _writer(settings: Settings, store: Store) -> LedgerWriter:
     return LedgerWriter(settings.principal or default_principal(), store, SystemClock(), SystemIds())
 
 
+def _refuse_unknown_tool(loaded: Loaded, name: str | None) -> None:
+    """A kill switch that stops nothing would be believed; where tools cannot be looked at, it works all the same."""
+    if name is None:
+        return
+    try:
+        known = [tool.name for tool in load_tools(loaded)]
+    except ConfigError:
+        return
+    if known and name not in known:
+        raise ConfigError(f"there is no tool {name!r} to halt{did_you_mean(name, known)}")
+
+
 async def _halt(given: argparse.Namespace) -> int:
-    settings, scope = load_command_settings(given).settings, None
+    loaded, scope = load_command_settings(given), None
+    settings = loaded.settings
     if not given.list:
         scope = _scope(
             given, "halt what? name --tool, --actor, --run or --all; interlock halt --list shows what is halted"
         )
+    _refuse_unknown_tool(loaded, given.tool)
     async with open_ledger(settings) as store:
         if scope is not None:
             await halt(_writer(settings, store), scope, given.reason)

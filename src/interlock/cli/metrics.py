@@ -28,7 +28,9 @@ def register(commands: Any, common: Any) -> None:
         default="calls",
         help="calls (default), or enforcement: how turns ended, per agent, against targets",
     )
-    parser.add_argument("--since", help="enforcement: only turns since this time (default 24h; 7d, 2026-01-31)")
+    parser.add_argument(
+        "--since", help="only since this time: 24h, 7d, 2026-01-31 (default: everything; enforcement: 24h)"
+    )
     parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
     parser.add_argument("--limits", action="store_true", help="what budgets have spent, and how full rate buckets are")
     parser.add_argument("--actor", help="only this agent")
@@ -56,7 +58,8 @@ def run(given: argparse.Namespace) -> int:
 
 async def _fold(given: argparse.Namespace) -> Metrics:
     async with open_ledger(load_command_settings(given).settings) as store:
-        return await fold(store.records(Query(actor=given.actor, tool=given.tool)))
+        query = Query(actor=given.actor, tool=given.tool, since_us=parse_time(given.since))
+        return await fold(store.records(query))
 
 
 async def _limits(given: argparse.Namespace) -> int:

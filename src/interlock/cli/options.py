@@ -34,6 +34,13 @@ def load_command_settings(given: argparse.Namespace) -> Loaded:
     return load_settings(given.config, given=named)
 
 
+def parse_count(text: str) -> int:
+    """How many: a whole number above nothing, for argparse."""
+    if not text.isascii() or not text.isdigit() or int(text[:12]) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of things; write 20")
+    return int(text)
+
+
 def parse_time(text: str | None) -> int | None:
     """A time that somebody wrote, in microseconds: a date, a date and time, or so long ago."""
     if text is None:

@@ -17,6 +17,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.operations import Change, PlannedChange
+from interlock.operations.plan_sets import turn_of
 from interlock.values import Outcome, Status
 
 
@@ -54,6 +55,7 @@ async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
         for outcome in outcomes:
             show(outcome)
         console().print(f"[bold]{fine} of {format_count(len(changes), 'change')} made[/]")
+        console().print(f"[dim]taken back by: interlock undo --turn {sanitize(turn_of(given.name))}[/]")
     return 0 if fine == len(changes) else 1
 
 

@@ -25,11 +25,12 @@ from interlock.answers.events import (
     TurnEvent,
     event_of,
 )
+from interlock.answers.ladder import TurnOutcome
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
 from interlock.cli.ask import show_answer
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import load_command_settings, parse_time
+from interlock.cli.options import load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, print_json, print_tree, sanitize
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError, NotAllowed
@@ -47,9 +48,12 @@ def register(commands: Any, common: Any) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     several = actions.add_parser("list", help="finished turns, newest first")
     several.add_argument("--agent", help="only this agent")
-    several.add_argument("--outcome", help="only this outcome (PASSED, ESCALATED, …)")
+    outcomes = [outcome.value for outcome in TurnOutcome]
+    several.add_argument(
+        "--outcome", type=str.upper, choices=outcomes, metavar="OUTCOME", help=f"only this one: {', '.join(outcomes)}"
+    )
     several.add_argument("--since", help="only since this time: 24h, 7d, 2026-01-31")
-    several.add_argument("--newest", type=int, default=20, help="how many (default 20)")
+    several.add_argument("--newest", type=parse_count, default=20, help="how many (default 20)")
     one = actions.add_parser("show", help="one turn as a tree: question, calls, attempts, child turns, answer")
     one.add_argument("turn", help="its id, as `interlock turns list` shows it")
     for action, run in ((several, _list), (one, _show)):
@@ -64,7 +68,7 @@ async def _list(given: argparse.Namespace) -> int:
         status="finished",
         actor=given.agent,
         since_us=parse_time(given.since),
-        newest=max(1, given.newest * 4),
+        newest=given.newest * 4,
     )
     async with open_ledger(load_command_settings(given).settings) as store:
         found = [record async for record in store.records(query)]

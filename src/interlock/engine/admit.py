@@ -128,6 +128,8 @@ def deny(rule: str, reason: str, version: str = "") -> Verdict:
 def _end_no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
     close = ctx.registry.nearest(call.tool)
     tail = f"; the nearest are {', '.join(close)}" if close else ""
+    if not ctx.bindings:
+        tail = "; none are registered (commands find them by the setting tools, or --tools MODULE:NAME)"
     reason = f"there is no tool {call.tool!r}{tail}"
     return Ended(
         call=call,

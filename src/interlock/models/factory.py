@@ -22,8 +22,11 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     if kind == LOCAL:
         from interlock.models.local import LocalModel
 
+        file = Path(rest).expanduser() if rest else None
+        if file is not None and not file.is_file():
+            raise ConfigError(f"model {name!r}: there is no file {file}")
         # A file that somebody chose is shown instructions and tools; the small one that we bring is only constrained.
-        return LocalModel(Path(rest).expanduser() if rest else None, instructable=bool(rest))
+        return LocalModel(file, instructable=bool(rest))
     if not rest:
         way_out = "write local, provider:name such as google:gemini-2.5-flash, or python:module:NAME"
         raise ConfigError(f"model {name!r}: {way_out}")

@@ -48,6 +48,13 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
     return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
 
 
+def decision_state(approve: bool) -> TicketState:
+    """Approved or denied; a text or number that only looks like a yes decides nothing."""
+    if not isinstance(approve, bool):
+        raise NotAllowed(f"approve is True or False, not {approve!r}")
+    return TicketState.APPROVED if approve else TicketState.DENIED
+
+
 def refuse_own(writer: LedgerWriter, terms: Terms, ticket: Ticket) -> None:
     """Whoever asked does not decide."""
     if writer.by == ticket.asked_by and not terms.self_approval:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypedDict, Unpack
 
+import msgspec
+
+from interlock.canonical import did_you_mean
 from interlock.engine import EngineContext
 from interlock.errors import ConfigError
-from interlock.operations.approvals import decide_ticket, sweep
+from interlock.operations.approvals import decide_ticket, decision_state, sweep
 from interlock.operations.execute import resume, run_replay, run_undo
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
@@ -17,7 +20,7 @@ from interlock.operations.recover import Recovered, recover
 from interlock.operations.replay import replay_steps
 from interlock.operations.shadow import ShadowComparison, compare
 from interlock.operations.undo import UndoStep, undo_steps
-from interlock.state import ChangeFilter, TicketState
+from interlock.state import ChangeFilter
 from interlock.values import Call, Outcome
 
 Done = tuple[UndoStep, Outcome | None]
@@ -88,7 +91,7 @@ class Operations:
 
     async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
         """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
-        state = TicketState.APPROVED if approve else TicketState.DENIED
+        state = decision_state(approve)
         return await decide_ticket(self.writer(by), self._ctx.review, ticket, state, reason)
 
     async def resume(self, ticket: str) -> Outcome:
@@ -97,6 +100,7 @@ class Operations:
 
     async def halt(self, scope: str, *, reason: str = "", by: str | None = None) -> int:
         """Stop a scope (all, tool:NAME, actor:NAME, run:NAME) in every process within a second."""
+        self._refuse_unknown_tool(scope)
         number = await halt(self.writer(by), scope, reason)
         await self._ctx.halts.refresh()
         return number
@@ -107,6 +111,12 @@ class Operations:
         await self._ctx.halts.refresh()
         return number
 
+    def _refuse_unknown_tool(self, scope: str) -> None:
+        """A kill switch that stops nothing would be believed."""
+        name = scope.removeprefix("tool:")
+        if name != scope and name not in self._ctx.bindings:
+            raise ConfigError(f"there is no tool {name!r} to halt{did_you_mean(name, self._ctx.bindings)}")
+
     def writer(self, by: str | None = None) -> LedgerWriter:
         """What writes a person's or service's decisions into the ledger."""
         ctx = self._ctx
@@ -114,7 +124,13 @@ class Operations:
 
 
 def _require_filter(which: Changes, what: str) -> ChangeFilter:
-    made = ChangeFilter(**which)
+    try:
+        made = msgspec.convert(which, ChangeFilter, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(
+            f"{what} which changes? {error}; record is the number of a record, since_us microseconds since 1970,"
+            " turn, run and key are texts"
+        ) from None
     if made == ChangeFilter():
         raise ConfigError(f"{what} which changes? name record=, turn=, run=, key= or since_us=")
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
-from interlock.operations.undo import UndoStep, impossible
+from interlock.operations.undo import UndoStep, impossible, takes_back
 from interlock.state import ChangeFilter, ClaimState
 
 
@@ -15,10 +15,9 @@ async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
     for claim in await ctx.store.claims(ChangeFilter(run=run)):
         if claim.is_superseded or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
             continue
-        record, before = await intent_of(ctx, claim)
-        change = None if record is None else record.content().change
-        if change is not None and change.undoes is not None:
-            continue  # what took something back is not part of the run's own work
+        if await takes_back(ctx, claim):
+            continue  # it is not part of the run's own work
+        _record, before = await intent_of(ctx, claim)
         if "arguments" in before:
             steps.append(UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
         else:

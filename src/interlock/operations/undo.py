@@ -113,12 +113,25 @@ def _plain(state: Any) -> Json:
 
 
 async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = False) -> list[UndoStep]:
-    """How each of those changes can be taken back, last change first."""
+    """How each of those changes can be taken back, last change first.
+
+    What took something back is not itself taken back by a turn, run, key or time that it falls into: that would make
+    the change again. Whoever wants that names its record.
+    """
     ctx.at("undo.read")
     made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE]
+    if which.record is None:
+        made = [claim for claim in made if not await takes_back(ctx, claim)]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
     becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
     return [await _plan_step(ctx, claim, force, becomes) for claim in made]
+
+
+async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
+    """Whether a change was made to take another one back."""
+    record, _payload = await intent_of(ctx, claim)
+    change = None if record is None else record.content().change
+    return change is not None and change.undoes is not None
 
 
 async def _plan_step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:

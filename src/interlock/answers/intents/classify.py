@@ -36,6 +36,11 @@ class Intent(Value, frozen=True):
     examples: tuple[str, ...] = ()
     weight: float = 1.0
 
+    def __post_init__(self) -> None:
+        for name in ("keywords", "examples"):
+            if isinstance(getattr(self, name), str):  # which would be taken letter by letter
+                raise ConfigError(f"intent {self.name!r}: {name} are several texts, such as ({getattr(self, name)!r},)")
+
     @property
     def requirement(self) -> Requirement:
         """What an answer needs."""
