@@ -196,7 +196,7 @@ def _opened(store: str | Store, settings: Settings, faults: Faults | None) -> St
     if isinstance(store, str):
         return open_store(store, busy_s=settings.busy_s, faults=faults)
     if not hasattr(store, "commit"):
-        raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass one that is open")
+        raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")
     return store
 
 
