@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -626,17 +626,16 @@ async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect
         return id
 
     async with running(put, settings=settings) as runtime:
-        commit = runtime.store.commit
+        renew = runtime.store.renew
 
-        async def watching(batch: Batch) -> Any:
-            renewed.extend(item for item in batch.transitions if isinstance(item, RenewClaim))
+        def watching(claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
+            renewed.extend(claims)
             if len(renewed) == 2:
-                name = renewed[0].name
-                far = batch.now_us + 10_000_000
-                await commit(Batch(far, (ResolveClaim(name, renewed[0].holder, ClaimState.FAILED),)))
-            return await commit(batch)
+                settled = ResolveClaim(renewed[0].name, renewed[0].holder, ClaimState.FAILED)
+                asyncio.run(runtime.store.commit(Batch(here_us + 10_000_000, (settled,))))
+            return renew(claims, here_us)
 
-        runtime.store.commit = watching  # type: ignore[method-assign]
+        runtime.store.renew = watching  # type: ignore[method-assign]
         outcome = await asyncio.wait_for(runtime.call("put", {"id": "a"}, actor="ann", turn="t"), 10)
         gone.set()
     assert len(renewed) >= 2

@@ -35,7 +35,7 @@ BOUNDARIES = {
     },
     "send": {"write.begin", "write.begun", "tool.before", "tool.after", "record.end", "record.ended", "store.commit"},
     "read": {"perform.begin", "perform.begun", "tool.before", "tool.after", "record.end", "record.ended"},
-    "renew": {"heartbeat.renew", "tool.after", "record.end"},
+    "renew": {"heart.renew", "tool.after", "record.end"},
     "undo": {"undo.read", "write.begin", "write.begun", "record.end", "store.committed"},
     "approve": {"decide.ticket", "decided.ticket", "resume.read", "write.begin", "write.begun", "tool.after"},
 }
@@ -110,7 +110,8 @@ async def settle_by_hand(cell: Cell, counter: Counter) -> None:
     async with opened(cell, None, Later()) as runtime:
         for ticket in await runtime.store.tickets():
             if ticket.kind == "settle" and ticket.state == "open":
-                landed = counter.count(cell.key) > 0
+                undone = ticket.tool.startswith("undo.")
+                landed = counter.get(cell.key) == "-" if undone else counter.count(cell.key) > 0
                 await runtime.operations.decide(ticket.id, approve=landed, by="os:boss", reason="I looked")
 
 
@@ -148,6 +149,7 @@ async def check_delivery(cell: Cell, counter: Counter) -> None:
 async def check_undo(cell: Cell, counter: Counter) -> None:
     """The undo made again after recovery: the document is gone, and the change was made once."""
     await nothing_is_stranded(cell)
+    await settle_by_hand(cell, counter)
     async with opened(cell, None, Later()) as runtime:
         done = await runtime.operations.undo(run="r")
         left = await runtime.operations.undo_plan(run="r")

@@ -9,6 +9,7 @@ import pytest
 
 from interlock import Context, ContractError, PolicyError, Runtime, Status, Tool, tool
 from interlock.config import Settings
+from interlock.engine.heart import Beat, Heart
 from interlock.errors import Locked, NotFound
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -204,7 +205,7 @@ async def test_a_caller_that_holds_the_lease_makes_all_its_changes_under_one_tok
 async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
     durable_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
+    monkeypatch.setattr(Heart, "keep", _never_renewed)
     clock, shelf = ManualClock(), Shelf()
     settings = Settings(lease_s=5)
     async with running(shelved(shelf, []), url=durable_url, clock=clock, settings=settings) as runtime:
@@ -224,8 +225,9 @@ async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
         await dead.__aexit__(None, None, None)
 
 
-async def _dead(*_given: Any) -> None:
-    await asyncio.Event().wait()
+def _never_renewed(heart: Heart, claim: str, holder: str, on_lost: Any) -> Beat:
+    """The heart of a process that died."""
+    return Beat(heart, claim, holder, on_lost)
 
 
 # The journal
@@ -311,7 +313,7 @@ async def test_a_cancelled_caller_leaves_no_hold_and_loses_no_outcome(durable_ur
 
 
 async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
+    monkeypatch.setattr(Heart, "keep", _never_renewed)
     shelf, clock = Shelf(a={"title": "x"}), ManualClock()
     async with running(retitle(shelf, []), url=durable_url, clock=clock, settings=Settings(lease_s=5)) as runtime:
         held = runtime.lock("shelf/a")
@@ -330,7 +332,7 @@ async def test_a_dead_hold_does_not_block_its_key_for_ever(durable_url: str, mon
 async def test_a_hold_that_is_lost_before_the_effect_stops_it(
     durable_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("interlock.engine.locks._beat", _dead)
+    monkeypatch.setattr(Heart, "keep", _never_renewed)
     shelf, seen, clock = Shelf(), list[Any](), ManualClock()
     began: list[bool] = []
 

@@ -37,7 +37,7 @@ class TestSqlite(DurableStoreContract):
 class TestPostgres(DurableStoreContract):
     @pytest.fixture
     def open_store(self, postgres: str) -> Callable[[], Store]:
-        return lambda: open_store(postgres)
+        return lambda: open_store(postgres, own_clock=False)  # the suite moves the time
 
 
 class TestOpenedAsynchronously(StoreContract):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from interlock.errors import InDoubt, NotAllowed, NotFound, NothingLanded, Perma
 from interlock.operations import Change
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from interlock.resources import Documents
 from interlock.state import ChangeFilter, ClaimState
 from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
@@ -242,7 +244,7 @@ async def test_recovery_asks_the_probe_or_a_person(store_url: str, says: bool | 
     assert made == (["x", "x"] if says is False else ["x"])
 
 
-async def test_recovery_waits_for_a_holder_that_may_be_alive() -> None:
+async def test_a_holder_that_may_be_alive_is_not_declared_dead_by_a_look_at_an_unfenced_resource() -> None:
     clock, shelf = ManualClock(), Shelf()
     release, entered = asyncio.Event(), asyncio.Event()
 
@@ -262,23 +264,54 @@ async def test_recovery_waits_for_a_holder_that_may_be_alive() -> None:
         (found,) = await other.operations.recover()
         release.set()
         outcome = await task
-    assert (found.state, found.how) == ("failed", "the resource shows it")
-    assert (outcome.status, error(outcome)) == (Status.UNKNOWN, "lease_lost")  # it was settled without the late one
+        await other.operations.decide(expect(found.ticket), approve=True, by="os:boss", reason="I looked")
+        again = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
+    assert (found.state, "does not check fencing tokens" in found.how) == ("asked", True)
+    assert (outcome.status, error(outcome)) == (Status.UNKNOWN, "lease_lost")
+    assert (again.ok, shelf.items) == (True, {"a": {"v": 1}})
 
 
-async def test_what_is_unknown_on_a_resource_is_settled_when_its_lease_has_expired() -> None:
-    clock, shelf = ManualClock(), Shelf()
+async def test_on_a_fenced_resource_the_late_one_is_shut_out_before_it_is_said_that_it_did_not_land(
+    tmp_path: Path,
+) -> None:
+    clock, shelf = ManualClock(), Documents(f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
+    release, entered = asyncio.Event(), asyncio.Event()
 
-    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, _a: {"v": 1})
-    async def put(id: str) -> str:
-        raise RuntimeError("lost")
+    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, _a: {"v": 1}, retry=RetryRule(max_attempts=1))
+    async def put(id: str, context: Context) -> str:
+        entered.set()
+        await release.wait()
+        await shelf.write(id, {"v": 1}, context)
+        return id
 
     async with running(put, clock=clock, settings=Settings(lease_s=60)) as runtime:
-        assert (await runtime.call("put", {"id": "a"}, actor="ann", turn="t")).status is Status.UNKNOWN
-        (early,) = await runtime.operations.recover()
+        task = asyncio.create_task(runtime.call("put", {"id": "a"}, actor="ann", turn="t"))
+        await entered.wait()
+        other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[put], clock=clock)
         clock.advance(61)
-        (late,) = await runtime.operations.recover()
-    assert (early.state, late.state) == ("waiting", "failed")
+        (found,) = await other.operations.recover()
+        release.set()
+        late = await task
+        state = await shelf.read_state("a")
+        again = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
+    assert (found.state, found.how) == ("failed", "the resource shows it")
+    assert (late.status, state) == (Status.UNKNOWN, None)
+    assert again.ok
+    await shelf.close()
+
+
+async def test_what_is_unknown_on_a_fenced_resource_is_settled_at_once(tmp_path: Path) -> None:
+    shelf = Documents(f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
+
+    @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, _a: {"v": 1})
+    async def put(id: str, context: Context) -> str:
+        raise RuntimeError("lost")
+
+    async with running(put) as runtime:
+        assert (await runtime.call("put", {"id": "a"}, actor="ann", turn="t")).status is Status.UNKNOWN
+        (found,) = await runtime.operations.recover()
+    assert found.state == "failed"
+    await shelf.close()
 
 
 async def test_generations_of_one_change_are_undone_one_by_one(store_url: str) -> None:

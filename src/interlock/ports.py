@@ -12,14 +12,14 @@ import itertools
 import os
 import random
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 import msgspec
 
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
-from interlock.transitions import Batch, Receipt, Settle
+from interlock.transitions import Batch, Receipt, RenewClaim, Settle
 from interlock.values import Json, Value
 
 
@@ -212,6 +212,14 @@ class ClaimStore(Protocol):
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
+        ...
+
+    async def now_us(self, here_us: int) -> int:
+        """The time by which leases run; `here_us` is the caller's, for a store without a clock of its own."""
+        ...
+
+    def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
+        """Renew claims at once, in whatever thread asks; the names of those that are not their holder's any more."""
         ...
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
 from interlock.config import Settings, default_principal, parse_mode
-from interlock.engine import Engine, EngineContext, HaltSwitch, Observer, ToolBinding, ToolLimits, hold_locks
+from interlock.engine import Engine, EngineContext, HaltSwitch, Heart, Observer, ToolBinding, ToolLimits, hold_locks
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations import Operations
@@ -95,7 +95,8 @@ class Runtime:
         written = load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
-        opened = _opened(store, settings, faults)
+        at, lease_us = _nowhere if faults is None else faults.at, round(settings.lease_s * 1e6)
+        opened = _opened(store, settings, parts)
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         deadlines = Deadlines()
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
@@ -110,7 +111,7 @@ class Runtime:
             clock=clock,
             ids=parts.get("ids") or SystemIds(),
             faults=faults,
-            at=_nowhere if faults is None else faults.at,
+            at=at,
             deadlines=deadlines,
             snapshot_reader=snapshot_reader,
             threads=ThreadPoolExecutor(settings.threads, thread_name_prefix="interlock-tool"),
@@ -120,7 +121,8 @@ class Runtime:
             redacted=frozenset().union(*(tool.redact for tool in registry)),
             keyed=keyed,
             halts=HaltSwitch(opened, clock, faults),
-            lease_us=round(settings.lease_s * 1e6),
+            lease_us=lease_us,
+            heart=Heart(opened, clock, lease_us, at),
             review=Terms(
                 round(settings.review_expires_s * 1e6), round(settings.review_escalate_s * 1e6), settings.self_approval
             ),
@@ -178,6 +180,7 @@ class Runtime:
         self._engine.closed = True
         while self._engine.running:  # noqa: ASYNC110 - calls may run on other loops, which an Event cannot serve
             await asyncio.sleep(_LOOK_AGAIN_S)
+        await asyncio.to_thread(self.context.heart.close)
         await self.context.store.close()
         self.context.threads.shutdown(wait=False, cancel_futures=True)
 
@@ -192,9 +195,11 @@ class Runtime:
         await self.close()
 
 
-def _opened(store: str | Store, settings: Settings, faults: Faults | None) -> Store:
+def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
     if isinstance(store, str):
-        return open_store(store, busy_s=settings.busy_s, faults=faults)
+        # Whoever brings a clock brings it for the store as well.
+        own_clock = "clock" not in parts
+        return open_store(store, busy_s=settings.busy_s, faults=parts.get("faults"), own_clock=own_clock)
     if not hasattr(store, "commit"):
         raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")
     return store

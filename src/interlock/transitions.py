@@ -65,7 +65,8 @@ class OpenClaim(Value, frozen=True):
     call: str
     tool: str
     keys: tuple[str, ...]
-    expires_us: int
+    lease_us: int
+    """How long its holder is taken for alive without another sign, by the store's clock."""
     turn: str | None = None
     run: str | None = None
 
@@ -78,7 +79,7 @@ class RenewClaim(Value, frozen=True):
 
     name: str
     holder: str
-    expires_us: int
+    lease_us: int
     restated: bool = False
 
 

@@ -111,7 +111,9 @@ async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None
             "description": "A person wrote this description of the exercise afterwards.",
         }
         assert (
-            await steps.app.runtime.call("restore_document", {"key": key, "state": mine}, actor="person", mode="apply")
+            await steps.app.runtime.call(
+                "restore_document", {"key": key, "state": mine}, actor="person", mode="apply", call_id="edit"
+            )
         ).ok
         done = await steps.app.runtime.operations.undo(run="r1")
         refused = [step for step, outcome in done if outcome is None]
@@ -285,11 +287,13 @@ async def test_a_shadow_run_is_compared_with_what_people_did(tmp_path: Path) -> 
         for key, state in {
             k: s for entry in same for k, s in entry.after.items()
         }.items():  # a person does the very same
-            await steps.app.runtime.call("restore_document", {"key": key, "state": state}, actor="person", mode="apply")
+            await steps.app.runtime.call(
+                "restore_document", {"key": key, "state": state}, actor="person", mode="apply", call_id=key
+            )
         key, state = next(iter(second.after.items()))  # and something else there, in the very fields
         mine = {field: "mine" for field, value in state.items() if second.before[key].get(field) != value}
         await steps.app.runtime.call(
-            "restore_document", {"key": key, "state": {**state, **mine}}, actor="person", mode="apply"
+            "restore_document", {"key": key, "state": {**state, **mine}}, actor="person", mode="apply", call_id="edit"
         )
     found = await build_shadow_report(loaded, "s1")
     agreed, differed = (first.turn or "").partition("/")[2], (second.turn or "").partition("/")[2]

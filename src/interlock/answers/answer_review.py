@@ -52,6 +52,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
         raise NotAllowed(f"the beginning of turn {turn!r} is not in the ledger; it cannot be gone on with")
     if opened.agent != agent:
         raise NotAllowed(f"turn {turn!r} is one of {opened.agent}, not of {agent}")
+    # Where the caller speaks for somebody (ADK does), an id alone is not enough: clients can write any.
     if on_behalf_of is not None and opened.on_behalf_of != on_behalf_of:
         raise NotAllowed(f"turn {turn!r} was not opened for {on_behalf_of}")
     if history.finished is not None and history.finished.outcome not in (TurnOutcome.WAITING, TurnOutcome.ASKED):
@@ -62,6 +63,7 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
     return Asked(
         id=turn,
         question=payload["question"],
+        # As it was taken then: an agent whose intents have changed since does not change what this answer needs.
         classified=Classified(opened.requires, opened.intents, opened.by, opened.certainty),
         principal=record.content().principal,
         parent=opened.parent,
@@ -86,8 +88,10 @@ async def decide_answer(
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     refuse_own(writer, terms, ticket)
     ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
+    # A turn that was gone on with has ended several times; the ticket is about one of them.
     finished = next((record for record, event in ended if event.ticket == name), ended[-1][0])
     payload = await payload_of(writer.store, finished.id, finished.content())
+    # What lies beside the record can be altered without breaking the chain; the binding says what was held back.
     if "draft" not in payload or ticket.binding != _binding(writer, ticket, payload["draft"]):
         raise NotAllowed(f"the draft that ticket {name!r} is about was deleted or altered; it cannot be released")
     before = msgspec.convert(payload["result"], TurnResult)

@@ -87,7 +87,7 @@ class Answers:
         """Which of an agent's intents a question has, and so what its answer needs."""
         found = self._classifiers.get(agent)
         if found is None:
-            found = self._classifiers[agent] = agent.classifier()
+            found = self._classifiers[agent] = agent.classifier()  # training takes seconds, once for each agent
         return found.classify(question)
 
     def _turn(self, agent: Agent, asked: Asked) -> Turn:

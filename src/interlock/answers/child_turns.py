@@ -31,13 +31,14 @@ async def unmet_child(store: Store, history: History) -> UnmetChild | None:
     for child in history.children:
         inner = await read_history(store, child, evidence=False, depth=0)
         agent = child if inner.opened is None else inner.opened.agent
+        # By agent and what was needed: success at another question does not make up for a failure.
         latest[agent, None if inner.opened is None else inner.opened.requires] = _unmet(agent, inner)
     return next((item for item in latest.values() if item is not None), None)
 
 
 def _unmet(agent: str, inner: History) -> UnmetChild | None:
     missing = Need(tool=agent)
-    if inner.finished is None:
+    if inner.finished is None:  # it is still running, or was abandoned
         return UnmetChild(missing)
     outcome, reason = inner.finished.outcome, inner.finished.reason
     if outcome in _MET:

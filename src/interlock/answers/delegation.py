@@ -16,12 +16,14 @@ def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0)
     async def ask(request: str, context: Context) -> Result[dict[str, Json]]:
         """Open a turn of the agent in that of the caller."""
         driven = DRIVEN.get()
+        # A context variable is inherited by every task; only the call's own turn says whose it is.
         if driven is None or driven.turn.id != context.turn:
             raise Permanent(f"{agent.name} can be asked only by a turn that a model is working on")
         async with driven.turn.child(agent, request) as turn:
             return _describe_answer(await run_turn(turn, driven.model, watch=driven.watch))
 
     ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."
+    # A read of its own: what the child changes are calls of the child, each with its own effect on the path.
     made = tool(effect="read", name=agent.name, timeout_s=timeout_s, known_values={"request": _whole})
     return made(ask)
 

@@ -49,6 +49,7 @@ async def finish_turn(
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     result = _result(ending, history)
     asks: tuple[AskPerson, ...] = ()
+    # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = _ticket(writer, terms, ending, result.reason)
         asks = (AskPerson(ticket),)
@@ -85,8 +86,8 @@ def _event(ending: TurnEnd, result: TurnResult) -> Finished:
 
 def _result(ending: TurnEnd, history: History) -> TurnResult:
     step, common = ending.step, _common(ending, history)
-    if ending.agent.enforcement != "enforce":
-        outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)
+    if ending.agent.enforcement != "enforce":  # observing only records what would have been done
+        outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)  # Retry, Force, Ask and Wait have none
         return TurnResult(
             **common,
             status=TurnStatus.OBSERVED,
@@ -174,6 +175,7 @@ def _render(ending: TurnEnd, history: History, common: dict[str, Any], outcome: 
         answer=answer,
         claims=tuple(
             claim
+            # What the rendering adds itself (numbers of lines, cut texts) is found in no result, and is no claim.
             for claim in ground(text, history.sources, ending.agent.vocabulary).claims
             if claim.how != "unsupported"
         ),
@@ -215,6 +217,7 @@ def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ti
         id=writer.ids.new(),
         kind=TicketKind.ANSWER,
         state=TicketState.OPEN,
+        # A keyed digest: the ticket is about this very draft, and does not give its text away.
         binding=f"{ANSWER}|{ending.turn}|{store_digest(writer.store, ending.draft.encode())}",
         tool=ANSWER,
         actor=ending.agent.name,

@@ -34,7 +34,7 @@ from interlock.records import Content, Stored
 from interlock.tools import MARK
 from interlock.values import Effect, Json, Status, Value
 
-_EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)
+_EVIDENCE = (Status.OK, Status.NO_DATA, Status.PLANNED)  # that nothing is on file, or was only planned, may be said too
 
 
 class History(Value, frozen=True):
@@ -102,7 +102,7 @@ async def read_history(store: Store, turn: str, *, evidence: bool = True, depth:
         history,
         calls=tuple(_drop_retaken(calls)),
         sources=tuple(sources),
-        confidence=min(confidences, default=None),
+        confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
         data_sources=tuple(dict.fromkeys(named)),
         notes=tuple(dict.fromkeys(notes)),
     )
@@ -145,6 +145,7 @@ def _after(history: History, event: TurnEvent) -> History:
 
 async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
     arguments, problem = content.arguments, content.problem
+    # A requirement's condition looks at arguments; where the record has marks, what lies beside it is needed.
     if content.payload and _is_marked(arguments):
         arguments = (await payload_of(store, record.id, content)).get("arguments", arguments)
     return CallSeen(
@@ -201,6 +202,7 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
         "hints": None if content.problem is None else list(content.problem.hints),
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
+    # A message of a problem may quote what a model said, and a confidence is no figure of the domain.
     return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"))
 
 
@@ -223,6 +225,7 @@ async def given_sources(store: Store, given: Sequence[Source | int]) -> tuple[So
             found.append(item)
             continue
         records = [record async for record in store.records(Query(after=item - 1, until=item))]
+        # Records of turns hold drafts and questions: what a model wrote once must not become its own evidence.
         if not records or records[0].kind != "call":
             raise ConfigError(f"there is no record {item} of a call that an answer could rest on")
         found.append(await _source(store, records[0], records[0].content()))
@@ -266,6 +269,7 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     if last is not None and last.reason is Reason.AMBIGUOUS:
         question = last.message
     fields = () if last is None else last.fields
+    # Only where nothing else is wrong: a model that wrote a wrong value has to correct it, not the user.
     ungiven = [f.field for f in fields] if all(f.reason is FieldReason.MISSING for f in fields) else []
     lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
     return Missing(missing, failed, empty, question, lacks)

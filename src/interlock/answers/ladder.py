@@ -115,6 +115,7 @@ Step = Pass | Ask | Retry | Force | Render | Wait | Stop | Escalate
 
 def next_step(state: TurnState) -> Step:
     """The one decision of a turn."""
+    # What a provider refused for safety is not tried again in other words: a person looks at it.
     if state.blocked:
         return Escalate(TurnOutcome.BLOCKED, state.blocked)
     # Before anything else: a call that waits for a person is neither missing nor done.
@@ -124,13 +125,16 @@ def next_step(state: TurnState) -> Step:
         return _towards(state, state.missing)
     if state.has_draft and not state.unsupported and not state.irrelevant:
         return Pass(_pass_outcome(state))
+    # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         return Retry(unsupported=state.unsupported, irrelevant=state.irrelevant and not state.unsupported)
+    # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
     return Render(_pass_outcome(state), _why_rendered(state))
 
 
 def _towards(state: TurnState, missing: Requirement) -> Step:
     """Required tools have not succeeded yet."""
+    # A person has to say which is meant: neither a retry nor a forced call could.
     if state.question:
         return Ask(state.question)
     # A tool that ran and failed is no fault of the model: asking it again would only repeat the failure.
@@ -143,13 +147,15 @@ def _towards(state: TurnState, missing: Requirement) -> Step:
             return Retry(missing=missing)
         if state.lacks:
             return Ask(state.lacks)
+        # Each tool is forced once; with the bound on calls that is why every turn ends.
         unforced = next((leaf for leaf in next_needs(missing) if leaf.tool not in state.forced), None)
-        if unforced is not None and not state.empty:
+        if unforced is not None and not state.empty:  # nothing on file stays nothing, also by force
             return Force(unforced)
     if state.empty:
         return Stop(TurnOutcome.TOOL_FAILED, state.empty, nothing=True)
     if state.lacks:
         return Ask(state.lacks)
+    # Not the draft: without its tool it comes from general knowledge, however good it reads.
     return Escalate(TurnOutcome.ESCALATED, "required tools did not succeed")
 
 

@@ -8,12 +8,13 @@ from interlock.answers.grounding import Grounded
 from interlock.answers.history import History
 from interlock.values import Json, Status
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[^\W\d_]{4,}")  # four letters and more: shorter words are in any text
 _ENOUGH = 2
 
 
 def is_irrelevant(draft: str, question: str, grounded: Grounded, history: History) -> bool:
     """Whether neither a figure nor enough words of the draft come from the results, but for those in the question."""
+    # That a change was made is the answer; there is nothing more in it to rest on.
     if grounded.cites or not any(call.status is Status.OK and not call.changes for call in history.calls):
         return False
     there = {word for source in history.sources for word in _words(source.value)}

@@ -14,6 +14,7 @@ from interlock.errors import ConfigError
 from interlock.reasons import Reason
 from interlock.values import FieldProblem, Json, Mode, Status, Value
 
+# Reached its tool and failed there; a denied or malformed call may still be made better by the model.
 _RAN = (Status.FAILED, Status.UNKNOWN)
 
 
@@ -118,6 +119,7 @@ def unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -
             left: list[Requirement] = []
             end = after
             for part in parts:
+                # In order, nothing counts that comes after a gap: it was done before what it should rest on.
                 found = None if in_order and left else met_at(part, calls, end if in_order else after)
                 if found is None:
                     rest = part if in_order and left else unmet(part, calls, end if in_order else after)
@@ -130,6 +132,7 @@ def satisfies(call: CallSeen, leaf: Need) -> bool:
     """Whether one call is what one leaf asks for."""
     if call.tool != leaf.tool:
         return False
+    # In a dry run a plan is all that there can be; nowhere else does it stand for the call.
     planned = call.status is Status.PLANNED and call.mode is Mode.DRY_RUN
     if call.status is not Status.OK and not planned and not (leaf.no_data and call.status is Status.NO_DATA):
         return False
@@ -163,6 +166,7 @@ def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple
         case AnyOf(parts=parts):
             return all(is_hopeless(part, calls, statuses) for part in parts)
         case AllOf(parts=parts, in_order=in_order):
+            # In order only the first counts: a later one may have failed because it came too early.
             return any(is_hopeless(part, calls, statuses) for part in (parts[:1] if in_order else parts))
 
 
@@ -180,6 +184,7 @@ def describe(requirement: Requirement) -> str:
 
 
 def _condition(where: str) -> Any:
+    # Not type-checked as rules are: a requirement is written without its tool at hand. A wrong name is never true.
     env = cel.NewEnv(variables={"args": cel.Type.DYN})
     try:
         program = env.compile(where)

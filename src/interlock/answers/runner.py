@@ -130,6 +130,7 @@ class Runner:
         request = Request(
             instructions=self.instructions(),
             messages=tuple(self._messages),
+            # A model that cannot be forced, as it takes tools as text, sees nothing else to call.
             tools=tuple(card(tool) for tool in turn.tools if forced in (None, tool.name)),
             force=forced,
             task=await turn.task(),
@@ -149,6 +150,7 @@ class Runner:
         """Make the calls; whether the turn ends here, as a person has to decide first."""
         proposals = [p if p.id else msgspec.structs.replace(p, id=self._turn.new_id()) for p in reply.proposals]
         if forced is not None:
+            # A model that ignores the force has its first call refused on the path, so that the refusal is on record.
             proposals = [p for p in proposals if p.tool == forced][:1] or proposals[:1]
         for proposal in proposals:
             self._watch(Called(proposal.tool, proposal.arguments))
@@ -159,7 +161,7 @@ class Runner:
             self._messages.append(
                 Message("tool", result_text(outcome), (), proposal.tool, proposal.id, as_seen_by_model(outcome))
             )
-        if reply.dropped:
+        if reply.dropped:  # said, or the model would take them for made
             told = f"{reply.dropped} more calls were not made: propose fewer at a time."
             self._messages.append(Message("user", told))
         await self.on_calls(outcomes)
@@ -229,6 +231,7 @@ class WorkflowRunner(Runner):
     async def _go_on(self) -> None:
         why = ends_short(self._workflow, self._seen, self._turn.agent.max_retries)
         last = len(self._workflow.phases) - 1
+        # Straight to the last phase: a partial answer that says so is better than none.
         if why and self._place < last:
             lacks = left_out(self._workflow, self._place, self._seen)
             if lacks:
@@ -260,6 +263,7 @@ async def run_turn(
 ) -> TurnResult:
     """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
     workflow, seen = turn.asked.workflow, watch or _ignore
+    # For tools that delegate: they are called with arguments and a context, and know neither turn nor model.
     mark = DRIVEN.set(Driven(turn, model, seen))
     try:
         if workflow is None:
@@ -278,7 +282,7 @@ def ascii_json(value: Json) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (ValueError, TypeError, UnicodeEncodeError, RecursionError):
-        return ascii(value)
+        return ascii(value)  # a lone surrogate of a model's must not end the turn
 
 
 def card(tool: Tool) -> ToolCard:

@@ -43,8 +43,8 @@ from interlock.values import Budget, Effect, Json, Outcome, Status
 
 Classify = Callable[[Agent, str], Classified]
 _LONGEST_QUESTION = 20_000
-_LONGEST_DRAFT = 20_000
-_LONGEST_ID = 200
+_LONGEST_DRAFT = 20_000  # a longer one is not checked in part: it is unsupported as a whole
+_LONGEST_ID = 200  # the id is a model's own words, and stands in a column of the ledger
 _NONE = ("(none)",)
 """Offered where no tool is: an empty list would mean all."""
 
@@ -68,7 +68,7 @@ class Turn:
         self._overhead_s = 0.0
         self._offered = agent.tools
         self._said: tuple[str, ...] = ()
-        self._finishing = asyncio.Lock()
+        self._finishing = asyncio.Lock()  # an answer leaves once, however many finish at a time
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
         self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
@@ -120,7 +120,7 @@ class Turn:
             await self._log.append(Reopened(agent=self.agent.name))
         else:
             if asked.parent is not None:
-                parent = TurnLog(self._writer, asked.parent)
+                parent = TurnLog(self._writer, asked.parent)  # first: a parent must not pass without knowing of it
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
             await self._log.append(self._opening_event(), self._payload())
         self._count_overhead(started)
@@ -243,7 +243,7 @@ class Turn:
                 self._offered = tuple(name for name in before if name == only)
             return await self._make_calls(proposals)
         finally:
-            self._offered = before
+            self._offered = before  # a forced reply narrows only itself
 
     async def _make_calls(self, proposals: Sequence[Proposal]) -> list[Outcome]:
         done: list[Outcome] = []
@@ -253,7 +253,7 @@ class Turn:
             if writer is None or writer.tool.effect is Effect.READ:
                 reads.append(proposal)
                 continue
-            done += await self._together(reads)
+            done += await self._together(reads)  # what was asked before a change sees the world before it
             reads = []
             done.append(await self._one(proposal))
         return done + await self._together(reads)
@@ -286,7 +286,7 @@ class Turn:
 
     async def _finish(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
         started = self._ctx.clock.monotonic()
-        self.replies += draft is not None or bool(blocked)
+        self.replies += draft is not None or bool(blocked)  # None: no reply, or one that was counted already
         # Half of an emoji that a model was cut off in cannot be written into the ledger.
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await read_history(self._ctx.store, self.id)
@@ -332,7 +332,7 @@ class Turn:
         required = bool(leaves(self.requirement))
         parked = await self._waits_for(history)
         forced = history.forced
-        if child is not None and lacking.what is None:
+        if child is not None and lacking.what is None:  # its own needs come first
             lacking = Missing(child.missing, child.failed, "", child.question)
             forced += tuple(leaf.tool for leaf in leaves(child.missing))  # there is no tool of that name to force
         return TurnState(

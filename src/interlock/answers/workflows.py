@@ -10,7 +10,7 @@ import re
 
 from interlock.values import Value
 
-_STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")
+_STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")  # "1. read", "2) compare", "- look", at the beginning of a line
 _TAGGED = re.compile(r"<(?:research_)?plan>(.+?)</(?:research_)?plan>", re.S | re.I)
 
 

@@ -43,6 +43,7 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
                 ledger=ledger.identity.ledger,
                 n=1 if last is None else last.n + 1,
                 at_us=clock.now_us(),
+                # An empty lane has no last record to name.
                 heads=tuple((head.lane, head.id, head.count, head.hash) for head in heads if head.count),
                 previous=None if last is None else checkpoint_digest(last),
             )
@@ -54,7 +55,7 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
             public_key=key.public,
         )
         receipt = await ledger.commit(Batch(now_us=clock.now_us(), transitions=(Seal(checkpoint=checkpoint),)))
-        if isinstance(receipt, Committed):
+        if isinstance(receipt, Committed):  # refused: another process has made checkpoint n meanwhile
             return checkpoint
     raise StoreError("other processes keep making checkpoints; try again")
 

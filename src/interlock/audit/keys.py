@@ -30,7 +30,7 @@ def load_or_make_key(file: Path) -> SigningKey:
     if not file.exists():
         _make(file)
     mode = stat.S_IMODE(file.stat().st_mode)
-    if mode & 0o077:
+    if mode & 0o077:  # whoever can read it can sign another history
         raise ConfigError(f"{file}: others can read the signing key (mode {mode:04o}); chmod 600 it, or make a new one")
     try:
         private = codec.load_pem_private_key(file.read_bytes(), password=None)
@@ -74,11 +74,12 @@ def _make(file: Path) -> None:
         codec.Encoding.PEM, codec.PrivateFormat.PKCS8, codec.NoEncryption()
     )
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    # Made with its mode: there is no moment in which others could open it.
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(pem)
         stream.flush()
-        os.fsync(stream.fileno())
+        os.fsync(stream.fileno())  # before it has its name: a crash must not leave an empty key
     try:
         os.link(fresh, file)  # of several processes that start at once, one key wins
     except FileExistsError:

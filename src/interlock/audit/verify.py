@@ -51,10 +51,12 @@ class _Walk:
         self._ends = {head.lane: head for head in heads}
         async for record in self._ledger.records(Query()):
             end = self._ends.get(record.lane)
+            # Written since we began, or forged: only the heads as they are afterwards can tell.
             if end is not None and record.id > end.id:
                 self.beyond.append(record)
                 continue
             self._see(record)
+            # Looked for in the text: a pass over millions of records cannot parse each of them.
             if type(record.body) is str and ('"payload":true' in record.body or '"payload_digest"' in record.body):
                 await self._check_payload(record)
             if progress is not None and self.records % 50_000 == 0:
@@ -97,7 +99,9 @@ class _Walk:
             self._say(f"record {record.id}: it, or the record before it in lane {record.lane}, was changed or removed")
         if record.id <= lane.id:
             self._say(f"record {record.id}: out of order in lane {record.lane}")
+        # Goes on from the hash that is stored: one changed record is one problem, not one for every record behind it.
         self.lanes[record.lane] = LaneHead(record.lane, record.id, lane.count + 1, record.hash)
+        # What is left of these in the end was signed, and is gone.
         for name, number, count, text in self._expected.pop(record.id, ()):
             if (number, count, text) != (record.lane, lane.count + 1, record.hash):
                 self._say(f"{name}: record {record.id} is not the one that was signed")
@@ -105,7 +109,7 @@ class _Walk:
     async def _check_payload(self, record: Stored) -> None:
         """A payload that is still there must be the one whose digests the record holds."""
         payload = await self._ledger.payload(record.id)
-        if payload is None:
+        if payload is None:  # deleted, which is allowed: the chain holds without it
             return
         try:
             content, whole = record.content(), msgspec.json.decode(payload)
@@ -140,6 +144,7 @@ async def verify(
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Follow every lane from its genesis, and hold it against checkpoints, anchors, heads and payloads."""
+    # In this order: whatever a checkpoint names lies before the heads that are read after it.
     kept = await ledger.checkpoints()
     heads = await ledger.heads()
     problems: list[str] = []
@@ -185,6 +190,7 @@ def _check_statements(
     for item in checkpoints:
         title = f"{name} {item.n}"
         if public_key is not None and item.public_key != public_key:
+            # Noted, and gone on: whether the text is what that key signed is worth knowing, too.
             problems.append(f"{title}: signed by another key ({item.public_key[:16]}…)")
         if not is_signed_by(item.public_key, item.signature, item.body.encode()):
             problems.append(f"{title}: the signature does not fit its text")

@@ -30,6 +30,8 @@ def has_landed(reading: Reading, attempts: tuple[Attempt, ...] = ()) -> bool | N
     reason = None if reading.problem is None else reading.problem.reason
     if reading.returned and reason is not Reason.REPORTED_FAILURE:
         return True
+    if reason is Reason.LEASE_LOST and not attempts:
+        return False  # it was given up before it was begun
     doubtful = reason in _MAY_HAVE_LANDED or any(attempt.error in _MAY_HAVE_LANDED for attempt in attempts)
     return None if doubtful else False
 

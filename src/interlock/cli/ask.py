@@ -90,6 +90,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
             name, fallback=settings.model_fallback, timeout_s=settings.model_timeout_s, tools=settings.model_tools
         )
     )
+    # A policy that somebody has set stands above that of the application.
     own_policy = app.policy is not None and loaded.origins["policy"] == "default"
     runtime = Runtime.open(
         settings.store,
@@ -106,6 +107,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
             opened = await answers.reopen(given.turn_id, agent=agent)
         else:
             with notes().status("learning what the agent is asked for (once; kept for the next time) …"):
+                # In a thread: the first time an agent's classifier is trained, which takes seconds.
                 opened = await asyncio.to_thread(answers.turn, given.question, agent=agent, **details)
         async with opened as turn:
             if not quiet:

@@ -45,6 +45,7 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Make the call."""
+    # Standard input is read before the loop begins, while Ctrl-C still ends it.
     outcome = run_to_end(_call(given, _arguments(given.arguments)))
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})

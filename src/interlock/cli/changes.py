@@ -76,6 +76,7 @@ async def _replay(given: argparse.Namespace) -> int:
 
 
 async def _recover(given: argparse.Namespace) -> int:
+    # Entered, it would settle them before anybody could tell what was found.
     async with open_runtime(given, enter=False) as runtime:
         with notes().status("recovering"):
             found = await runtime.operations.recover()

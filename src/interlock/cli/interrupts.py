@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-_SAY_AFTER_S = 1.0
+_SAY_AFTER_S = 1.0  # most work ends at once, and then nothing need be explained
 _WAITING = "interlock: stopping when it is known whether what was begun has landed (Ctrl-C again: do not wait)"
 
 

@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:
+    except BrokenPipeError:  # `| head` has read enough; Python must not complain of it when it flushes at its end
         sys.stderr.close()
         return 0
     except (OSError, OverflowError, UnicodeError) as error:  # a file, number or text that was named on the command line
@@ -170,6 +170,7 @@ def _find_command(name: str) -> Callable[[Any, Any], None]:
 
 
 def _complain(error: object, code: int) -> int:
+    # Messages quote what others wrote, which must not steer the terminal.
     text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(error))
     print(f"interlock: {text}", file=sys.stderr)
     return code

@@ -74,7 +74,7 @@ def _open_console(*, stderr: bool) -> Console:
         colours = found.color_system or "standard"
     return Console(
         stderr=stderr,
-        highlight=False,
+        highlight=False,  # rich would colour figures inside of ids, and take :name: for an emoji
         emoji=False,
         soft_wrap=True,
         force_terminal=is_terminal,

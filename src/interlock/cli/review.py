@@ -133,7 +133,7 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
         await _ticket(store, given.ticket)
         by = _who(given, settings, store)
         writer = LedgerWriter(by, store, SystemClock(), SystemIds())
-        terms = Terms(0, 0, settings.self_approval)
+        terms = Terms(0, 0, settings.self_approval)  # times matter only where a ticket is opened
         number = await decide_any(writer, terms, given.ticket, state, given.reason, getattr(given, "answer", ""))
     if quiet:
         return 0

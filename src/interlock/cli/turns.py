@@ -68,7 +68,7 @@ async def _list(given: argparse.Namespace) -> int:
         status="finished",
         actor=given.agent,
         since_us=parse_time(given.since),
-        newest=given.newest * 4,
+        newest=given.newest * 4,  # the outcome is no column: it is filtered below, from more than are shown
     )
     async with open_ledger(load_command_settings(given).settings) as store:
         found = [record async for record in store.records(query)]

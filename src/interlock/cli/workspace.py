@@ -45,7 +45,7 @@ def import_named(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any
     """What `module:NAME` names, looked for beside the settings file too; `otherwise` is the NAME if there is none."""
     folder = str(loaded.folder.resolve())
     if folder not in sys.path:
-        sys.path.insert(0, folder)
+        sys.path.insert(0, folder)  # `interlock` is a script: unlike python -m it does not look in the current folder
     module, _, attribute = name.partition(":")
     try:
         return getattr(importlib.import_module(module), attribute or otherwise)

@@ -2,6 +2,7 @@
 
 from interlock.engine.context import EngineContext, Observer, ToolBinding
 from interlock.engine.halts import HaltSwitch
+from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
 from interlock.engine.locks import hold_locks, release_dead
 from interlock.engine.perform.write import probe
@@ -11,6 +12,7 @@ __all__ = [
     "Engine",
     "EngineContext",
     "HaltSwitch",
+    "Heart",
     "Observer",
     "ToolBinding",
     "ToolLimits",

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.changes import Expected, Planner, Snapshot, SnapshotReader
 from interlock.engine.halts import HaltSwitch
+from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store, digest_of
@@ -65,6 +66,7 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     halts: HaltSwitch
     snapshot_reader: SnapshotReader
     lease_us: int
+    heart: Heart
     review: Terms
 
     def digest(self, text: bytes) -> str:

@@ -190,8 +190,9 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
         ctx.at("claim.read")
         claim = await ctx.store.claim(name)
         left_s = until - ctx.clock.monotonic()
-        alive = claim is not None and claim.expires_us > ctx.clock.now_us()
-        if claim is None or claim.state is not ClaimState.OPEN or not alive or left_s <= 0:
+        if claim is None or claim.state is not ClaimState.OPEN or left_s <= 0:
+            return claim
+        if claim.expires_us <= await ctx.store.now_us(ctx.clock.now_us()):
             return claim
         await ctx.clock.sleep(min(wait_s, left_s))
         wait_s = min(wait_s * 2, _LAST_LOOK_S)
@@ -209,7 +210,8 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
 async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
     """The outcome of whoever made this change before, or while the call was on its way."""
     if claim.state is not ClaimState.DONE or claim.record is None:
-        return _end(stage, in_doubt(claim, ctx.clock.now_us()))
+        ctx.at("claim.clock")
+        return _end(stage, in_doubt(claim, await ctx.store.now_us(ctx.clock.now_us())))
     record = await _record(ctx, claim.record)
     return await recorded_answer(ctx, stage, record) or _end_forgotten(stage, record)
 

@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from interlock.engine.context import EngineContext
+from interlock.engine.heart import Beat
 from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
 from interlock.state import LOCK, ClaimState
-from interlock.transitions import Batch, CloseClaim, Committed, OpenClaim, Refused, RenewClaim, ResolveClaim
+from interlock.transitions import Batch, CloseClaim, Committed, OpenClaim, ResolveClaim
 from interlock.values import Lock
 
 _WAIT_S = 0.02
@@ -27,7 +28,7 @@ class HeldLocks(msgspec.Struct, frozen=True):
     """Locks that are kept alive, until they are given back."""
 
     locks: tuple[Lock, ...]
-    beating: tuple[asyncio.Task[None], ...]
+    beats: tuple[Beat, ...]
 
 
 @asynccontextmanager
@@ -51,8 +52,9 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
         # In sorted order: two callers who want the same two keys cannot each lock one and wait for the other.
         for key in sorted(set(keys)):
             lock = await _take(ctx, key, call, end)
-            beating = asyncio.get_running_loop().create_task(_beat(ctx, lock))
-            held = HeldLocks((*held.locks, lock), (*held.beating, beating))
+            # What is made under a lost lock is refused, so nobody has to be told.
+            beat = ctx.heart.keep(lock.name, lock.holder, _nobody)
+            held = HeldLocks((*held.locks, lock), (*held.beats, beat))
     except BaseException:
         await release_locks(ctx, held)
         raise
@@ -61,8 +63,8 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
 
 async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.CancelledError | None:
     """Give locks back, whoever cancels meanwhile; the cancellation, if there was one."""
-    for task in held.beating:
-        task.cancel()
+    for beat in held.beats:
+        beat.stop()
     interrupt = None
     for lock in held.locks:
         interrupt = await _to_the_end(_let_go(ctx, lock)) or interrupt
@@ -84,7 +86,7 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
     name, holder = lock_name(key), ctx.ids.new()
     while True:
         now_us = ctx.clock.now_us()
-        ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), now_us + ctx.lease_us)
+        ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), ctx.lease_us)
         ctx.at("lock.take")
         try:
             receipt = await ctx.store.commit(Batch(now_us, (ask,)))
@@ -110,10 +112,10 @@ def lock_name(key: str) -> str:
 async def release_dead(ctx: EngineContext, name: str) -> bool:
     """Settle a lock whose holder is dead: it changed nothing, so there is nothing to find out."""
     ctx.at("lock.look")
-    claim, now_us = await ctx.store.claim(name), ctx.clock.now_us()
-    if claim is None or claim.state is not ClaimState.OPEN or claim.expires_us > now_us:
+    claim, here_us = await ctx.store.claim(name), ctx.clock.now_us()
+    if claim is None or claim.state is not ClaimState.OPEN or claim.expires_us > await ctx.store.now_us(here_us):
         return False
-    receipt = await ctx.store.commit(Batch(now_us, (ResolveClaim(name, claim.holder, ClaimState.FAILED),)))
+    receipt = await ctx.store.commit(Batch(here_us, (ResolveClaim(name, claim.holder, ClaimState.FAILED),)))
     return isinstance(receipt, Committed)
 
 
@@ -127,21 +129,7 @@ async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
     return None
 
 
-async def _beat(ctx: EngineContext, lock: Lock) -> None:
-    """Renew it until it is given up or lost: what is made under a lost one is refused, so there is no more to do."""
-    while True:
-        # A third of the term: two renewals may fail before anybody takes the lock for dead.
-        await ctx.clock.sleep(ctx.lease_us / 3e6)
-        now_us = ctx.clock.now_us()
-        ctx.at("lock.renew")
-        try:
-            receipt = await ctx.store.commit(
-                Batch(now_us, (RenewClaim(lock.name, lock.holder, now_us + ctx.lease_us),))
-            )
-        except StoreError:
-            continue  # the store is away: it stays ours until somebody settles it
-        if isinstance(receipt, Refused):
-            return
+def _nobody() -> None: ...
 
 
 async def _let_go(ctx: EngineContext, lock: Lock) -> None:

@@ -38,7 +38,7 @@ class Metrics(msgspec.Struct, frozen=True, kw_only=True):
 class _Sum:
     def __init__(self) -> None:
         self.outcomes: Counter[str] = Counter()
-        self.durations_us = array("Q")
+        self.durations_us = array("Q")  # 8 bytes a call: a fold may go over millions
         self.retries = 0
         self.cost_micros = 0
 
@@ -61,6 +61,7 @@ async def fold(records: AsyncIterator[Stored]) -> Metrics:
                 Reason.BUDGET_EXHAUSTED,
                 Reason.RATE_LIMITED,
             )
+            # The verdict names the rule that allowed the call; what refused it was a budget or a rate.
             denials[content.problem.reason if limited and content.problem else content.verdict.rule] += 1
     lines = tuple(_line(actor, tool, item) for (actor, tool), item in sorted(sums.items()))
     return Metrics(lines=lines, denials=dict(denials.most_common()))
@@ -84,5 +85,6 @@ def _line(actor: str, tool: str, item: _Sum) -> Line:
 
 def _quantile(ordered: list[int], q: float) -> float:
     """The nearest-rank quantile, in milliseconds."""
+    # In whole numbers: as a float 0.07 * 100 is 7.000000000000001, which would be one rank too many.
     rank = max(0, -(-int(q * 1000) * len(ordered) // 1000) - 1)
     return ordered[rank] / 1000

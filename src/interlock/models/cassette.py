@@ -26,6 +26,7 @@ class _Line(Value, frozen=True):
 def digest_of(request: Request) -> str:
     """What a question is known by: everything that the model is shown."""
     shown = [(card.name, card.description, card.parameters) for card in request.tools]
+    # Not the task and the known values: they are not shown in words, and functions among them have no digest.
     plain = (request.instructions, request.messages, shown, request.force, request.grammar)
     return hashlib.sha256(_encode((*plain, request.max_tokens, request.temperature))).hexdigest()
 
@@ -68,6 +69,7 @@ class ReplayModel:
         except msgspec.DecodeError as error:
             raise ConfigError(f"{file}: is no file of recorded answers: {error}") from None
         names = sorted({line.by for line in lines})
+        # The name and whether it follows instructions are properties of one model; a turn cannot have both.
         if len(names) > 1:
             raise ConfigError(
                 f"{file}: holds answers of several models ({', '.join(names)}); record each in its own file"

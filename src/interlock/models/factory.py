@@ -35,6 +35,7 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     from interlock.models.provider import ProviderModel
 
     second: Any = fallback
+    # It cannot be told what to do: the turn would have to be driven in another way half way through.
     if fallback.partition(":")[0] == LOCAL:
         raise ConfigError("model_fallback: the embedded model cannot stand in for a provider's; name another provider")
     return ProviderModel(name, fallback=second, timeout_s=timeout_s, tools=tools)

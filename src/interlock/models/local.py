@@ -43,6 +43,7 @@ class LocalModel:
         self._threads = threads
         self._server: Any = None
         self._lock = threading.Lock()
+        # The engine has one slot, and the event loop must not wait for it.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="interlock-model")
 
     async def reply(self, request: Request) -> Reply:
@@ -114,6 +115,7 @@ def chat(request: Request) -> list[dict[str, str]]:
     kept: list[dict[str, str]] = []
     for message in reversed(request.messages):
         text = _show_message(message)
+        # Newest first, and the newest always, if need be cut: it is the question or the result that is to be answered.
         if len(text) > room and kept:
             break
         kept.append({"role": "assistant" if message.role == "assistant" else "user", "content": text[:room]})

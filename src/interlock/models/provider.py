@@ -69,6 +69,7 @@ class ProviderModel:
         parameters = ModelRequestParameters(function_tools=[] if as_text else _definitions(request.tools))
         settings: Any = {"max_tokens": request.max_tokens, "temperature": request.temperature}
         if request.force is not None and not as_text:
+            # Only native tools can be forced; described as text, the one tool of the request is all there is.
             settings["tool_choice"] = [request.force]
         told = (
             f"{request.instructions}\n\n{describe_tools(request.tools, self._tools)}"
@@ -117,6 +118,7 @@ def _sort(error: Exception) -> tuple[str, bool]:
         return "the provider refused to answer", False
     busy = (TimeoutError, ConnectionError, exceptions.ModelAPIError)
     refused = (exceptions.ModelRequestRejectedError, exceptions.ModelQuotaExceededError)
+    # Refused requests and spent quotas are API errors too, and come back the same however often they are sent.
     return "", isinstance(error, busy) and not isinstance(error, refused)
 
 
@@ -161,6 +163,7 @@ def _history(messages: Sequence[Message], told: str) -> list[Any]:
             if message.role == "tool"
             else theirs.UserPromptPart(content=message.text)
         )
+        # Several results of one reply go back in one request, as some providers insist on.
         if made and isinstance(made[-1], theirs.ModelRequest):
             made[-1] = theirs.ModelRequest(parts=[*made[-1].parts, part], instructions=told)
         else:

@@ -13,6 +13,6 @@ def types_of(schema: Json) -> set[str]:
     found = set(kind) if isinstance(kind, list) else {kind} if isinstance(kind, str) else set()
     for part in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         found |= types_of(part)
-    if "enum" in schema:
+    if "enum" in schema:  # an enum often has no type of its own
         found |= {"string"} if any(isinstance(item, str) for item in schema["enum"]) else set()
     return found

@@ -14,7 +14,7 @@ from interlock.values import Json
 
 MAX_PROPOSALS = 16
 """How many calls one reply may propose."""
-_MAX_CHARACTERS = 100_000
+_MAX_CHARACTERS = 100_000  # far above what a model writes at once; bounds what a hostile one can make us read
 _MAX_OBJECTS = 64
 
 # With `\Z` as an alternative a pattern matches from wherever it starts, so no text is gone over twice; for the same
@@ -43,8 +43,9 @@ def parse_text(text: str, tools: Sequence[ToolCard]) -> tuple[tuple[Proposal, ..
     """Calls in a text, and what is left of the text: JSON, XML or a batch, in tags, fences or bare."""
     text = text[:_MAX_CHARACTERS]
     found: list[Proposal] = []
+    # Tags before fences, as a fence may stand inside a tag; bare objects only where neither was found.
     for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
-        for match in reversed(list(pattern.finditer(text))):
+        for match in reversed(list(pattern.finditer(text))):  # from the end, so that the places of earlier matches stay
             inside = [*_find_xml(match[group], tools), *_find_json(match[group])]
             if not inside and (pattern is _TAGGED or _is_half_a_call(match[group], tools)):
                 inside = [_refuse(match[group], tools)]
@@ -83,6 +84,7 @@ def _find_bare(text: str, tools: Sequence[ToolCard]) -> tuple[list[Proposal], st
     for group in reversed(closed[:_MAX_OBJECTS]):
         written = text[group.start : group.end]
         inside = _find_json(written)
+        # Examples and data in prose are objects too, and have to stay text.
         calls = [p for p in inside if p.tool in names or len(inside) > 1 or '"tool_calls"' in written]
         if calls:
             found = calls + found
@@ -111,6 +113,7 @@ def _read_native(call: Mapping[str, Json]) -> Proposal:
     given: Json = next((function[key] for key in _ARGUMENT_KEYS if key in function), {})
     identity = call.get("id")
     call_id = str(identity) if isinstance(identity, str | int) else ""
+    # A call without a name is proposed all the same: its refusal is recorded, and the model hears of it.
     return Proposal(_name_in(function) or "(no name)", _read_arguments(given), call_id)
 
 
@@ -181,7 +184,7 @@ def _read_forgivingly(text: str) -> list[Json]:
 
 def _is_json(value: Any) -> bool:
     try:
-        json.dumps(value)
+        json.dumps(value)  # literal_eval also makes sets, bytes and tuples as keys
     except (TypeError, ValueError, RecursionError):
         return False
     return True
@@ -235,7 +238,7 @@ def _read_parameters(given: dict[str, str], name: str, tools: Sequence[ToolCard]
 
 def _read_declared(value: str, schema: Json) -> Json:
     kinds = types_of(schema)
-    if not kinds or "string" in kinds:
+    if not kinds or "string" in kinds:  # "007" of a text stays what it is
         return value
     try:
         read = json.loads(value.strip())

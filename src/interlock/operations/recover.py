@@ -13,6 +13,7 @@ from interlock.operations.approvals import settle
 from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Stored
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
+from interlock.tools import Tool
 from interlock.transitions import OpenTicket, ResolveClaim
 from interlock.values import Context, Json, Plan
 
@@ -22,8 +23,6 @@ class _Finding(msgspec.Struct, frozen=True):
 
     landed: bool | None
     how: str
-    too_early: bool = False
-    """Its holder may still be alive: look again when its lease has expired."""
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -34,7 +33,7 @@ class Recovered(msgspec.Struct, frozen=True):
     call: str
     keys: tuple[str, ...]
     state: str
-    """done, failed, asked (a person has to say), or waiting (too early to say)."""
+    """done, failed, or asked (a person has to say)."""
     how: str
     ticket: str | None = None
 
@@ -43,7 +42,7 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
     """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
     ctx.at("recover.read")
     found = []
-    for claim in await ctx.store.unsettled(ctx.clock.now_us()):
+    for claim in await ctx.store.unsettled(await ctx.store.now_us(ctx.clock.now_us())):
         if claim.is_lock:
             await release_dead(ctx, claim.name)  # it changed nothing
             continue
@@ -63,8 +62,6 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     record, payload = await intent_of(ctx, claim)
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
-    if finding.too_early:
-        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "waiting", how)
     if landed is None:
         return await _ask(ctx, writer, claim, record, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
@@ -106,6 +103,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         if said is not None:
             return _Finding(said, "its probe says so")
     try:
+        fenced = await _fence(ctx, claim, tool)
         snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
     except Unreadable as error:
         return _Finding(None, str(error))
@@ -118,10 +116,29 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         versions=() if content.change is None else content.change.versions,
     )
     said = landed_by_snapshots(plan, snapshots)
-    if said is False and claim.expires_us > ctx.clock.now_us():
-        how = "its resource looks untouched; if it still does when its lease has expired, it did not land"
-        return _Finding(None, how, too_early=True)
+    if said is False and not fenced:
+        how = "the resource looks untouched, but does not check fencing tokens, so that who began may still be at it"
+        return _Finding(None, how)
     return _Finding(said, "the resource shows it" if said is not None else "neither a probe nor the resource can say")
+
+
+async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
+    """Shut out whoever holds the claim, where the resource can: only then does "not there" mean "never".
+
+    Tokens grow by one with each holder, so that the next one is shut out by nobody before it.
+    """
+    raise_fence = getattr(tool.resource, "fence", None)
+    tokens = {local_key(key): token + 1 for key, token in zip(claim.keys, claim.tokens, strict=True)}
+    if raise_fence is None or not tool.wants_context or not tokens or "*" in tokens:
+        return False
+    if claim.state is ClaimState.OPEN and claim.expires_us > await ctx.store.now_us(ctx.clock.now_us()):
+        return False  # its holder is alive
+    ctx.at("recover.fence")
+    try:
+        await ctx.deadlines.within(tool.timeout_s, raise_fence(tokens, ctx.store.identity.ledger))
+    except Exception:  # noqa: BLE001 - a resource is somebody else's; a fence that is not up shuts nobody out
+        return False
+    return True
 
 
 async def _ask(

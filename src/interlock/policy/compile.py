@@ -67,6 +67,7 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
     by_tool, rates = {}, {}
     for tool in known.values():
         mine = [rule for rule in policy.rules if matches(rule.tools, tool.name)]
+        # As a rule like any other, so that it is checked, joined and part of the version; deny still beats it.
         if tool.review_when is not None:
             place, reason = Place(f"contract of {tool.name}", 1), "its contract leaves this to a person"
             mine.append(Rule(f"{tool.name}:review", (tool.name,), place, Decision.REVIEW, tool.review_when, reason))
@@ -80,13 +81,14 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         found = _risks(tool, risks, compiler, findings)
         by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
     if findings:
+        # A rule for ten tools is wrong ten times, and is said once.
         raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
     return Ruleset(policy, by_tool, rates)
 
 
 def matches(patterns: tuple[str, ...], name: str) -> bool:
     """Whether a tool is meant by a rule's list of names and patterns."""
-    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)  # fnmatch would ignore case on Windows
 
 
 def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: list[Finding]) -> None:
@@ -94,6 +96,7 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
     for item in named:
         place = item.place if isinstance(item, Rule) else policy.places.get(item.id, policy.file)
         for pattern in item.tools:
+            # A rule for a tool that was renamed would protect nothing, without a word. '*' may be for none.
             if pattern != _ANY and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
                 close = nearest(pattern, known, 1)
                 way_out = (
@@ -117,6 +120,7 @@ def _compile(
         try:
             condition = compiler.condition(_unless_absent(rule, compiler)) if rule.when is not None else None
             if rule.decision is None:
+                # The plan is made from the clamped arguments, so a clamp that looked at it would go in a circle.
                 if condition is not None and condition.needs_plan:
                     raise ConditionError("a clamp comes before the plan and cannot look at it")
                 sets = tuple((field, _setter(compiler, field, value)) for field, value in rule.set.items())
@@ -160,12 +164,14 @@ def _unless_absent(rule: Rule, compiler: ConditionCompiler) -> str:
     """A pack's condition, asked only where the optional argument it looks at was given."""
     named = compiler.variables.get(f"args.{rule.field}")
     when = rule.when or "true"
+    # Without it CEL would fail on null, and an error denies: leaving out an optional argument would be refused.
     return f"{named.name} != null && ({when})" if named is not None and named.nullable else when
 
 
 def _setter(compiler: ConditionCompiler, field: str, value: Json) -> Condition | Json:
     """A text is a CEL expression; anything else is the value itself."""
     text = value if isinstance(value, str) else canonical(value).decode()
+    # A plain value is compiled too, to hold its type against the argument's.
     setter = compiler.expression(text, field)
     return setter if isinstance(value, str) else value
 
@@ -215,6 +221,7 @@ def _digest_of(
     Approvals and records name it: what stands in it must not depend on places, nor on anything of another tool.
     """
     spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
+    # Only where there are any: without cooldowns a tool's version stays what it was before there were cooldowns.
     rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
     text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])
     return hashlib.sha256(text).hexdigest()[:16]

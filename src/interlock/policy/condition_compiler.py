@@ -14,6 +14,7 @@ from interlock.policy.functions import FUNCTIONS, LOOK_OUTSIDE, declare_function
 
 _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
+# listed('name', …) with the name written out; a computed name is looked up when the rule is asked, and may deny.
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
 _MOST_JOINED = 24
 """CEL's parser bounds the depth and size of one expression; more than this does not get faster."""
@@ -28,6 +29,8 @@ class ConditionCompiler:
         self.variables = variables
         self._lists = lists
         shared = {"extensions": extensions(), "functions": declare_functions(listed)}
+        # Two environments: nullable arguments are wrapper types for the type checker; when it runs, the library takes
+        # neither None nor a plain value for a wrapper, so that there they are dyn.
         self._check = cel.NewEnv(variables={v.name: v.check for v in variables.values()}, **shared)
         self._run = cel.NewEnv(variables={v.name: v.run for v in variables.values()}, **shared)
 
@@ -45,7 +48,7 @@ class ConditionCompiler:
         if f"args.{field}" not in self.variables:
             raise ConditionError(self._explain_unknown(f"args.{field}"))
         try:
-            self._check.compile(f"args.{field} == ({text})")
+            self._check.compile(f"args.{field} == ({text})")  # CEL's own rules say whether the types can be compared
         except RuntimeError:
             raise ConditionError(f"{text} has another type than the argument {field!r}") from None
         return self._compile(text)
@@ -60,7 +63,7 @@ class ConditionCompiler:
                 program = self._run.compile(_add_up(terms))
             except RuntimeError:  # together too deep for CEL's parser: fall through and halve
                 if len(conditions) == 1:
-                    program = self._run.compile(f"({conditions[0].text}) ? 1 : 0")
+                    program = self._run.compile(f"({conditions[0].text}) ? 1 : 0")  # one level of brackets less
                     return (JointCondition(_Mask(program), tuple(conditions)),)
             else:
                 return (JointCondition(_Mask(program), tuple(conditions)),)
@@ -68,6 +71,7 @@ class ConditionCompiler:
         return self.join(conditions[:half]) + self.join(conditions[half:])
 
     def _compile(self, text: str) -> Condition:
+        # Also where the word only stands in a text: then an answer is not kept that could have been.
         looks_outside = any(word in text for word in LOOK_OUTSIDE)
         program = _Expression(self._run.compile(text))
         return Condition(text, program, self._find_variables(text), looks_outside=looks_outside)
@@ -124,7 +128,7 @@ class _Expression:
             value = self._eval(data=data)
         except RuntimeError as error:
             raise ConditionError(str(error)) from None
-        if value.type() == cel.Type.ERROR:
+        if value.type() == cel.Type.ERROR:  # errors of evaluation are values; only errors of the library are raised
             raise ConditionError(str(value.value()))
         return value.plain_value()
 

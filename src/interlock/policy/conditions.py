@@ -71,6 +71,7 @@ class Condition:
         """Whether its answer can change while the call stays the same."""
         names = [variable.name for variable in variables]
         self.needs_plan = any(name.startswith("plan.") for name in names)
+        # The id stands on the call; everything else about a turn has to be read from the ledger.
         self.needs_turn = any(name.startswith("turn.") and name != "turn.id" for name in names)
         self._program = program
 
@@ -92,6 +93,7 @@ class Condition:
         if self.looks_outside:
             return None
         try:
+            # Without any values: `true || args.x` has an answer all the same, anything that depends on one has not.
             value = self.evaluate_on({})
         except ConditionError:
             return None
@@ -127,9 +129,11 @@ class JointCondition:
         data = dict(zip(self._names, values, strict=True))
         _refuse_nul(data)
         mask = self._run(data)
+        # An error of CEL comes as a value, its text, and `_Mask` does not look at types.
         if type(mask) is not int:
             raise ConditionError(str(mask))
         if kept is not None:
+            # All at once: there is no order of use, which every hit would have to pay for.
             if len(kept) >= _MOST_KEPT:
                 kept.clear()
             if sum([len(value) for value in values if type(value) is str]) <= _LONGEST_KEPT:
@@ -141,6 +145,7 @@ def _build_reader(variables: tuple[Variable, ...]) -> tuple[tuple[str, ...], Cal
     """Names, and a function that reads their values: attributes and arguments in one step each, others one by one."""
     arguments = [variable for variable in variables if variable.where.startswith("@")]
     attributes = [variable for variable in variables if variable.where and variable not in arguments]
+    # With one name itemgetter and attrgetter give the value itself instead of a tuple.
     if len(arguments) < 2 or len(attributes) < 2:
         reads = [variable.read for variable in variables]
         return tuple(variable.name for variable in variables), lambda facts: tuple([read(facts) for read in reads])

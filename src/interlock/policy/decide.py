@@ -59,7 +59,7 @@ def rewrite(rules: ToolRules, facts: Facts) -> tuple[dict[str, Json], tuple[Rewr
     """Arguments after the clamps, and what each changed. ConditionError names the rule that could not be evaluated."""
     arguments, rewrites = facts.arguments, []
     for clamp in rules.clamps:
-        current = msgspec.structs.replace(facts, arguments=arguments)
+        current = msgspec.structs.replace(facts, arguments=arguments)  # each clamp sees what those before it left
         try:
             if clamp.condition is not None and clamp.condition.evaluate(current) is not True:
                 continue
@@ -80,6 +80,7 @@ def decide(rules: ToolRules, facts: Facts, *, final: bool) -> Verdict | None:
     Without the plan (`final=False`) only rules that need none are asked, and anything but a plain answer is None:
     a later deny could still overrule it.
     """
+    # Rules without a condition need no CEL; a conditional one of higher precedence can still beat them.
     best = rules.always
     groups = rules.early + rules.late if final else rules.early
     for group in groups:
@@ -114,6 +115,7 @@ def clamp(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[P
     if not rewrites:
         return parsed, facts
     try:
+        # A rewrite is held to the contract like what a model sends: rules and tool must not see what it would refuse.
         again = tool.input.parse(arguments)
     except Refusal as refusal:
         raise ConditionError(f"its rewrite does not fit the contract: {refusal}", rewrites[-1].rule) from None
@@ -172,6 +174,7 @@ def _deny_failed_rule(rules: ToolRules, group: Group, facts: Facts, error: Condi
             decider.condition.evaluate(facts)
         except ConditionError as found:
             return rule_error(rules, decider.rule.id, found)
+    # Alone none of them fails: CEL bounds what one program may do, and together they were too much.
     return rule_error(rules, rules.deciders[group.places[0]].rule.id, error)
 
 

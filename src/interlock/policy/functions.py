@@ -59,7 +59,7 @@ def _declare(name: str, returns: Any, takes: list[Any], body: Callable[..., Any]
 def _public_url(url: str) -> bool:
     try:
         return is_public_host(split_url(url)[1])
-    except (ValueError, UnicodeError):
+    except (ValueError, UnicodeError):  # what has no honest reading is not public: denied, and not as an error
         return False
 
 
@@ -73,6 +73,7 @@ def path_within(path: str, roots: list[str]) -> bool:
     if path.startswith("~"):  # a shell or a tool would expand it, realpath does not
         return False
     real = os.path.realpath(path)
+    # With the separator: /data-old is not below /data. Roots are resolved too, as they may be links themselves.
     return any(real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in map(os.path.realpath, roots))
 
 
@@ -80,6 +81,7 @@ def _recipients_in(given: str | list[str], domains: list[str], people: list[str]
     addresses = [given] if isinstance(given, str) else given
     allowed_domains = {domain.lower() for domain in domains}
     allowed_people = {person.lower() for person in people}
+    # `all` of nothing is true: without this a call that names no recipient would pass.
     return bool(addresses) and all(_is_allowed(item, allowed_domains, allowed_people) for item in addresses)
 
 

@@ -64,7 +64,7 @@ def find_idle_rules(ruleset: Ruleset, tools: tuple[str, ...]) -> tuple[str, ...]
     return tuple(
         f"{places[rule]}: rule {rule!r} can never decide: {found[0]}"
         for rule, found in reasons.items()
-        if all(reason is not None for reason in found)
+        if all(reason is not None for reason in found)  # a rule that decides for one of its tools is not idle
     )
 
 
@@ -98,6 +98,7 @@ def _for_every_call(condition: Condition, *, answer: bool) -> bool:
         return constant is answer
     domains = [variable.domain for variable in condition.variables]
     few = [domain for domain in domains if domain is not None]
+    # One open domain is enough: not every call can be tried.
     if condition.looks_outside or not few or len(few) != len(domains):
         return False
     if prod(len(domain) for domain in few) > _MOST_COMBINATIONS:

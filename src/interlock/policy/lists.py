@@ -31,6 +31,7 @@ class Lists:
         held = self._held.get(name)
         now = time.monotonic()
         if held is None or now >= held[0]:
+            # A read that fails raises before anything is kept: the rule denies, and the next call tries again.
             held = (now + self._ttl_s.get(name, 30.0), frozenset(self._sources[name]()))
             self._held[name] = held
         return value in held[1]
@@ -53,6 +54,7 @@ def _open_query(spec: ListSpec, database: str, query: str, folder: Path) -> List
         def read_sqlite() -> list[str]:
             import sqlite3
 
+            # Only to read: a query must change nothing, and a file that is not there is an error, not an empty list.
             connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
             try:
                 return [str(row[0]) for row in connection.execute(query)]

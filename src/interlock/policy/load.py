@@ -30,6 +30,7 @@ PolicySource = str | Path | Mapping[str, Any] | Policy
 
 _LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
 _TABLES = ("version", "mode", *_LISTS, "actor", "limits", "lists")
+# [[rule]], [actor.ann] or [lists."a b"]: tomllib gives no line numbers, and a finding has to name its place.
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_][\w-]*)(?:\s*\.\s*(?:\"([^\"]+)\"|([\w-]+)))?\s*\]\]?")
 
 T = TypeVar("T")
@@ -47,7 +48,7 @@ def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
         raise ConfigError(
             f"policy= is the name of a file, a dict with its keys or a Policy, not {type(source).__name__}"
         )
-    if "\n" in str(source):
+    if "\n" in str(source):  # a policy that is passed as text would be looked for as a file
         raise ConfigError("policy= names a file; for the text of a policy use interlock.policy.parse_policy(text)")
     file = Path(source)
     try:
@@ -128,7 +129,7 @@ class _Reader:
         """The whole policy, or PolicyError with every finding."""
         self._top.refuse_unknown(_TABLES)
         mode = self._raw.get("mode")
-        if self._raw.get("version") != 1 or isinstance(self._raw.get("version"), bool):
+        if self._raw.get("version") != 1 or isinstance(self._raw.get("version"), bool):  # true == 1 in Python
             self._refuse("write version = 1 at the top (the only version there is)")
         if mode not in (None, *Mode):
             self._refuse(f"mode is one of {', '.join(Mode)}, not {mode!r}")

@@ -62,6 +62,7 @@ class Pack(msgspec.Struct, frozen=True, kw_only=True):
 
 def cel_text(value: str) -> str:
     """A text as CEL writes it, whatever it holds."""
+    # Backslashes first: those that the second step adds must not be doubled.
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

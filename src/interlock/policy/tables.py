@@ -45,7 +45,7 @@ def _read_condition(part: Section) -> str | None:
                 _refuse_other_modes(part, names)
             clauses.append(f"{variable} in [{', '.join(repr(name) for name in names)}]")
     if "when" in part:
-        clauses.append(f"({part.need_text('when')})")
+        clauses.append(f"({part.need_text('when')})")  # or an || in it would make actors and modes optional
     return " && ".join(clauses) or None
 
 

@@ -43,7 +43,7 @@ def expand_pack(use: Use, packs: Mapping[str, Pack]) -> list[Rule]:
             id=f"{identity}:{rule.id}" if rule.id else identity,
             tools=tools,
             place=use.place,
-            decision=None if rule.set else Decision.DENY,
+            decision=None if rule.set else Decision.DENY,  # never allow: a pack cannot widen the policy
             when=rule.when,
             reason=rule.reason,
             set=rule.set,

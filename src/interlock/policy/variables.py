@@ -88,7 +88,7 @@ class _Arguments:
     def _of_object(self, path: tuple[str, ...], kind: Json) -> Iterator[Variable]:
         required = set(kind.get("required", ()))
         for name, part in kind.get("properties", {}).items():
-            if _IDENTIFIER.fullmatch(name):
+            if _IDENTIFIER.fullmatch(name):  # others cannot be written in CEL
                 has_default = isinstance(part, dict) and part.get("default") is not None
                 is_filled = has_default and (self._fills_inner_defaults or not path)
                 yield from self._of_property((*path, name), part, optional=name not in required and not is_filled)
@@ -97,6 +97,7 @@ class _Arguments:
         """One property: leaves of closed objects one by one, so that a wrong name inside is refused too."""
         kind, nullable = _resolve(part, self._schema)
         nullable = nullable or optional
+        # An object that may be null stays whole: a name of a leaf inside it would have no value.
         if kind.get("properties") and not nullable and not _is_open(kind) and len(path) < _MAX_NESTING:
             yield from self._of_object(path, kind)
             return
@@ -150,6 +151,7 @@ def _resolve(part: Json, schema: Json, seen: tuple[str, ...] = ()) -> tuple[dict
     if "$ref" in part:
         name = str(part["$ref"]).rsplit("/", 1)[-1]
         target = schema.get("$defs", schema.get("definitions", {})).get(name, {})
+        # A recursive model has no end: from its second time on it is any value.
         return ({}, False) if name in seen else _resolve(target, schema, (*seen, name))
     for key in ("anyOf", "oneOf"):
         if key in part:

@@ -29,7 +29,7 @@ class Breaker:
         if self._opened is None:
             return None
         left = self._opened + self._reset_s - clock.monotonic()
-        if left > 0 or self._probing:
+        if left > 0 or self._probing:  # one probe at a time; the others are told to wait, for how long is not known
             return max(left, 0.0)
         self._probing = True
         return None
@@ -41,7 +41,7 @@ class Breaker:
     def record_failure(self, now: float) -> None:
         """The other side does not answer."""
         self._failures, self.troubled = self._failures + 1, True
-        if self._probing or self._failures >= self._most:
+        if self._probing or self._failures >= self._most:  # one failed probe is enough to stay open
             self._opened, self._probing = now, False
 
     def abandon(self) -> None:

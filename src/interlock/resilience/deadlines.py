@@ -48,6 +48,7 @@ class Deadlines:
         timer.add(entry)
         try:
             return await _Rest(work, waiting)
+        # Ours and nobody else's: if the task was also cancelled from outside, that is what it has to hear.
         except asyncio.CancelledError:
             if entry.expired and entry.settle():
                 raise Expired from None
@@ -67,7 +68,7 @@ class _Entry:
         self.task = task
         self.when = when
         self.expired = False
-        self._cancelling = task.cancelling()
+        self._cancelling = task.cancelling()  # cancellations that were pending before are not ours to take back
         self._settled = False
 
     def settle(self) -> bool:
@@ -91,6 +92,8 @@ class _Timer:
     def add(self, entry: _Entry) -> None:
         """Watch an entry."""
         self.entries.add(entry)
+        # The timer is moved only to an earlier time. One that stands for an entry which is gone fires once for nothing,
+        # which is cheaper than cancelling it with every await.
         if entry.when < self._when:
             self._arm(entry.when)
 

@@ -29,4 +29,4 @@ def next_wait(
     wait_s = uniform(min(rule.cap_s, rule.base_s * rule.factor ** (attempts - 1)))
     if isinstance(error, Transient) and error.retry_after_s is not None:
         wait_s = max(wait_s, error.retry_after_s)
-    return wait_s if wait_s < remaining_s else None
+    return wait_s if wait_s < remaining_s else None  # no attempt would fit behind the wait

@@ -14,6 +14,7 @@ _WHERE = {"Documents": "documents", "HttpClient": "client", "HttpDocuments": "ht
 __all__ = ["Documents", "HttpClient", "HttpDocuments"]
 
 
+# Loaded when asked for: `Documents` must not need httpx, nor the others a database.
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(name)

@@ -85,6 +85,7 @@ class HttpClient:
         key = more.get("key") or None
         effect = effect or (Effect.READ if method.upper() in SAFE_METHODS else Effect.WRITE)
         sent = {**(more.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
+        # `keyed` says that the server honours the key: one that ignores it would do the thing twice.
         repeatable = effect is Effect.READ or (self._keyed and key is not None)
         end, attempts = time.monotonic() + more.get("within_s", _WITHIN_S), 0
         while True:
@@ -109,7 +110,7 @@ class HttpClient:
         way = _Way()
         try:
             request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
-            request.extensions = {**request.extensions, "trace": way.trace}
+            request.extensions = {**request.extensions, "trace": way.trace}  # added: httpx keeps the timeouts there
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):
                 follow = self._client.follow_redirects and reads
@@ -156,7 +157,7 @@ def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
     """Raise the error class of an answer that is no success; of a change, what may have landed is `InDoubt`."""
     if answer.is_success:
         return
-    if answer.status_code < 400:
+    if answer.status_code < 400:  # a redirect that is not followed, or an odd 1xx
         message = f"{answer.request.method} answered {answer.status_code}, and that is no answer"
         raise InDoubt(f"{message}: it may have landed") if changes else Permanent(message)
     message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text[:200]}"

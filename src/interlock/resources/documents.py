@@ -19,7 +19,7 @@ from interlock.values import Context, Json, Versioned
 T = TypeVar("T")
 Found = dict[str, Versioned]
 """Documents by key, in the order of their keys."""
-_MOST_MARKS = 500
+_MOST_MARKS = 500  # SQLite took no more than 999 parameters in a statement for a long time
 ABSENT = "0"
 """The version that is expected of a document that is not to be there."""
 _FENCES = "_fences"
@@ -34,6 +34,7 @@ class Documents:
 
     def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0, indexed: Sequence[str] = ()) -> None:
         for word in (name, *indexed):
+            # It becomes part of SQL statements, where a parameter cannot stand.
             if not word.isidentifier() or not word.isascii() or not word.islower():
                 raise ConfigError(f"{word!r} cannot be the name of a table or field: small letters, digits and '_'")
         if name.endswith(_FENCES):
@@ -116,6 +117,12 @@ class Documents:
         """Write a document whole (None removes it), if nobody with a newer token wrote it, and it is at `version`."""
         await self.write_all({key: state}, context, versions={} if version is None else {key: version})
 
+    async def fence(self, tokens: Mapping[str, int], ledger: str) -> None:
+        """Refuse every write under an older token from now on, so that what has not landed by now never will."""
+        await self.write_all(
+            {}, Context(call_id="fence", actor="interlock", attempt=1, tokens=dict(tokens), ledger=ledger)
+        )
+
     async def write_all(
         self,
         states: Mapping[str, Json],
@@ -139,6 +146,7 @@ class Documents:
             try:
                 self._dialect.begin(connection)
                 locked: dict[str, int] = {}
+                # In one order for all writers: two that lock the same documents must not wait for each other.
                 for key in sorted({*bodies, *expected, *(held for held in tokens if held != "*")}):
                     locked[key] = self._lock(connection, key, expected.get(key))
                     self._check_fence(connection, key, ledger, tokens.get(key, tokens.get("*", 0)))
@@ -146,6 +154,7 @@ class Documents:
                     self._finds(connection, field, value, frozenset(keys))
                 for key, body in bodies.items():
                     connection.run(self._sql(sql.WRITE_DOCUMENT), (body, key))
+                # From here on a lost answer leaves it open whether the documents are written; before, nothing is.
                 committing = True
                 connection.run("COMMIT")
                 return {key: str(locked[key] + 1) for key in sorted(bodies)}
@@ -237,6 +246,7 @@ def _beyond(prefix: str) -> str:
     if not prefix:
         return "\U0010ffff" * 8
     after = ord(prefix[-1]) + 1
+    # Surrogates are no characters, and no database takes them.
     return prefix[:-1] + chr(0xE000 if 0xD800 <= after <= 0xDFFF else after)
 
 

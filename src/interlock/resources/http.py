@@ -65,12 +65,12 @@ class HttpDocuments:
             body=body,
             key=None if context is None else context.idempotency_key,
             headers=headers,
-            accept=_GONE if method == "DELETE" else (),
+            accept=_GONE if method == "DELETE" else (),  # gone already is what was wanted
         )
         return None if answer.status_code in _GONE else body_of(answer)
 
     def _url(self, key: str) -> str:
-        if key in (".", ".."):
+        if key in (".", ".."):  # `quote` leaves dots, and a client would resolve them to the folder above
             raise InvalidInput(f"{key!r} cannot be part of an address")
         return f"{self._base}/{quote(key, safe='')}"
 

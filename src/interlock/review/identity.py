@@ -12,7 +12,7 @@ from interlock.errors import NotAllowed
 
 ISSUER = "interlock"
 _ALGORITHM = "EdDSA"
-_MAX_CHARACTERS = 4096
+_MAX_CHARACTERS = 4096  # ours have a few hundred; the bound is on what is decoded for a stranger
 _CLOCK_SKEW_US = 60_000_000
 _NOT_A_TOKEN = "that is not a token of Interlock; make one with: interlock review token NAME"
 

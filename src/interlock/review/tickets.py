@@ -23,6 +23,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_u
         id=name,
         kind=TicketKind.CHANGE,
         state=TicketState.OPEN,
+        # Whose call in which turn, too: an approval is not for whoever proposes the same change next.
         binding=f"{plan.digest}|{call.actor}|{call.turn or ''}|{call.principal}",
         tool=call.tool,
         actor=call.actor,

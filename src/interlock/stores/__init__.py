@@ -10,16 +10,19 @@ from interlock.stores.memory import MemoryStore
 __all__ = ["MemoryStore", "dialect_of", "open_store"]
 
 
-def open_store(url: str, *, busy_s: float = 10.0, faults: Faults | None = None) -> Store:
-    """The store behind a URL: memory://, sqlite:///FILE or postgresql://…"""
+def open_store(url: str, *, busy_s: float = 10.0, faults: Faults | None = None, own_clock: bool = True) -> Store:
+    """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
+
+    Without `own_clock` a server goes by the time of whoever asks, for tests that move it.
+    """
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
 
-    return SqlStore(dialect_of(url, busy_s), faults)
+    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults)
 
 
-def dialect_of(url: str, busy_s: float) -> Dialect:
+def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:
     """The database behind a URL."""
     if url.startswith("sqlite:///"):
         from interlock.stores.sqlite import SqliteDialect
@@ -28,5 +31,5 @@ def dialect_of(url: str, busy_s: float) -> Dialect:
     if url.startswith(("postgresql://", "postgres://")):
         from interlock.stores.postgres import PostgresDialect
 
-        return PostgresDialect(url, busy_s)
+        return PostgresDialect(url, busy_s, own_clock=own_clock)
     raise ConfigError(f"store {url!r} is not one of memory://, sqlite:///FILE, postgresql://USER@HOST/NAME")

@@ -71,12 +71,12 @@ class ClaimTable:
             case OpenClaim():
                 self._claim(ask, now_us)
             case RenewClaim():
-                row = self.claims[ask.name]
-                self.claims[ask.name] = msgspec.structs.replace(row, expires_us=ask.expires_us)
+                row, expires_us = self.claims[ask.name], now_us + ask.lease_us
+                self.claims[ask.name] = msgspec.structs.replace(row, expires_us=expires_us)
                 if ask.restated:
                     self.unnumbered.append((ask.name, "intent"))
                 for key in row.keys:
-                    self._lease(msgspec.structs.replace(self.leases[key], expires_us=ask.expires_us))
+                    self._lease(msgspec.structs.replace(self.leases[key], expires_us=expires_us))
             case CloseClaim() | ResolveClaim():
                 row = self.claims[ask.name]
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
@@ -149,7 +149,7 @@ class ClaimTable:
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
             tokens.append(self._newest(key) + 1)
-            held = {"holder": ask.holder, "token": tokens[-1], "expires_us": ask.expires_us}
+            held = {"holder": ask.holder, "token": tokens[-1], "expires_us": now_us + ask.lease_us}
             self._lease(msgspec.structs.replace(lease, **held))
         self.granted = tuple(tokens)
         self.claims[ask.name] = Claimed(
@@ -162,7 +162,7 @@ class ClaimTable:
             tool=ask.tool,
             keys=ask.keys,
             tokens=self.granted,
-            expires_us=ask.expires_us,
+            expires_us=now_us + ask.lease_us,
             turn=ask.turn,
             run=ask.run,
             at_us=now_us,

@@ -77,6 +77,10 @@ class Dialect(Protocol):
         """Ids for new records, each larger than any in its lane."""
         ...
 
+    def now_us(self, connection: Connection) -> int | None:
+        """The database's own clock; None where that is the clock of the machine that asks."""
+        ...
+
     def explain(self, error: Exception) -> StoreError:
         """What an error of the database means to the operator."""
         ...

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Sequence
 
 from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis
@@ -11,7 +12,7 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
 from interlock.stores.state import Chain, Row, State
-from interlock.transitions import Append, Batch, Committed, Receipt, Settle
+from interlock.transitions import Append, Batch, Committed, Receipt, Refused, RenewClaim, Settle
 
 SCHEMA = 0
 _NO_RECORDS = Committed()
@@ -27,12 +28,17 @@ class MemoryStore:
         self._rows: list[Row] = []
         self._by_turn: dict[str, list[Row]] = {}
         self._payloads: dict[int, bytes] = {}
+        self._lock = threading.Lock()  # the heart renews from a thread of its own
 
     @property
     def identity(self) -> LedgerIdentity:
         return self._identity
 
     async def commit(self, batch: Batch) -> Receipt:
+        with self._lock:
+            return self._commit(batch)
+
+    def _commit(self, batch: Batch) -> Receipt:
         added = self._state.land(batch)
         if not isinstance(added, list):
             return added
@@ -104,6 +110,14 @@ class MemoryStore:
             for row in self._state.claims.claims.values()
             if row.state is ClaimState.UNKNOWN or (row.state is ClaimState.OPEN and row.expires_us <= now_us)
         )
+
+    async def now_us(self, here_us: int) -> int:
+        return here_us
+
+    def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
+        with self._lock:
+            landed = [(claim.name, self._commit(Batch(here_us, (claim,)))) for claim in claims]
+        return tuple(name for name, receipt in landed if isinstance(receipt, Refused))
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         wanted_keys = {*keys, *map(wildcard, keys)}

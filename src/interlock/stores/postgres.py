@@ -35,7 +35,8 @@ class PostgresDialect:
     reads_at_once = False
     errors: tuple[type[Exception], ...] = (psycopg.Error,)
 
-    def __init__(self, url: str, busy_s: float) -> None:
+    def __init__(self, url: str, busy_s: float, *, own_clock: bool = True) -> None:
+        self._own_clock = own_clock
         self._url = url
         self._where = _PASSWORD.sub(r"\1@", url).partition("?")[0]
         self._busy_s = busy_s
@@ -69,6 +70,14 @@ class PostgresDialect:
         """From a sequence, taken while the lane is locked: so they grow within the lane."""
         rows = connection.rows("SELECT nextval('record_ids') FROM generate_series(1, ?)", (count,))
         return [int(row[0]) for row in rows]
+
+    def now_us(self, connection: Connection) -> int | None:
+        """The server's: workers on several machines have as many clocks. Not `now()`, which stands still in a
+        transaction that had to wait for a lock."""
+        if not self._own_clock:
+            return None
+        row = connection.one("SELECT (extract(epoch from clock_timestamp()) * 1000000)::bigint")
+        return None if row is None else int(row[0])
 
     def explain(self, error: Exception) -> StoreError:
         """By SQLSTATE."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
@@ -20,13 +20,26 @@ from interlock.stores import statements as sql
 from interlock.stores.claims import matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
+from interlock.stores.renewal import Renewals
 from interlock.stores.state import Chain, PendingWrites, State, Wanting
-from interlock.transitions import Append, Batch, Committed, Receipt, Refused, Settle
+from interlock.transitions import (
+    Append,
+    Batch,
+    Committed,
+    Receipt,
+    Refused,
+    RenewClaim,
+    Reserve,
+    Settle,
+    TakeToken,
+)
 
 T = TypeVar("T")
 _PAGE = 2000
 _TRIES = 5
 _LAST = 2**62
+_TIMELESS = (Append, Settle, Reserve, TakeToken)
+"""What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
 
 
 class SqlStore:
@@ -51,6 +64,7 @@ class SqlStore:
         self._closed = False
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
         self._writer = GroupWriter(self._land, faults)
+        self._renewals = Renewals(dialect)
 
     @property
     def identity(self) -> LedgerIdentity:
@@ -120,6 +134,13 @@ class SqlStore:
         found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
         return tuple(map(rows.claim_of_row, found))
 
+    async def now_us(self, here_us: int) -> int:
+        found = await self._on_reader(self._dialect.now_us, few=True)
+        return here_us if found is None else found
+
+    def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
+        return self._renewals.renew(claims, here_us)
+
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         return await self._on_reader(lambda c: rows.leases(c, keys), few=True)
 
@@ -142,6 +163,7 @@ class SqlStore:
     def _close(self) -> None:
         self._closed = True
         self._writer.close()
+        self._renewals.close()
         self._reads.shutdown()
         for connection in (self._write, self._read):
             if connection is not None:
@@ -227,6 +249,8 @@ class SqlStore:
         self._at("store.begun")
         changes = PendingWrites()
         state = rows.load(connection, State(changes), batches)
+        # After the rows are locked: whoever had to wait for them is judged by the time at which it got them.
+        clock_us = self._dialect.now_us(connection) if any(map(_goes_by_the_clock, batches)) else None
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
         numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
@@ -237,7 +261,7 @@ class SqlStore:
                 appends.append(transitions[0])
                 landed.append(1)
                 continue
-            added = state.land(batch)
+            added = state.land(batch, clock_us)
             if isinstance(added, Refused):
                 landed.append(added)
                 continue
@@ -256,19 +280,7 @@ class SqlStore:
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
-        return (
-            [
-                item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
-                for place, item in enumerate(landed)
-            ]
-            if granted
-            else [
-                item
-                if isinstance(item, Refused)
-                else Committed((next(ids),) if item == 1 else tuple(islice(ids, item)))
-                for item in landed
-            ]
-        )
+        return _receipts(landed, ids, granted)
 
     def _at(self, point: str) -> None:
         if self._faults is not None:
@@ -293,6 +305,18 @@ class SqlStore:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
         connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
         return ids
+
+
+def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[int, ...]]) -> list[Receipt]:
+    """What each batch of a group hears: the ids of its records and the tokens it was granted, or its refusal."""
+    return [
+        item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
+        for place, item in enumerate(landed)
+    ]
+
+
+def _goes_by_the_clock(batch: Batch) -> bool:
+    return any(type(item) not in _TIMELESS for item in batch.transitions)
 
 
 def _is_broken(connection: Connection | None) -> bool:

@@ -81,6 +81,9 @@ class SqliteDialect:
         """The next numbers: the write lock is ours."""
         return list(range(last + 1, last + count + 1))
 
+    def now_us(self, connection: Connection) -> None:
+        """None of its own: a file is used by processes of one machine."""
+
     def explain(self, error: Exception) -> StoreError:
         """By SQLite's own error names."""
         name = str(getattr(error, "sqlite_errorname", ""))

@@ -161,16 +161,21 @@ class State:
         """Whether anything but records and accounts changed since the last `drain`."""
         self._changes = changes
 
-    def land(self, batch: Batch) -> Refused | list[Append]:
-        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds."""
+    def land(self, batch: Batch, clock_us: int | None = None) -> Refused | list[Append]:
+        """Change the state by a batch, whole or not at all: why it is refused, or the records that it adds.
+
+        Claims, tickets and halts go by `clock_us`, the clock of the store, where it has one: those of its callers may
+        differ. Budgets and rates go by the time at which the caller called.
+        """
         # The hottest place of the memory store: transitions are told apart by exact type.
         now_us = batch.now_us
+        clock_us = now_us if clock_us is None else clock_us
         transition: Any
         for transition in batch.transitions:
             kind = type(transition)
             if kind is Append or kind is Settle:
                 continue
-            refused = self._check(transition, now_us)
+            refused = self._check(transition, now_us, clock_us)
             if refused is not None:
                 return refused
         appends: list[Append] = []
@@ -184,12 +189,12 @@ class State:
                 self.account(transition.scope).hold(transition)
             else:
                 self.touched = True
-                self._change(transition, now_us)
+                self._change(transition, now_us, clock_us)
         if self._changes is not None:
             self._changes.note(batch)
         return appends
 
-    def _check(self, transition: Any, now_us: int) -> Refused | None:
+    def _check(self, transition: Any, now_us: int, clock_us: int) -> Refused | None:
         if type(transition) is Reserve:
             lacks = self.account(transition.scope).lacks(transition)
             return None if lacks is None else self._budget_refusal(transition, now_us)
@@ -197,22 +202,22 @@ class State:
             case TakeToken():
                 return self._rate_refusal(transition, now_us)
             case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
-                return self.claims.check(transition, now_us)
+                return self.claims.check(transition, clock_us)
             case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
-                return self.tickets.check(transition, now_us)
+                return self.tickets.check(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
                 return self.halts.check(transition)
             case _:
                 return self._checkpoint_refusal(transition)
 
-    def _change(self, transition: Any, now_us: int) -> None:
+    def _change(self, transition: Any, now_us: int, clock_us: int) -> None:
         match transition:
             case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
-                self.claims.apply(transition, now_us)
+                self.claims.apply(transition, clock_us)
             case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
-                self.tickets.apply(transition, now_us)
+                self.tickets.apply(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
-                self.halts.apply(transition, now_us)
+                self.halts.apply(transition, clock_us)
             case TakeToken():
                 held = self.buckets.get(transition.bucket)
                 tokens = _refill(held, transition, now_us)

@@ -270,15 +270,15 @@ class StoreContract:
 
     @_on_one_store
     async def test_claims_tickets_and_halts_refuse_what_does_not_fit(self, store: Store) -> None:
-        claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), T0 + 100, "turn", "run")
+        claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")
         assert await store.commit(batch(entry(1), claim)) == Committed(ids=(1,), tokens=(1,))
         for other, kind in (
             (claim, "claimed"),
-            (OpenClaim("n", "another", 1, "h2", "c2", "t", (), T0 + 100), "reused"),
-            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/a",), T0 + 100), "leased"),
-            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), T0 + 100), "leased"),
+            (OpenClaim("n", "another", 1, "h2", "c2", "t", (), 100), "reused"),
+            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/a",), 100), "leased"),
+            (OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), 100), "leased"),
             (CloseClaim("n", "h2", ClaimState.DONE), "lost"),
-            (RenewClaim("n", "h2", T0 + 900), "lost"),
+            (RenewClaim("n", "h2", 900), "lost"),
             (ResolveClaim("n", "h", ClaimState.DONE), "settled"),
             (MarkUndone("n", 1), "undone"),
             (DecideTicket("no", TicketState.APPROVED, "b", ""), "ticket"),

@@ -93,7 +93,7 @@ def _open_claim(random: Random, now_us: int) -> Transition:
         call="call",
         tool="tool",
         keys=keys,
-        expires_us=now_us + random.randint(1, 60),
+        lease_us=random.randint(1, 60),
         turn="turn",
         run="run",
     )
@@ -140,7 +140,7 @@ _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     lambda random, _now_us: take(_pick(random, "k", 2), per_s=200_000.0),
     _open_claim,
     _open_claim,
-    lambda random, now_us: RenewClaim(_pick(random, "n"), _pick(random, "h", 2), now_us + 60),
+    lambda random, now_us: RenewClaim(_pick(random, "n"), _pick(random, "h", 2), 60),
     lambda random, _now_us: CloseClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
     lambda random, _now_us: ResolveClaim(_pick(random, "n"), _pick(random, "h", 2), _end_state(random)),
     lambda random, _now_us: MarkUndone(_pick(random, "n"), random.randint(1, 2)),

@@ -75,7 +75,7 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def __hash__(self) -> int:
-        return hash(self.name)
+        return hash(self.name)  # a frozen Struct would hash its fields, and dicts among them have no hash
 
     def manifest(self) -> dict[str, Json]:
         """What a model is shown: name, description, parameters."""
@@ -159,6 +159,7 @@ def tool(
         function = function_of(given)
         called = name_of(function) if name is None else name
         _refuse_bad_name(called)
+        # Annotations are texts in most modules; a class that is local to the caller is found in its frame alone.
         signature = read_signature(function, called, sys._getframe(1).f_locals)
         body = _Body(signature.body, is_async(function), signature.wants_context)
         takes, gives = ModelInput(signature.takes, ours=True), Output(signature.gives, called)
@@ -201,6 +202,7 @@ def _build(made: _Declaration, effect: str | Effect | None, options: dict[str, A
         body=made.body.run,
         is_async=made.body.is_async,
         wants_context=made.body.wants_context,
+        # A read that returns None found nothing; a change that returns None did what it does.
         nothing_is_ok=made.gives.nothing_is_ok and given["effect"] is not Effect.READ,
         deadline_us=round(given["deadline_s"] * 1_000_000),
         cost_micros=round(given["limits"].cost_usd * 1_000_000),
@@ -219,7 +221,7 @@ def _refuse_unknown_parameters(made: Tool) -> None:
     unknown = sorted(set(made.known_values) - set(known))
     if unknown:
         raise ContractError(f"{made.name}: known_values of {', '.join(unknown)}, which are no parameters of it")
-    if made.input.schema.get("additionalProperties") is False:
+    if made.input.schema.get("additionalProperties") is False:  # others may take arguments that they do not name
         for key in (made.key, made.locks):
             if isinstance(key, KeyTemplate):
                 key.refuse_unknown(known)
@@ -227,5 +229,6 @@ def _refuse_unknown_parameters(made: Tool) -> None:
 
 def _longest_s(timeout_s: float, rule: RetryRule) -> float:
     """The bound on one call with all its attempts and waits, unless the tool sets another."""
+    # Without jitter: the longest that it can be.
     waits = sum(min(rule.cap_s, rule.base_s * rule.factor**n) for n in range(rule.max_attempts - 1))
     return timeout_s * rule.max_attempts + waits

@@ -30,9 +30,10 @@ try:
 except ImportError:
     raise ConfigError("interlock.tools.egress needs httpx: pip install 'interlock[http]'") from None
 
+# Each of these would make connections that nobody checks.
 _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
-_MOST_HOSTS = 64
+_MOST_HOSTS = 64  # a tool that crawls must not keep a pool for every host it ever saw
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """A request is written only once its connection stands, TLS and all."""
 
@@ -61,7 +62,7 @@ class Egress:
         if around:
             raise ConfigError(f"{', '.join(around)} would go around the check of addresses; Egress does not take it")
         inner = {name: options.pop(name) for name in _TRANSPORT if name in options}
-        options.setdefault("follow_redirects", True)
+        options.setdefault("follow_redirects", True)  # every redirect comes through the transport, and is checked anew
         return httpx.AsyncClient(transport=self.transport(**inner), trust_env=False, **options)
 
     def transport(self, **options: Any) -> httpx.AsyncBaseTransport:
@@ -80,6 +81,7 @@ class Egress:
             raise Forbidden(f"refused to fetch from {host!r}; allowed are {', '.join(self.hosts)}")
         literal = as_address(host)
         found = [str(literal)] if literal is not None else await self._addresses_of(host, port)
+        # Every answer, not only the one we connect to: a name that also leads inside is refused as a whole.
         for text in found:
             if not self._is_allowed(ipaddress.ip_address(text)):
                 raise Forbidden(f"refused to fetch from {host!r}: {text} is not a public address")
@@ -112,6 +114,7 @@ class _Pinned(httpx.AsyncBaseTransport):
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
         inner = await self._for_host(url.host)
+        # TLS asks for the name and checks its certificate, although the connection goes to an address.
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
         try:
@@ -142,7 +145,7 @@ def from_transport(error: httpx.TransportError, method: str, host: str) -> Trans
     message = f"{host!r}: {error or type(error).__name__}"
     if isinstance(error, _NEVER_SENT):
         return NothingLanded(message)
-    note_request(method, None)
+    note_request(method, None)  # it left, and nobody knows what became of it
     return TimedOut(message) if isinstance(error, httpx.TimeoutException) else Unavailable(message)
 
 
@@ -161,7 +164,7 @@ def retry_after_s(text: str) -> float | None:
         return min(float(text[:9]), 86_400.0)
     try:
         return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
+    except (ValueError, TypeError):  # no date, or one without a time zone
         return None
 
 

@@ -55,6 +55,7 @@ class ModelInput:
         names = frozenset(self.schema.get("properties", {}))
         self._all = names if ours and names == set(model.model_fields) and _is_transparent(model) else None
         self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
+        # `Json[...]` takes a text and is dumped as what stood in it: another face of the same kind.
         self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
         self._ours = ours
         # JSON, not Python objects: what a model sends is JSON, for which strict means something else (a date is text).
@@ -75,6 +76,7 @@ class ModelInput:
                 return Parsed(fields, dict(raw) if len(raw) == len(self._all) else to_jsonable_python(fields))
             bound = self._validate(self._text(raw))
         except ValidationError as error:
+            # Without the input: refusals go into records and logs, where values may be secrets.
             raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
         shown = self._dump(bound, mode="json", by_alias=True)
         if self._writes_itself:
@@ -104,6 +106,7 @@ class ModelInput:
                 return FieldProblem(place, f"{message[0].lower()}{message[1:]}")
 
 
+# No float, for which 5 is let in and comes back as 5.0; no dates, lists or models, which have faces of their own.
 _SAME_AS_JSON = {
     "str",
     "int",
@@ -129,9 +132,10 @@ def _is_transparent(model: type[BaseModel]) -> bool:
             return all(look(field) for field in part["fields"].values())
         if part["type"] == "enum":
             own_rule = part["cls"]._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
+            # An own `_missing_` lets in texts that the enum writes back as others.
             return part.get("sub_type") == "str" and not own_rule
         if part["type"] == "literal":
-            return all(type(item) is str for item in part["expected"])
+            return all(type(item) is str for item in part["expected"])  # 1, 1.0 and true are equal in Python
         changes = any(part.get(key) for key in _CHANGES_VALUE)
         return part["type"] in _SAME_AS_JSON and not changes and ("schema" not in part or look(part["schema"]))
 
@@ -151,7 +155,7 @@ def _refuse_two_faces(model: type[BaseModel], takes: dict[str, Json]) -> None:
     gives = _inline(model.model_json_schema(by_alias=True, mode="serialization"))
     if _names(takes) != _names(gives):
         raise ContractError(f"{model.__name__}: a field is read and written under different names, or left out of one")
-    if _holds(takes, "writeOnly", True):
+    if _holds(takes, "writeOnly", True):  # how Pydantic marks SecretStr, which is dumped as stars
         raise ContractError(f"{model.__name__}: a secret type hides its value from rules; use str and redact={{...}}")
     for field in model.model_fields.values():
         if field.validation_alias is not None and not isinstance(field.validation_alias, str):
@@ -205,6 +209,7 @@ class SchemaInput:
             raise ContractError("an input schema must have type 'object' at its top")
         self.schema = _close(schema, top=True)
         try:
+            # The mask keeps values out of messages, which go into records and logs.
             self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
             self._properties = {
                 name: jsonschema_rs.validator_for(_alone(schema, name)) for name in schema.get("properties", {})
@@ -230,6 +235,7 @@ class SchemaInput:
         dropped = [name for name, value in arguments.items() if value is None and self._means_absent(name)]
         for name in dropped:
             del arguments[name]
+        # After the nulls were dropped: null for a property with a default means its default.
         filled = {name: value for name, value in self._defaults.items() if name not in arguments}
         rewrites = [Rewrite(name, None, "(left out)", "contract") for name in dropped if name not in filled]
         rewrites += [Rewrite(name, None, value, "contract") for name, value in filled.items()]
@@ -244,6 +250,7 @@ class SchemaInput:
         )
         if problems:
             raise Refusal(*problems)
+        # The tool gets a copy: what it does to its arguments must not show in the record.
         return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
 
     def _means_absent(self, name: str) -> bool:
@@ -269,10 +276,12 @@ def _close(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()
         if isinstance(part.get(key), dict):
             made[key] = _close(part[key], parts=parts)
     for key in ("anyOf", "oneOf", "prefixItems", "items"):
+        # Beside properties an option is only a part of the same object; closed, it would refuse the other part.
         if isinstance(part.get(key), list) and "properties" not in part:
             made[key] = [_close(option, parts=parts) for option in part[key]]
     composed = any(key in part for key in _COMPOSED)
     if "additionalProperties" not in part and (top or "properties" in part):
+        # additionalProperties sees only the properties beside it, and would refuse those that an allOf or $ref names.
         made.setdefault("unevaluatedProperties" if composed else "additionalProperties", False)
     return made
 
@@ -293,6 +302,7 @@ def _extended_names(value: Json) -> Iterator[str]:
 def _alone(schema: dict[str, Json], name: str) -> Json:
     """The schema of one property, in which references into the whole still lead somewhere."""
     kept = {key: schema[key] for key in ("properties", "$defs", "definitions", "$schema") if key in schema}
+    # A JSON pointer inside a URI: ~ before /, whose escape holds a ~, and % for the URI.
     return {**kept, "$ref": "#/properties/" + name.replace("~", "~0").replace("/", "~1").replace("%", "%25")}
 
 

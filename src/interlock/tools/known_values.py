@@ -25,6 +25,7 @@ KnownValues = Known | Iterable[str] | EnumMeta | Callable[[str], Known | Iterabl
 RULE = "known_values"
 _SHOWN = 4
 _DIGITS = re.compile(r"\d+")
+# "All but Waldo" must not become Waldo.
 _NOT = re.compile(r"\b(?:not|no|except|without|but|other than|none|never|all|any|anything|everything)\b", re.I)
 _MINUS = re.compile(r"(?:^|\s)[-−]\d")
 _TELLING_MARKS = frozenset("<>#+=!*~^&|%")
@@ -101,6 +102,7 @@ def _resolve_one(field: str, said: Json, known_values: KnownValues) -> Json | Un
     if not isinstance(said, str):
         return said
     known = names_of_values(known_values, said)
+    # Before names are compared: an id is itself, also where another value goes by that name.
     if said in known:
         return said
     fits = match_values(said, known)
@@ -120,6 +122,7 @@ def match_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ..
     exact = tuple(
         v for v, names in known.items() if any(wanted == normalize(n) and _find_signs(n) == marks for n in names)
     )
+    # Beyond exact names only plain words are guessed at: "not Waldo" and C# are near a name and mean another thing.
     if exact or _NOT.search(said) or marks:
         return exact
     digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
@@ -162,7 +165,7 @@ def _count_misspellings(said: str, name: str) -> int | None:
         return 0
     total = 0
     for word in said.split():
-        most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2
+        most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2  # short words are one letter from too many others
         best = min((OSA.distance(word, other, score_cutoff=most) for other in name.split()), default=most + 1)
         if best > most:
             return None

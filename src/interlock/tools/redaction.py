@@ -22,11 +22,13 @@ class Redactor:
         self._fields = frozenset(field.casefold() for field in fields)
         found = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
         spelled = {form for text in found for form in (text, *_quote(text))}
+        # Longest first: a secret inside a longer one would otherwise leave the rest of that readable.
         self._known = sorted(spelled, key=len, reverse=True)
 
     def value(self, value: Json) -> Json:
         """A copy in which the named fields are marks, and so are their values anywhere else."""
         if isinstance(value, dict):
+            # A key may hold a secret, too.
             return {self.text(k): MARK if k.casefold() in self._fields else self.value(v) for k, v in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]

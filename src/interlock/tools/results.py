@@ -75,12 +75,14 @@ class Output:
         if self._open is not None and isinstance(value, self._open):
             try:
                 text = _encode(value)
+                # NaN is written as null, and depth shows as brackets: a text with such a trace takes the long way.
                 if b"null" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
                     return _decode(text), text
             except (TypeError, ValueError, RecursionError):
                 pass  # something inside is not JSON by itself: let the type's own serializer try
         try:
             checked = self._validate(value)
+            # By default Pydantic only warns where a value is not of its type.
             plain = self._dump(checked, mode="json", warnings="error")
             text = canonical(plain, max_bytes=WHATEVER)
             if b"null" in text:
@@ -112,6 +114,7 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
     if result is not None:
         wrong = _wrong(result)
         if wrong is not None:
+            # Without `result`: its price may be what is wrong.
             return _fail(Reason.BAD_RESULT, f"the tool returned a malformed result: {wrong}", None)
     try:
         if (result is not None and result.no_data) or (
@@ -121,12 +124,14 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
         plain, text = output.read(value)
         failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
     except Refusal as refusal:
+        # {"error": …} fits no promised type: the failure that it reports is said, not that it does not fit.
         failure = _in_band_failure(value)
         if failure is None:
             return _fail(Reason.BAD_RESULT, f"the tool returned something else than it promised: {refusal}", result)
     if failure is not None:
         return _fail(Reason.REPORTED_FAILURE, failure, result)
     if len(text) > max_bytes:
+        # Failed, never cut: half a result would be taken for the whole.
         message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
         return _fail(Reason.TOO_LARGE, message, result)
     if result is None:
@@ -202,7 +207,7 @@ def _in_band_failure(value: Any) -> str | None:
         if value.get("success") is False or value.get("isError") is True or value.get("is_error") is True:
             said = _words(error) or _words(value.get("message")) or _words(value.get("content"))
             return said or "the tool reported failure"
-        return _words(error) if error and value.get("success") is not True else None
+        return _words(error) if error and value.get("success") is not True else None  # success speaks before error
     if isinstance(value, str) and _ERROR_TEXT.match(value):
         return value.strip()[:500]
     return None
@@ -227,7 +232,7 @@ def _is_empty(value: Any, nothing_is_ok: bool) -> bool:
         return False
     if isinstance(value, str):
         return not value.strip()
-    return value is None or (not value and isinstance(value, _CONTAINERS))
+    return value is None or (not value and isinstance(value, _CONTAINERS))  # 0 and False are answers
 
 
 def _micros(result: Result[Any] | None) -> int | None:

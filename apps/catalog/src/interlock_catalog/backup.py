@@ -101,6 +101,7 @@ async def find_drift(loaded: Loaded) -> dict[str, Any]:
         last: dict[str, _Recorded] = {}
         async for entry in app.runtime.operations.journal():
             if entry.status == "done" and isinstance(entry.after, dict):
+                # The journal is in the order of the changes, so the last one of a document stays.
                 last |= {key: _Recorded(entry.record, state) for key, state in entry.after.items()}
         found = []
         keys = sorted(last)

@@ -95,6 +95,7 @@ def merge_document(key: str, state: Doc | None, source: str, target: str) -> Doc
         return None
     if name == source:
         return {**state, "status": "merged", "merged_into": target}
+    # Made again, a merge must not list its source twice.
     lineage = [item for item in state.get("merge_lineage") or [] if item != source]
     return {**state, "merge_lineage": [*lineage, source]}
 

@@ -87,6 +87,7 @@ class _Decision(msgspec.Struct, frozen=True):
     tally: Tally
 
 
+# A ticket is spent when what it approved has been made: that was a yes, too.
 _TALLY_OF = {TicketState.APPROVED: _RIGHT, TicketState.SPENT: _RIGHT, TicketState.DENIED: _WRONG}
 
 
@@ -106,6 +107,7 @@ async def tally_decisions(runtime: Runtime) -> dict[str, Tally]:
 async def _ticket_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
     """The last decision about each operation; a ticket that was withdrawn by whoever opened it is none."""
     last: dict[str, Ticket] = {}
+    # In the order of decisions, so that the last one about an operation replaces those before it.
     for ticket in sorted(await runtime.store.tickets(), key=lambda ticket: ticket.decided_us):
         is_decided = ticket.kind == "change" and ticket.state in _TALLY_OF and ticket.decided_us >= since_us
         if is_decided and ticket.decided_by not in ("", ticket.asked_by):
@@ -133,6 +135,7 @@ async def _shadow_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
         verdicts = {item.verdict for item in items}
         if any(item.by in ROLES for item in items):
             continue
+        # One document done otherwise speaks against the plan; half of it done is no decision yet.
         if "differs" in verdicts or verdicts == {"agrees"}:
             found.append(_Decision(items[0].evidence, _WRONG if "differs" in verdicts else _RIGHT))
     return found

@@ -20,12 +20,15 @@ SUM_TOLERANCE = 0.011
 """Shares are written in hundredths: rounding may leave one over, and floats a little more."""
 RETIRED_FIELDS = ("coaching_cues", "tips", "instructions")
 """Fields of older versions, whose content belongs in the execution notes."""
+# equipment:ez-bar, variant:close-grip; not variant: alone.
 _VARIANT = re.compile(r"(equipment|variant):[a-z0-9]+(-[a-z0-9]+)*")
+# <b>, </p>, &nbsp; but not "a < b", nor "R&B".
 _MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&[a-z]+;")
 _ADDRESS = re.compile(r"\b(https?:|www\.|javascript:)", re.IGNORECASE)
 _SUSPICIOUS = ("<", "&", ":", "www", "lorem", "todo", "tbd", "fixme", "placeholder", "asdf", "test")
 """What every text that breaks a rule has in it somewhere: for most texts the regular expressions need not run."""
 TEXT_FIELDS = ("description", "execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
+# Whole words: "TODO", not "mastodon". A test alone is an ordinary word, "test test" is none.
 _PLACEHOLDER = re.compile(r"\b(lorem|todo|tbd|fixme|placeholder|asdf|test test)\b", re.IGNORECASE)
 
 
@@ -173,6 +176,7 @@ def is_live(exercise: Mapping[str, Json] | None) -> bool:
 def find_violations(kind: str, doc: Json) -> tuple[Violation, ...]:
     """Every way in which a document breaks its contract, in the order of its fields."""
     try:
+        # A dictionary cannot be the key of a cache; what cannot be encoded is looked at without one.
         text = msgspec.json.encode(doc)
     except (TypeError, ValueError, msgspec.MsgspecError):
         return _violations_of(kind, doc)
@@ -191,7 +195,9 @@ def _violations_of(kind: str, doc: Json) -> tuple[Violation, ...]:
         _ADAPTERS[kind].validate_python(doc)
     except ValidationError as error:
         for item in error.errors(include_url=False, include_context=False, include_input=False):
+            # Without places in lists: an issue is about a field, whichever of its elements is wrong.
             path = ".".join(str(part) for part in item["loc"] if not isinstance(part, int)) or kind
+            # pydantic's word for a key of a dictionary that is wrong itself.
             path = path.removesuffix(".[key]")
             code = {"missing": "missing", "extra_forbidden": "unknown_field"}.get(item["type"], "invalid")
             found.setdefault((path, code), Violation(path, code, item["msg"].removeprefix("Value error, ")))
@@ -265,6 +271,7 @@ def _muscle_rules(muscles: Json) -> Iterator[Violation]:
     if not isinstance(muscles, dict):
         return
     primary, secondary = _texts(muscles.get("primary")), _texts(muscles.get("secondary"))
+    # That they are no lists of texts is said by the model; the rules below need them to be.
     if primary is None or secondary is None:
         return
     if len({*primary, *secondary}) < len(primary) + len(secondary):
@@ -278,6 +285,7 @@ def _muscle_rules(muscles: Json) -> Iterator[Violation]:
     if set(shares) != {*primary, *secondary}:
         differing = sorted(set(shares) ^ {*primary, *secondary})
         yield Violation("muscles.contribution", "muscles", f"contribution and muscles differ in {', '.join(differing)}")
+    # Where the muscles differ, their sum says nothing.
     elif abs(sum(shares.values()) - 1) > SUM_TOLERANCE:
         yield Violation("muscles.contribution", "sum", f"the contributions add up to {sum(shares.values()):.2f}, not 1")
 

@@ -17,6 +17,7 @@ async def read_family(backend: Backend, slug: str) -> Snapshot:
     ids = {_name(key) for key in members}
     names = {str(doc.value.get("name_slug")) for doc in members.values() if is_live(doc.value)}
     aliases = _documents(await backend.aliases_of(ids, [slug]))
+    # An alias with the name of an exercise may point into another family, and is not found by its target here.
     more = await backend.read_many(f"alias:{name}" for name in names if name and f"alias:{name}" not in aliases)
     aliases |= _documents(more)
     away = {

@@ -50,12 +50,14 @@ async def check_normalise(backend: Backend, arguments: States, before: States, a
         if was is None:
             found.append(f"there is no exercise {identity!r}")
             continue
+        # Nothing counts as touched: what was wrong may stay for somebody else to fix, but nothing may become wrong.
         found += _new_violations(was, becomes, set())
         found += _check_family(was, arguments)
         changes[identity] = _Change(was, becomes)
         old = item.get("old_slug")
         if old and after[f"alias:{old}"].get("exercise_id") != identity:
             found.append(f"alias {old!r} is taken, and does not lead to {identity!r}")
+        # A slug that was its own until now clashes with nobody; any other one might.
         found += await _name_clashes(backend, {old}, identity) if old and was.get("name_slug") != old else []
     return found + await _check_identity(backend, changes)
 
@@ -77,6 +79,7 @@ async def check_merge(backend: Backend, arguments: States, before: States, _afte
             )
         elif content_digest(doc) != arguments["digests"][identity]:
             found.append(f"{identity!r} is not what was looked at any more")
+    # Read now and not taken from the plan: an alias may have come since.
     pointing = await backend.aliases_of([source])
     left = sorted(key for key in pointing if key.partition(":")[2] not in aliases)
     if left:
@@ -172,6 +175,7 @@ async def _check_identity(backend: Backend, changes: Mapping[str, _Change]) -> l
     for key, other in (await backend.find_by_name(slugs)).items():
         identity = key.partition(":")[2]
         slug = str(other.value.get("name_slug"))
+        # One that this very change renames has its old name in the catalog and another one afterwards.
         still = changes[identity].after if identity in changes else other.value
         if is_live(still) and still.get("name_slug") == slug and slugs.get(slug) != identity:
             found.append(f"{identity!r} has the name slug {slug!r} already")
@@ -185,6 +189,7 @@ async def _check_qualifier(backend: Backend, change: _Change, identity: str) -> 
     """A name says its equipment if the exercises of the family differ in theirs; the whole family has to be read."""
     doc, family = change.after, str(change.after.get("family_slug"))
     stays = change.before is not None and change.before.get("family_slug") == family
+    # With a qualifier in its own family a name can break nothing, so the family need not be read.
     if stays and split_name(str(doc.get("name", "")))[1] is not None:
         return []
     family_doc = (await backend.read_many([f"family:{family}"])).get(f"family:{family}")
@@ -212,6 +217,7 @@ async def _alias_clashes(backend: Backend, slugs: Mapping[str, str], without: st
     found = []
     for key, alias in (await backend.read_many([f"alias:{slug}" for slug in slugs])).items():
         target = alias.value.get("exercise_id")
+        # None is an alias of a family: the bare name of one may be that of an exercise.
         if target not in (None, slugs[key.partition(":")[2]], without):
             found.append(f"{key} points at {target!r}")
     return found

@@ -19,6 +19,7 @@ from interlock_catalog.vocabulary import (
 _QUALIFIED = re.compile(r"^(?P<base>.*\S)\s*\((?P<qualifier>[^()]*)\)\s*$")
 _SPACES = re.compile(r"\s+")
 _LOWER_CASE_WORDS = frozenset({"and", "to", "the", "with", "of", "on", "in", "a", "an", "from", "for", "or", "at"})
+# "Single-Arm Row", "one leg squat", "unilateral"; not "one rep", nor "Single Kettlebell Swing".
 _ONE_SIDE = re.compile(r"\b(single|one)[- ](arm|leg|hand|side)\b|\bunilateral\b", re.IGNORECASE)
 _MAX_ID_CHARS = 128
 
@@ -61,6 +62,7 @@ def qualifier_of(name: str) -> str | None:
 
 def build_exercise_id(family_slug: str, name: str) -> str:
     """The id of an exercise: fixed when it is made, whatever it is called later."""
+    # Cut where it is too long, which may leave a hyphen at the end.
     return f"{family_slug}-{slug(name)}"[:_MAX_ID_CHARS].rstrip("-")
 
 
@@ -106,6 +108,7 @@ def _with_equipment(parts: list[str], exactly: bool) -> list[str]:
     out: list[str] = []
     place = 0
     while place < len(parts):
+        # The longest first: a smith machine is one equipment, and not a machine beside it.
         for length in (3, 2, 1):
             span = parts[place : place + length]
             found = canonical_word("equipment", " ".join(span)) if len(span) == length else None

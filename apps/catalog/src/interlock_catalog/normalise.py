@@ -202,8 +202,10 @@ def _correct_shares(muscles: Doc) -> dict[str, float] | None:
 def _scale_shares(shares: dict[str, float]) -> dict[str, float]:
     """Shares in hundredths that add up to 1; what rounding leaves goes to the largest."""
     total = sum(shares.values())
+    # Left as it was written, so that normalising again changes nothing.
     if abs(total - 1) < 1e-9:
         return shares
+    # At least one hundredth: a share of zero breaks the contract.
     hundredths = {muscle: max(1, round(share / total * 100)) for muscle, share in shares.items()}
     largest = max(hundredths, key=lambda muscle: hundredths[muscle])
     hundredths[largest] += 100 - sum(hundredths.values())
@@ -222,6 +224,7 @@ def _clean_texts(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) 
             lines = [line for value in values if (line := plain_text(value))]
             again = set(find_repeats(lines))
             kept = [line for place, line in enumerate(lines) if place not in again]
+            # A list of which nothing would be left is kept: to empty it is no other form of the same facts.
             if kept or not values:
                 _set(doc, kept, Correction(field, "text", "plain lines, none twice in a row"), corrections)
 
@@ -242,6 +245,7 @@ def _correct_name(doc: Doc, family: FamilyFacts, corrections: list[Correction]) 
     if not isinstance(name, str) or not name.strip():
         return
     spelled = _spell_name(name, doc, family)
+    # A name without a letter or digit stays as it is: there would be no slug to know it by.
     if slug(spelled):
         _set(doc, spelled, Correction("name", "naming", "names are written Name (Equipment)"), corrections)
         _set(doc, slug(spelled), Correction("name_slug", "slug", "the slug of the name"), corrections)

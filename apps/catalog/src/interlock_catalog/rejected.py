@@ -77,6 +77,7 @@ async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) ->
         run=run,
         turn=f"{run}/rejected",
         mode=mode,
+        # That a person had a hand in it is on record, whatever the line itself says.
         evidence=(*(item.get("evidence") or ()), "correction:person"),
         confidence=item.get("confidence"),
     )

@@ -37,16 +37,22 @@ class Catalog:
         """Put documents back together."""
         await self.backend.write(Write("restore", states), context)
 
+    async def fence(self, tokens: dict[str, int], ledger: str) -> None:
+        """Refuse writes under older tokens from now on."""
+        await self.backend.fence(tokens, ledger)
+
     async def change(self, op: Write, found: Docs, context: Context) -> None:
         """Write what differs, at the versions it was decided on, and read it back."""
         differ = {key: state for key, state in op.states.items() if state != _value(found, key)}
         if not differ:
             return
+        # A document that is not there has none to compare.
         versions = {key: found[key].version for key in differ if key in found}
         await self.backend.write(Write(op.op, differ, versions, op.arguments), context)
         now = await self.backend.read_many(differ)
         wrong = sorted(key for key, state in differ.items() if _value(now, key) != state)
         if wrong:
+            # It was accepted, and so may have landed in part: not a failure, after which it would be tried again.
             raise InDoubt(f"{', '.join(wrong)} was written, but does not read back the same")
 
 

@@ -39,6 +39,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     @property
     def digest(self) -> str:
         """Of everything that was read, versions left out."""
+        # An undo brings content back while versions only grow: the same family has to have the same digest again.
         content = [self.slug, self.family, self.exercises, self.aliases, self.elsewhere]
         return hashlib.sha256(_encode(content)).hexdigest()[:16]
 

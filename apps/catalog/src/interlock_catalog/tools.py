@@ -101,6 +101,7 @@ def _normalize(catalog: Catalog) -> Tool:
         kind, _, name = key.partition(":")
         if kind == "alias":
             item = next(item for item in arguments["items"] if item["old_slug"] == name)
+            # One that is there is left as it is; where it leads elsewhere, `check_normalise` refuses the whole.
             return state or build_alias(name, exercise_id=item["exercise_id"])
         return normalise_exercise(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
 
@@ -196,6 +197,7 @@ def _delete_alias(catalog: Catalog) -> Tool:
         """Remove an alias and put the right one in its place: under the same name, or under another."""
         arguments = {"alias_slug": alias_slug, "of_family": of_family, "replacement": replacement.model_dump()}
         arguments["justification"] = justification
+        # An alias that is only repointed is its own replacement: then both keys are one.
         await _perform(catalog, simulate, tuple(dict.fromkeys(key(arguments))), "delete_alias", arguments, context)
         return {"alias_slug": alias_slug, "replacement": replacement.model_dump()}
 

@@ -61,6 +61,7 @@ def _spellings(kind: str) -> MappingProxyType[str, str]:
     for word, others in synonyms.items():
         assert isinstance(others, list)
         for other in others:
+            # A word's own spelling goes before a synonym of another one.
             found.setdefault(_plain(other), word)
     return MappingProxyType(found)
 

@@ -29,6 +29,7 @@ def build_adk_app(
     Model and store are those of the settings (interlock.toml, INTERLOCK_MODEL, INTERLOCK_STORE) unless they are given.
     """
     if app is None:
+        # Importing it reads fires and documents, which a caller with an app of its own does not need.
         from interlock_ranger.app import APP
 
         app = APP

@@ -41,6 +41,7 @@ def build_app(
     tools = (
         *build_trail_tools(fires, today),
         *build_burn_tools(fires, today),
+        # So that a question about the trees.csv of a fire finds it, and not only tables that people bring.
         *build_timber_tools(fires, (*tables, fires.folder), today),
         *build_nepa_tools(fires, corpus, today),
         *build_coordinator_tools(fires, today),
@@ -57,6 +58,7 @@ def build_app(
     )
 
 
+# When it is imported: `interlock ask ranger` finds the application as an entry point by the name APP.
 _SETTINGS = load_settings().settings
 FIRES = Fires(Path(_SETTINGS.data))
 APP = build_app(FIRES, Path(_SETTINGS.corpus), tuple(map(Path, _SETTINGS.tables)))

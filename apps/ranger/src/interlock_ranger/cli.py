@@ -90,6 +90,7 @@ def run_briefing(given: argparse.Namespace) -> int:
         from interlock_ranger.briefing.terminal import print_briefing
 
         print_briefing(console(), briefing)
+    # One that is not verified is shown all the same, but a script must not take it for a good one.
     return 0 if briefing.turn.verified else 1
 
 

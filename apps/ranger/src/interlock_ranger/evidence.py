@@ -74,6 +74,7 @@ class Evidence(Part):
 
     @property
     def is_synthetic(self) -> bool:
+        # One is enough: a figure made of real and of invented data is invented.
         return any(source.synthetic for source in self.data_sources)
 
 
@@ -95,6 +96,7 @@ def freshness(today: date, dated: date) -> float:
 
 def compute_confidence(today: date, sources: Sequence[DataSource], present: float, wanted: int) -> Confidence:
     """Completeness is the share of wanted inputs that are present; freshness is that of the oldest source."""
+    # Without a source, as for plots that the caller brings, nothing is old.
     oldest = min((source.dated for source in sources), default=today)
     fresh = freshness(today, oldest)
     completeness = present / wanted if wanted else 0.0

@@ -225,6 +225,7 @@ class Fires:
 
     def find(self, fire_id: str | None, **parts: str | None) -> Fire:
         """The fire that is named, or that a named part of one belongs to; several fit: somebody has to say which."""
+        # Looked up even if the fire is named: that a part is of another fire is told, and not passed over.
         owner_of = {kind: self._find_owner(kind, part) for kind, part in parts.items() if part is not None}
         if fire_id is not None:
             fire = self._get(fire_id)
@@ -273,11 +274,13 @@ def _part_ids(fire: Fire, kind: str) -> Sequence[str]:
 
 def read_fire(folder: Path) -> Fire:
     """A fire from its folder; whatever is wrong with a file is said with its name."""
+    # Of every file, not only of those that there must be: that a fire has rasters is known by their digests.
     digests = {file.name: file_digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
     missing = [name for name in FILES if name not in digests]
     if missing:
         raise ConfigError(f"{folder.name}: {', '.join(missing)} is missing")
     facts = _read(folder / "fire.json", lambda text: msgspec.json.decode(text, type=Facts))
+    # Before the plots, each of which holds the trees that were tallied on it.
     trees = _read(folder / "trees.csv", lambda text: tuple(_parse_trees(text)))
     plots = _read(folder / "plots.csv", lambda text: tuple(_parse_plots(text, trees)))
     trails = _read(folder / "trails.json", lambda text: _parse_list(text, "trails", Trail))

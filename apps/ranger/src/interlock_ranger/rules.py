@@ -55,6 +55,7 @@ def load_rules() -> dict[str, Rule]:
         except (tomllib.TOMLDecodeError, KeyError, msgspec.ValidationError) as error:
             raise ConfigError(f"rule pack {file.name} cannot be read: {error}") from None
         for rule in entries:
+            # Findings name a rule by its id alone, whichever pack it is in.
             if rule.id in found:
                 raise ConfigError(f"rule pack {file.name}: {rule.id} is there twice")
             found[rule.id] = rule

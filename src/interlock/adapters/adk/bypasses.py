@@ -21,6 +21,7 @@ def bypasses(root: Any) -> tuple[tuple[str, str], ...]:
 def refuse_bypasses(root: Any, allowed: Collection[str], governed: Collection[str] = ()) -> None:
     """Refuse to start with a way around the path, or around `finish`, unless it is allowed by name."""
     found = list(bypasses(root))
+    # Only where the root is checked: an App that governs calls alone lets its agents answer as they like.
     if getattr(root, "name", "") in governed:
         strange = [agent.name for agent in everyone(root) if agent.name not in governed]
         found += [(name, "the App checks answers, and this agent's would leave unchecked") for name in strange]
@@ -47,7 +48,7 @@ def _of(agent: BaseAgent) -> Iterator[tuple[str, str]]:
         yield f"{agent.name}.output_schema", "its answer is made by a call of ADK's own, which is not checked"
     if getattr(agent, "mode", None) == "task":
         yield agent.name, "agents in task mode are started without a tool call"
-    if kind == "RemoteA2aAgent":
+    if kind == "RemoteA2aAgent":  # by name: its module needs an extra of ADK
         yield agent.name, "a remote agent's tools are not called here"
     if kind == "Workflow" or hasattr(agent, "edges"):
         yield agent.name, "function nodes of a workflow are run without tool calls"
@@ -65,6 +66,7 @@ def _of_tool(agent: BaseAgent, tool: Any) -> Iterator[tuple[str, str]]:
             declared = tool._get_declaration()
         except Exception:  # noqa: BLE001 - a tool that cannot declare itself is not one that the provider runs
             return
+        # A built-in tool has no declaration, as the provider runs it. Nor have two that only add to the prompt.
         if declared is None and not _only_adds_context(tool):
             yield tool.name, "the provider runs it on its own side, so that no call of it is seen here"
 

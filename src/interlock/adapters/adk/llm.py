@@ -70,6 +70,7 @@ async def to_request(llm_request: LlmRequest, turn: Turn | None = None) -> Reque
     ]
     calling = getattr(getattr(config, "tool_config", None), "function_calling_config", None)
     forced = calling is not None and calling.mode == types.FunctionCallingConfigMode.ANY
+    # mode=ANY without names allows all; ours forces one, so the first is the one that is due.
     allowed = (calling.allowed_function_names or [card.name for card in cards]) if forced and calling else []
     return Request(
         instructions=told if isinstance(told, str) else "",

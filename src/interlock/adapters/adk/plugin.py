@@ -33,7 +33,7 @@ AGAIN = "interlock_again"
 """A call that the plugin puts in place of a draft that cannot leave; its result tells the model what is missing."""
 _DELEGATED: ContextVar[tuple[str | None, str]] = ContextVar("interlock_adk_delegated", default=(None, ""))
 """The turn that delegates, and what it asks."""
-_LONGEST_ID = 200
+_LONGEST_ID = 200  # an id of the model's own, which stands in a column of the ledger
 _WITHHELD = "(withheld: this text did not come through the turn's check)"
 _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
 
@@ -91,6 +91,7 @@ class InterlockPlugin(BasePlugin):
 
     async def before_run_callback(self, *, invocation_context: Any) -> None:
         """Refuse an agent tree with a way around, and a plugin that comes before us."""
+        # At every run, not at the start: an agent tree can be changed between two.
         refuse_bypasses(invocation_context.agent, self._allow, self._agents)
         # ADK stops at the first plugin that answers a callback.
         first = next(iter(invocation_context.plugin_manager.plugins), None)
@@ -103,7 +104,7 @@ class InterlockPlugin(BasePlugin):
         if known is None:
             return None
         state, key, user = callback_context.state, self._key(callback_context, agent.name), user_of(callback_context)
-        parent, request = _DELEGATED.get()
+        parent, request = _DELEGATED.get()  # AgentTool opens another invocation, which does not know who asked
         waiting = waiting_turn(state, key[0], agent.name)
         if waiting is not None:
             try:
@@ -112,6 +113,7 @@ class InterlockPlugin(BasePlugin):
                 return await self._answer_of_ended(waiting, user)
         else:
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
+            # Session state comes from clients: only records of calls made for this user become evidence.
             given = await own_records(self._runtime.store, state.get(RECORDS), user)
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
@@ -137,6 +139,7 @@ class InterlockPlugin(BasePlugin):
             return None
         turn, said = open_.turn, None
         parked = any(outcome.status is Status.PARKED for outcome in open_.outcomes)
+        # After a pause, or when its time is up, no further draft comes that could end the turn.
         if turn.result is None and (parked or turn.left_s <= 0):
             result = await turn.finish(None)
             if isinstance(result, TurnResult):
@@ -156,6 +159,7 @@ class InterlockPlugin(BasePlugin):
         key = (invocation_context.invocation_id, event.branch or "", event.author)
         if not text.strip() or text == self._let_out.get(key):
             return None
+        # Calls and responses stay: without them ADK's history would have results without a call.
         kept = [part for part in parts if not part.text]
         withheld = types.Content(role="model", parts=kept or [types.Part(text=_WITHHELD)])
         return event.model_copy(update={"content": withheld})
@@ -163,6 +167,7 @@ class InterlockPlugin(BasePlugin):
     async def before_model_callback(self, *, callback_context: Any, llm_request: LlmRequest) -> LlmResponse | None:
         """Tell the model what holds, force where that is due, and stop where the bound is reached."""
         open_ = self._of(callback_context)
+        # Also None: a task may have worked for another agent's turn before.
         TURN.set(None if open_ is None else open_.turn)
         if open_ is None:
             return None
@@ -171,10 +176,12 @@ class InterlockPlugin(BasePlugin):
             result = await turn.finish(None)
             assert isinstance(result, TurnResult)  # no reply is left, so it is an end
             return LlmResponse(content=_content(self._let_out_answer(open_.key, result.answer)))
+        # Known to ADK, which would refuse a call of an unknown tool, but in no declaration that a model sees.
         llm_request.tools_dict[AGAIN] = _AgainTool()
         if self._instruct:
             llm_request.append_instructions([turn.instructions])
         forced = None if open_.again is None else open_.again.tool
+        # Forced for one call only: a model that takes mode=ANY at its word never answers while it is set.
         open_.again = None
         if forced is not None:
             llm_request.config.tool_config = _only(forced)
@@ -188,6 +195,7 @@ class InterlockPlugin(BasePlugin):
         if open_.turn.result is not None:  # the answer has left; whatever else comes of this call does not
             return LlmResponse(content=types.Content(role="model", parts=[]), partial=llm_response.partial)
         parts = (llm_response.content.parts if llm_response.content is not None else None) or []
+        # Streamed fragments are held back too: the reader would see a draft before it is checked.
         if llm_response.partial:
             return LlmResponse(content=types.Content(role="model", parts=[]), partial=True)
         used = llm_response.usage_metadata
@@ -196,6 +204,7 @@ class InterlockPlugin(BasePlugin):
         if any(part.function_call is not None for part in parts):
             open_.turn.replies += 1
             calls = [part for part in parts if part.function_call is not None]
+            # Words beside a call are no answer, and would leave unchecked.
             return None if len(calls) == len(parts) else _replace_parts(llm_response, calls)
         reason = str(getattr(llm_response.finish_reason, "value", llm_response.finish_reason or ""))
         code = str(llm_response.error_code or "")
@@ -223,6 +232,7 @@ class InterlockPlugin(BasePlugin):
             answer = self._let_out_answer(open_.key, step.answer)
             return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)
         open_.again = step
+        # ADK ends an agent's loop at a text. A call in its place keeps the loop going, and its result is the prompt.
         call = types.FunctionCall(name=AGAIN, args={"instruction": step.prompt})
         return _replace_parts(before, [types.Part(function_call=call)])
 
@@ -233,6 +243,7 @@ class InterlockPlugin(BasePlugin):
         if tool.name == AGAIN:
             return {"instruction": tool_args.get("instruction", "")}
         open_ = self._of(tool_context)
+        # ADK takes several responses of one model call: after the one with the answer nothing is called.
         if open_ is not None and open_.turn.result is not None:
             return {"status": "denied", "reason": "the turn has ended; nothing more is called in it"}
         before = _DELEGATED.get()
@@ -241,19 +252,22 @@ class InterlockPlugin(BasePlugin):
         running = Running(tool, tool_context)
         request = "" if inner is None else str(tool_args.get("request", "")) or ascii_json(tool_args)
         delegated = _DELEGATED.set((parent, request))
+        # By task, not by call id: two calls of one reply may share an id, and must not share a body.
         marked = RUNNING.set(running)
         try:
             outcome = await self._make_call(open_, tool, tool_args, tool_context)
         finally:
             RUNNING.reset(marked)
             _DELEGATED.reset(delegated)
-        if running.interrupt is not None:
+        if running.interrupt is not None:  # ADK's own pause goes on up; on our path it was only a failed call
             raise running.interrupt
         if open_ is not None:
             open_.outcomes.append(outcome)
+            # A tool of ADK may set it, and its bare result would leave as the answer.
             tool_context.actions.skip_summarization = None
         if outcome.status is Status.PARKED:
             tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
+            # A pause is no result for the model: asked again, it would make the same call again.
             tool_context.actions.skip_summarization = True
         return _describe_outcome(outcome)
 
@@ -284,6 +298,7 @@ class InterlockPlugin(BasePlugin):
             await self._answers.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
         except NotAllowed:
             pass  # it was decided before; what was decided holds
+        # Whoever decided, the ticket says how; `resume` spends it, and a denial comes back as an outcome too.
         outcome = await self._runtime.operations.resume(ticket.id)
         after = await self._runtime.store.ticket(ticket.id)
         lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
@@ -325,6 +340,7 @@ class InterlockPlugin(BasePlugin):
             await self._end(self._open.pop(key))
 
     def _note_result(self, open_: _Open) -> None:
+        # Only where a runner waits for it: results of other sessions would pile up.
         if open_.turn.asked.parent is None and open_.session in self.results:
             self.results[open_.session] = open_.turn.result
 
@@ -333,6 +349,7 @@ class InterlockPlugin(BasePlugin):
         return answer
 
     def _key(self, context: Any, agent: str) -> tuple[str, str, str]:
+        # Private to ADK, and the only place that tells parallel branches of one agent apart.
         branch = context._invocation_context.branch or ""
         return context.invocation_id, branch, agent
 
@@ -343,7 +360,7 @@ class InterlockPlugin(BasePlugin):
 def _describe_outcome(outcome: Outcome) -> dict[str, Any]:
     """An outcome as the model sees it."""
     found = as_seen_by_model(outcome)
-    if len(msgspec.json.encode(found)) > LONGEST_RESULT:
+    if len(msgspec.json.encode(found)) > LONGEST_RESULT:  # a result that is cut would be no JSON
         return {"status": outcome.status.value, "summary": outcome.summary}
     return found
 

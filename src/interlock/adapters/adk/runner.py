@@ -14,7 +14,7 @@ from interlock.answers import TurnResult
 from interlock.errors import ConfigError
 
 _LONGEST_S = 600.0
-_MARGIN_S = 0.05
+_MARGIN_S = 0.05  # the turn's own deadline passes first, so that it ends as a timeout and is recorded so
 
 
 class InterlockRunner:
@@ -37,7 +37,7 @@ class InterlockRunner:
         elif await sessions.get_session(app_name=name, user_id=user_id, session_id=session_id) is None:
             await sessions.create_session(app_name=name, user_id=user_id, session_id=session_id)
         stop = asyncio.Event()
-        self.plugin.results[session_id] = None
+        self.plugin.results[session_id] = None  # says that somebody waits for this session's result
         alarm = asyncio.get_running_loop().call_later(self._deadline_s, stop.set)
         message = types.Content(role="user", parts=[types.Part(text=question)])
         details: dict[str, Any] = {"abort_signal": stop}
@@ -48,7 +48,7 @@ class InterlockRunner:
                 pass
         finally:
             alarm.cancel()
-        await self.plugin.abort(session_id)
+        await self.plugin.abort(session_id)  # ends the turns that an aborted agent left open
         result = self.plugin.results.pop(session_id, None)
         if result is None:
             raise ConfigError("the root agent of the App has no Agent of ours: name it in InterlockPlugin(agents=...)")

@@ -10,7 +10,7 @@ from interlock.ports import Query, Store
 from interlock.state import Ticket, TicketState
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
-_MOST_RECORDS = 50
+_MOST_RECORDS = 50  # each is read from the ledger again at the next question
 
 
 def user_of(context: Any) -> str:
@@ -37,10 +37,11 @@ async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
 async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> Ticket | None:
     """The ticket of a call that was made for this user and waits, or has been decided and not been spent."""
     for state in (TicketState.OPEN, TicketState.APPROVED, TicketState.DENIED, TicketState.SPENT):
-        for ticket in reversed(await store.tickets(state)):
+        for ticket in reversed(await store.tickets(state)):  # call ids of a model repeat: the newest is meant
             if ticket.call != call_id or ticket.tool != tool or ticket.record is None:
                 continue
             found = [r async for r in store.records(Query(after=ticket.record - 1, until=ticket.record))]
+            # A session of another user may carry the same call id; a confirmation there decides nothing here.
             if found and found[0].content().on_behalf_of == user:
                 return ticket
     return None

@@ -57,13 +57,16 @@ RUNNING: ContextVar[Running | None] = ContextVar("interlock_adk_running", defaul
 async def _run(name: str, made_for: Any, arguments: dict[str, Json]) -> Any:
     """Run the ADK tool of this call, if it is the one that the contract was made for."""
     running = RUNNING.get()
+    # Outside of the plugin's call there is no ADK context to run it in, and nobody has asked for it.
     if running is None or running.tool.name != name:
         raise ContractError(f"{name} runs only inside an ADK invocation under InterlockPlugin")
     tool = running.tool
+    # A name is not enough: another agent may have another function of the same name under this contract.
     if made_for is not None and made_for not in (tool, getattr(tool, "func", None)):
         raise ContractError(f"the agent has another tool called {name} than the one that the contract was made for")
     try:
         return await tool.run_async(args=arguments, tool_context=running.tool_context)
+    # ADK's pause is a BaseException; our path would take it for a cancellation. It is kept, and raised again behind it.
     except BaseException as error:
         if type(error).__name__ != _WAITS:
             raise
@@ -75,6 +78,7 @@ def govern(given: BaseTool | Callable[..., Any], *, effect: str | Effect, **opti
     """A contract for a tool of ADK: register it with the runtime, and its calls take the one path."""
     tool = given if isinstance(given, BaseTool) else FunctionTool(given)
     asks = getattr(tool, "_require_confirmation", False)
+    # A condition in Python is seen by no reviewer and no `policy check`; as a rule it is.
     if callable(asks):
         raise ContractError(f"{tool.name}: write the condition of require_confirmation as review_when or as a rule")
     if asks:
@@ -89,7 +93,7 @@ def delegations(root: BaseAgent) -> tuple[Tool, ...]:
     found = []
     for agent in (agent for agent in walk(root) if agent is not root):
         takes = _asks(agent)
-        options: dict[str, Any] = {"timeout_s": 600.0}
+        options: dict[str, Any] = {"timeout_s": 600.0}  # the child's own deadline is the one that counts
         if takes is None:  # a request is passed on as it was said, also by a model that can only choose
             takes, options["known_values"] = request, {"request": lambda text: (text,)}
         found.append(_contract(agent.name, agent.description or f"Ask {agent.name}.", takes, "read", options))

@@ -33,6 +33,7 @@ class _Extraction:
         schema = card.parameters
         self._vocabulary = vocabulary
         self._known = {name: names_of_values(known, text) for name, known in card.known_values.items()}
+        # Corrected before anything is looked for: names have to stand in the text as they are to be found.
         self._text = _correct_names(text, self._known)
         self._required = frozenset(schema.get("required", ()))
         self._defined: Mapping[str, Json] = schema.get("$defs", {})
@@ -54,6 +55,7 @@ class _Extraction:
     def _of(self, name: str, schema: dict[str, Json]) -> tuple[Json, ...]:
         kind, required = schema.get("type"), name in self._required
         if kind in _FIGURES:
+            # A unit that only one argument has tells which one a figure is for.
             alone = required or any(self._unit_counts[unit] == 1 for unit in self._vocabulary.units.in_name(name))
             return figures_for(name, str(kind), self._text, self._vocabulary, alone=alone, required=required)
         if kind == "array":
@@ -65,11 +67,13 @@ class _Extraction:
         known = self._known.get(name)
         if known is not None:
             values = find_names(text, known)
+            # Where it may be left out, words that fit nothing on file count only if they are said by its own name.
             sure = required or (values and all(value in known for value in values))
             return values if sure else named_as(name, text, known)
         if "enum" in schema:
             return find_choices(schema["enum"], text)
         if schema.get("format") == "date":
+            # A date without its year is not completed: that would be an invention.
             whole = [claim.date for claim in self._vocabulary.claims(text) if None not in claim.date]
             return tuple("-".join(f"{part:02d}" for part in day if part is not None) for day in whole)
         if schema.get("type") == "string" and "pattern" in schema:
@@ -80,15 +84,18 @@ class _Extraction:
 def _correct_names(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
     """The question with small misspellings of known names put right."""
     names = [name for values in known.values() for several in values.values() for name in several]
+    # A request that is passed on as it was said (`delegation`) is its own known value, and is not corrected.
     return text if not names or text in names else Spelling(names, ()).correct(text)
 
 
 def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:
     """A text without the names that are taken by other arguments: "Cedar Creek", the fire, is no creek of a trail's."""
     others = {said for other, names in whole.items() if other != name for said in names}
+    # Longest first, so that a name inside a longer one does not leave half of that behind.
     for said in sorted(others - whole.get(name, frozenset()), key=len, reverse=True):
         inside = any(f" {said} " in f" {own} " for own in whole.get(name, ()))
         if len(said) > _SHORT_NAME and not inside:
+            # A mark is left in its place: without it the words on both sides would become a name of their own.
             text = re.sub(r"[\W_]+".join(map(re.escape, said.split())), "…", text, flags=re.I)
     return text
 

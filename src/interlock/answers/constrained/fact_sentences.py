@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from interlock.values import Json
 
-_MOST = 60
+_MOST = 60  # every statement is an alternative of the grammar
 _LONGEST = 120
 _LONGEST_LEAD = 1000
 _NAMES = ("name", "title", "label")
@@ -39,6 +39,7 @@ def _of(value: Json, subject: str, path: str = "") -> Iterator[str]:
             inner = _subject(item)
             yield from _of(item, f"{subject}, {inner}" if subject and inner else inner or subject, path)
     elif value is not None and path:
+        # A truth is an int in Python; formatted as a number it would be 1.
         written = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
         yield _plain(f"{subject}: {path} {written}" if subject else f"{path} {written}")
 
@@ -51,4 +52,4 @@ def _subject(value: Json) -> str:
 
 def _plain(text: str) -> str:
     """One line without the marks that separate statements."""
-    return " ".join(text.replace(";", ",").split()).rstrip(".")
+    return " ".join(text.replace(";", ",").split()).rstrip(".")  # _statements takes them apart at "; "

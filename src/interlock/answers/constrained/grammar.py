@@ -11,8 +11,8 @@ from interlock.values import Json
 
 # Names are rarely longer than six words, and every span is an alternative of the grammar.
 _LONGEST_SPAN = 6
-_MOST_SPANS = 200
-_WORD = re.compile(r"[^\s\"\\]+")
+_MOST_SPANS = 200  # short spans come first, so a long text loses its long ones
+_WORD = re.compile(r"[^\s\"\\]+")  # quotes and backslashes would need two escapes: JSON's and the grammar's
 _EDGES = ".,;:!?()[]{}'“”‘’"
 
 
@@ -41,6 +41,7 @@ def _follow_reference(kind: Json, schema: Mapping[str, Json]) -> Json:
 
 def answer_grammar(lead: str, facts: Sequence[str]) -> str:
     """A grammar whose every text is a choice of the statements: none to two that follow a lead, or one to four."""
+    # Bounded, as nothing else would end the answer of a model that goes on repeating itself.
     one = "(" + " | ".join(_quote(fact) for fact in facts) + ")"
     return f'root ::= ("; " {one}){{0,2}} "."' if lead else f'root ::= {one} ("; " {one}){{0,3}} "."'
 
@@ -52,6 +53,7 @@ def _free(kind: Json, said: str) -> str:
         return _literals(choices)
     kinds = types_of(kind)
     if "integer" in kinds:
+        # Bounded too: a model may go on writing digits until its tokens are used up.
         return '"-"? [0-9]{1,12}'
     if "number" in kinds:
         return '"-"? [0-9]{1,12} ("." [0-9]{1,6})?'
@@ -60,7 +62,7 @@ def _free(kind: Json, said: str) -> str:
     if "array" in kinds:
         inner = _free(kind.get("items", {}), said)
         return f'"[" {inner} ("," {inner}){{0,7}} "]"'
-    if "object" in kinds:
+    if "object" in kinds:  # nothing inside is known; the contract says whether that will do
         return '"{}"'
     return _literals(spans(said)) if spans(said) else '"\\"" [^"\\\\]{1,80} "\\""'
 

@@ -18,6 +18,7 @@ from interlock.answers.grounding import Vocabulary, default_vocabulary
 from interlock.models.messages import Message, Model, Proposal, Reply, Request, Task, ToolCard
 from interlock.values import Json
 
+# Enough for one call or a few statements; what is cut off is left out or refused, never finished for the model.
 _CHOICE_TOKENS = 160
 _TALK_TOKENS = 48
 _MOST_LEAD = 400
@@ -42,6 +43,7 @@ class ConstrainedModel:
             if task is not None and any(m.tool == wanted for m in results if m.result["status"] != "ok"):
                 return Reply(final=True)  # it was tried; the same question makes the same call
             return await self._call(request, card)
+        # Without a task nobody knows what is required; it can only talk, and the turn checks that.
         if task is None or not task.required:
             return await self._talk(request)
         return await self._answer(request, [m for m in results if m.result["status"] == "ok"])
@@ -84,7 +86,7 @@ class ConstrainedModel:
         )
         reply = await self._inner.reply(asked)
         said = "; ".join([*([lead] if lead else []), *_statements(reply.text)])
-        return Reply(f"{said}.", usage=reply.usage, final=True)
+        return Reply(f"{said}.", usage=reply.usage, final=True)  # the same facts give the same choice at temperature 0
 
     async def _talk(self, request: Request) -> Reply:
         purpose = request.instructions if request.task is None else request.task.purpose
@@ -126,6 +128,7 @@ def _show_message(message: Message, lead: str) -> Message:
 
 def _statements(text: str) -> list[str]:
     """Statements that were chosen twice are said once; one that was cut off is left out."""
+    # After a lead the grammar begins with the separator.
     whole = [part.strip() for part in text.removeprefix("; ").rstrip(".").split("; ")]
     return [part for part in dict.fromkeys(whole if text.endswith(".") else whole[:-1]) if part]
 

@@ -23,10 +23,12 @@ def unused_values(
     card: ToolCard, offered: Sequence[ToolCard], text: str, given: Mapping[str, Sequence[Json]], vocabulary: Vocabulary
 ) -> tuple[str, ...]:
     """Figures and dates of a question that a call would leave out."""
+    # A matrix or an object inside a question ({"a": 1}, [[1, 2]]) can be given by no span of words.
     if _DATA.search(text):
         return ("the data in brackets",)
     text = in_figures(text, vocabulary)
     names = [name for other in offered for name in _names(other.parameters)]
+    # Of all tools on offer: a figure in miles tells something even where the tool that was chosen has no miles.
     units = NO_UNIT.union(*(vocabulary.units.in_name(name) for name in names))
     values = [item for several in given.values() for item in several]
     left = [

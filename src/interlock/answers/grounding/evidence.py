@@ -13,8 +13,10 @@ from interlock.answers.grounding.recognisers.times import times_in
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.values import Json, Value
 
+# Of a longer text only the beginning counts as evidence: every recogniser goes over every character of it.
 _LONGEST = 20_000
 _SEGMENT = re.compile(r"[.\[\]]")
+# The unit is a whole run of letters: "24h" is hours, but the "d" of "3drops" is not days.
 _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
 _UNIT_KEYS = ("unit", "units", "currency")
 
@@ -70,6 +72,7 @@ class _Reader:
         self._vocabulary, self._units = vocabulary, vocabulary.units
 
     def walk(self, value: Json, path: str, units: Units) -> Iterator[Fact]:
+        # Before numbers: a truth is an int in Python, and would count as the figure 1.
         if isinstance(value, bool) or value is None:
             return
         if isinstance(value, int | float):
@@ -124,9 +127,10 @@ class _Reader:
                 yield self._fact(path, date=claim.date)
                 if claim.either:
                     year, month, day = claim.date
-                    yield self._fact(path, date=(year, day, month))
+                    yield self._fact(path, date=(year, day, month))  # 8/9/2024 in a result may be said either way
             elif claim.kind == "identifier":
                 yield from self._digits(path, claim.text)
+        # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
         for minutes in times_in(text):
             yield self._fact(path, minutes=minutes)
 

@@ -10,10 +10,14 @@ from itertools import pairwise
 
 from interlock.answers.grounding.claims import NO_UNIT, Claim
 
+# What may stand between two figures of a sum: an operator, brackets and up to two words ("12 acres burned + 30"), or
+# what leads to its result. Prose that merely has a figure on both sides ("12 of the 30") must not match.
 _BETWEEN = re.compile(
     r"^[\s()]*(?:[A-Za-z]+\s+){0,2}(?P<op>[+\-−–×x*·/÷])[\s()]*$|^\s*\)?\s*(?P<eq>=|≈|equals|is|gives)\s*\(?\s*$", re.I
 )
 _OPERATORS = {"−": "-", "–": "-", "×": "*", "x": "*", "·": "*", "÷": "/"}
+# The result first: "42 (12 + 30)", "42 acres: 12 + 30". Short, and within one sentence, so that no figure is supported
+# by a sum that belongs to another.
 _OPENS = re.compile(r"^[^.;\n()=]{0,40}(?:\(|:|=)\s*\(*\s*$")
 
 
@@ -69,8 +73,10 @@ def _agrees(text: str, run: Sequence[Claim], result: Claim, *, opens: bool) -> b
     value = _evaluate(written)
     units = NO_UNIT.union(*(claim.units for claim in run))
     other = bool(result.units and units and not result.units & units)
+    # A sum keeps its unit, a product or quotient does not: acres and acres are no miles, but $90 / 30 acres is a price.
     if value is None or (other and "*" not in written and "/" not in written):
         return False
+    # "12 / 48 = 25%": the quotient is a share of one, and is said in hundredths.
     if "percent" in result.units and "percent" not in units and abs(value) <= 1 < abs(result.number):
         value *= 100
     # Half of the last digit that is said, and never more than a twentieth: "about 40" is not 60.
@@ -93,6 +99,7 @@ def _as_python(text: str, run: Sequence[Claim], *, opens: bool) -> str:
 def _evaluate(written: str) -> Decimal | None:
     """The value of numbers, the four operations and brackets; None for anything else."""
     try:
+        # Parsed and walked, never evaluated: the text is a model's.
         tree = ast.parse(written, mode="eval").body
         return _value(tree)
     except (SyntaxError, ValueError, DivisionByZero, InvalidOperation, RecursionError):

@@ -14,6 +14,7 @@ from interlock.answers.grounding.vocabulary import Vocabulary, default_vocabular
 from interlock.values import Value
 
 _BARE = re.compile(r"[\W_]+")
+# Without it "about 100" would stand for 60, which rounds to one hundred if the noughts are not meant.
 _AT_MOST_OFF = Decimal("0.1")
 _NAMED_PART = re.compile(r"(?P<word>[A-Za-z]+)\.?\s+(?P<number>\S+)")
 _YEARS = (Decimal(1900), Decimal(2100))
@@ -57,12 +58,14 @@ class Grounded(Value, frozen=True):
 def ground(answer: str, sources: Sequence[Source], vocabulary: Vocabulary | None = None) -> Grounded:
     """Trace every claim of an answer to where it comes from."""
     words = vocabulary or default_vocabulary()
+    # The id of a source is evidence too: an answer may refer to "record 12".
     known = (*facts(sources, words), *(Fact(s.id, "$", text=s.id) for s in sources))
     said, index, matcher = words.claims(answer), _Index(known), _Matcher(words)
     found = [
         _support(claim, index.near(claim), matcher, _words(answer[max(0, claim.start - 60) : claim.end + 30]))
         for claim in said
     ]
+    # One sum may rest on the result of another. Every round supports at least one claim more, so it ends.
     while _derive(answer, said, found):
         pass
     return Grounded(tuple(found))
@@ -72,6 +75,7 @@ class _Index:
     """Facts by what they are and how large, so that a claim is held only against those that it could mean."""
 
     def __init__(self, known: Sequence[Fact]) -> None:
+        # Without the sign: "fell by 40" may stand for -40.
         sized = [(abs(float(fact.number)), n) for n, fact in enumerate(known) if fact.number is not None]
         self._sized = sorted(sized)
         self._known = known
@@ -83,6 +87,8 @@ class _Index:
             return self._rest
         places: set[int] = set()
         said = abs(float(claim.number))
+        # The value as it is, a share said in percent, fields in thousands, millions and billions. Every window is wider
+        # than what `_rounds_to` lets pass, so that nothing that would match is left out.
         for scale in (1.0, 1e-2, 1e-3, 1e-6, 1e-9):
             middle = said * scale
             wide = middle * 0.11 + (1.01 if scale == 1.0 else 0.011 if scale == 1e-2 else 0.0)
@@ -106,6 +112,7 @@ def _derive(answer: str, said: Sequence[Claim], found: list[Support]) -> bool:
     supported = [item.how != "unsupported" for item in found]
     new = dict(derivations(answer, said, supported))
     for place, claim in enumerate(said):
+        # Only a derived figure is supported by its repetition: any other finds the fact behind it by itself.
         if not supported[place] and place not in new and claim.number is not None:
             same = [n for n, item in enumerate(found) if item.how == "derived" and _repeats(claim, said[n])]
             if same:
@@ -139,6 +146,7 @@ def _support(claim: Claim, known: Sequence[Fact], matcher: _Matcher, around: fro
 
 
 def _words(text: str) -> frozenset[str]:
+    # Five letters, so that "closures" in an answer meets a field called `closure`.
     return frozenset(word[:5] for word in _BARE.sub(" ", text.lower()).split() if len(word) > 2)
 
 
@@ -171,9 +179,11 @@ class _Matcher:
         said = claim.number
         assert said is not None
         if fact.number is None:
+            # "In 2022" is supported by the year of a date; a figure with a unit, or beyond these years, is none.
             is_year = not claim.units and claim.step == 1 and _YEARS[0] <= said <= _YEARS[1]
             return "exact" if is_year and said == fact.date[0] else None
         if fact.label:
+            # A figure in a name supports one of its unit or kind ("24-hour" by `restored_24h`), but not "24 acres".
             as_label = not claim.units or claim.units & fact.units or "-" in claim.text
             return "counted" if as_label and abs(said) == fact.number and claim.step == 1 else None
         if fact.counted:
@@ -190,8 +200,9 @@ class _Matcher:
         if (claim.falls or claim.turned) and fact.number < 0:
             values.append(-fact.number)
         if "percent" in claim.units and "percent" not in fact.units:
-            if fact.units and not fact.share:
+            if fact.units and not fact.share:  # a field in acres is not a percentage, whatever its figure
                 return []
+            # A `share` of 0.4 is 40 %, never 0.4 %; a field that says neither may be kept either way.
             values = [value * 100 for value in values if _is_fraction(value)] + ([] if fact.share else values)
         elif not self._units_agree(claim, fact):
             return []
@@ -207,6 +218,7 @@ class _Matcher:
             return False  # "12 scouts" in the question are not 12 miles in the answer
         if fact.money and claim.units & self._currencies:
             return bool(claim.units & (fact.money | fact.units))
+        # A value without a known unit agrees with any: most fields do not name theirs.
         return not fact.units or bool(claim.units & fact.units)
 
 
@@ -219,6 +231,7 @@ def _is_part(text: str, fact: Fact) -> bool:
 
 
 def _is_fraction(value: Decimal) -> bool:
+    # Growth may be above one (1.4 is 140 %); a whole number from two on is a percentage already.
     return abs(value) <= 1 or (abs(value) < 10 and value != value.to_integral_value())
 
 
@@ -232,6 +245,7 @@ def _rounds_to(value: Decimal, claim: Claim) -> bool:
     if step >= 1 and value == value.to_integral_value() and step == 1:
         return False  # a whole number is said whole, or with "about"
     scaled = value / step
+    # `quantize` raises where its result has more than the 28 digits of the context.
     if abs(scaled) > Decimal(10) ** 20 or not _near(value, claim):
         return False
     wanted = said / step
@@ -244,6 +258,7 @@ def _near(value: Decimal, claim: Claim) -> bool:
     assert said is not None
     if (claim.bound == ">" and value < said) or (claim.bound == "<" and value > said):
         return False
+    # With decimals rounding moves it by half of the last one at most, which needs no further bound.
     return claim.step < 1 or abs(value - said) <= _AT_MOST_OFF * abs(said)
 
 
@@ -255,13 +270,16 @@ def _noughts(said: Decimal) -> int:
 def _same_date(said: tuple[int | None, ...], known: tuple[int | None, ...]) -> bool:
     if all(part is None for part in known):
         return False
+    # One-sided: an answer may say less than the result (August 2022), but not a day that the result does not have.
     return all(a is None or a == b for a, b in zip(said, known, strict=True))
 
 
 def _stands_in(claim: Claim, text: str) -> bool:
     """Whether an identifier, citation or address stands in a text, as a whole and whatever its punctuation."""
+    # Letter by letter, and not as the beginning of more: record 1 is not supported by record 12.
     if claim.kind in ("url", "mail", "reference"):
         at = text.lower().find(claim.text.lower())
         return at >= 0 and not text[at + len(claim.text) : at + len(claim.text) + 1].isalnum()
+    # Punctuation is not: "CASE-2024-17" is what the result calls CASE_2024_17.
     said, there = _BARE.sub(" ", claim.text.lower()).strip(), f" {_BARE.sub(' ', text.lower()).strip()} "
     return f" {said} " in there or f" {said.replace(' ', '')} " in there

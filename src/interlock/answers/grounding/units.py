@@ -13,6 +13,7 @@ from typing import Any
 
 from interlock.answers.grounding.claims import NO_UNIT, Units
 
+# Words of a name; a digit belongs to one only as its power: `area_m2` has "m2", but `x2_in` has "x" and "in".
 _TOKENS = re.compile(r"(?<![0-9])[A-Za-z$%€£¥°]+[23]?(?![0-9A-Za-z])|(?<![0-9A-Za-z])[A-Za-z]+")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PAIRS = ("km h", "m s")
@@ -27,6 +28,7 @@ class UnitTable:
         self._exact, self._words = _symbols(table), _words(table)
         self._folded = _in_names(self._exact, self._words)
         self._at_end = {spelling: frozenset({unit}) for spelling, unit in table["at_end"].items()}
+        # Short symbols are words too (`in_stock`, `a_count`): they are units only where a name ends.
         self._only_at_end = {s for s in self._folded if len(s) <= 2 and s.isalpha()} | set(words["only_at_end"])
         self._statistics = frozenset(words["statistics"])
         self._shares = frozenset(words["shares"])
@@ -42,6 +44,7 @@ class UnitTable:
     def of_field(self, text: str) -> Units:
         """The units that a field's value or name can stand for, whatever its case."""
         spelled = _normalise(text)
+        # As the value of a field ("unit": "C") a capital is Celsius; a small c may be anything.
         if spelled.lower() in self._at_end and spelled.isupper():
             return self._at_end[spelled.lower()]
         whole = self._exact.get(spelled) or self._folded.get(spelled.lower())
@@ -50,6 +53,7 @@ class UnitTable:
     def in_name(self, name: str) -> Units:
         """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
         words = _name_words(name)
+        # `min` is a statistic only behind a unit (`temp_c_min`); otherwise it means minutes (`wait_min`).
         while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or self._is_unit(words[-2])):
             words.pop()  # temp_c_min: the unit stands before
         if "per" not in words[1:]:
@@ -66,6 +70,7 @@ class UnitTable:
         pairs = [" ".join(pair) for pair in pairwise(words)]
         if pairs and pairs[-1] in _PAIRS:
             return self._folded[pairs[-1]]
+        # A name of one word names the value, not its unit: a field `m` is anything.
         last = words[-1] if len(words) > 1 else ""
         if last in self._only_at_end and len(words) > 2 and words[-2] in self._folded:
             return self._folded[words[-2]]  # read_mb_s, level_ug_l: one per the other

@@ -57,6 +57,7 @@ class Vocabulary:
         for recogniser in self._recognisers:
             for claim in recogniser.find(text):
                 found.append(claim)
+                # Blanked, not cut out: later claims keep their places, and NUL is part of none.
                 text = text[: claim.start] + "\x00" * (claim.end - claim.start) + text[claim.end :]
         return tuple(sorted(found, key=lambda claim: claim.start))
 
@@ -84,4 +85,5 @@ def _merge(one: Any, more: Any) -> Any:
         return {
             key: _merge(one[key], more[key]) if key in one and key in more else (one | more)[key] for key in one | more
         }
+    # Lists grow, values are replaced: an application adds spellings and does not lose ours.
     return [*one, *more] if isinstance(one, list) and isinstance(more, list) else more

@@ -21,8 +21,11 @@ _HOLDS = 0.4
 _SURE_CHAT = 0.5
 _SURE = 0.3
 _CLEARLY = 0.8
+# A keyword tips the balance between intents that are nearly as likely, and no more.
 _A_KEYWORD = 0.1
+# Words: "bread and butter" or "up and running" are not two requests.
 _A_REQUEST = 3
+# An intent with fewer is too thin for what is unlike it to be taken for conversation (docs/design/intents.md).
 _ENOUGH_EXAMPLES = 20
 _AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
 
@@ -89,10 +92,12 @@ class Classifier:
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
+        # First: keywords are whole words, so a misspelled one would not be found.
         text = self._spelling.correct(text)
         words = split_words(text)
         if not self.intents:
             return Classified(NOTHING if self._default is None else self._default)
+        # Before the head: a bare greeting needs no model, and without the weights this is all that is known of chat.
         if only_conversation(words):
             return Classified(NOTHING, (CHAT,), "keywords", 1.0)
         named = {intent.name: len(hits(intent.keywords, words)) * intent.weight for intent in self.intents}
@@ -104,12 +109,14 @@ class Classifier:
         best = max(named.values())
         if best == 0:
             return self._unsure(0.0)
+        # Of those that tie, all: unsure means required.
         return self._as(tuple(name for name, score in named.items() if score == best), "keywords", best)
 
     def _together(self, text: str, named: dict[str, float]) -> Classified:
         """The head decides what is conversation; between intents, keywords help it."""
         assert self.head is not None
         likely = self.head.probabilities(text)
+        # Before keywords are counted: a compliment names what it praises, and must not become a question by that.
         if likely[CHAT] >= _SURE_CHAT and self._knows_chat:
             return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
         most = sum(named.values())
@@ -120,6 +127,7 @@ class Classifier:
         if total[top] < _SURE:
             return self._unsure(total[top])
         hold = {top, *(name for name, score in total.items() if score >= max(_HOLDS, 0.8 * total[top]))}
+        # The whole sentence lies between its two requests and may resemble neither; its parts are clear by themselves.
         hold |= self._asked_together(text)
         return self._as(tuple(name for name in total if name in hold), "both" if most else "semantic", total[top])
 
@@ -133,7 +141,7 @@ class Classifier:
         for part in parts:
             likely = self.head.probabilities(part)
             top = max(likely, key=lambda name: likely[name])
-            if likely[top] < _CLEARLY:
+            if likely[top] < _CLEARLY:  # one part that is unclear: then "and" joins words, not requests
                 return set()
             found.add(top)
         return found if len(found) > 1 and CHAT not in found else set()

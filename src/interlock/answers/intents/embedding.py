@@ -38,7 +38,7 @@ class Embedder:
         options = onnxruntime.SessionOptions()
         # One thread: a question is short, and several workers share the machine.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        options.log_severity_level = 3
+        options.log_severity_level = 3  # errors alone: onnxruntime prints, and the library prints nothing
         self._np = numpy
         self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         self._pieces = WordPiece()
@@ -65,6 +65,7 @@ class Embedder:
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         (hidden,) = self._session.run(None, given)
         weights = mask[:, :, None].astype(np.float32)
+        # The mean over the tokens that are there: how all-MiniLM-L6-v2 was trained to be read.
         mean = (hidden * weights).sum(axis=1) / weights.sum(axis=1)
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 

@@ -19,7 +19,7 @@ _MARKS = (
     ("#?", re.compile(r"\?")),
     ("#quote", re.compile(r"['\"“‘]\w")),
 )
-_SEEN_TWICE = 2
+_SEEN_TWICE = 2  # what one example alone has would only be learned by heart
 
 
 def features(text: str) -> set[str]:

@@ -18,8 +18,8 @@ from interlock.config import cache_folder
 _STEPS = 250
 _RATE = 0.4
 _DECAY = 3e-3
-_VECTOR, _WORDS = 12.0, 10.0
-_FORM = 2
+_VECTOR, _WORDS = 12.0, 10.0  # scaled up: both have length one, and the decay keeps weights small
+_FORM = 2  # part of the name in the cache: raise it when inputs or training change in another way
 
 
 class IntentHead:
@@ -51,6 +51,7 @@ def train(embedder: Embedder, examples: Mapping[str, Sequence[str]]) -> IntentHe
 
     labels, kept = tuple(examples), _cache(embedder.name, examples)
     found = _read_kept(np, kept)
+    # 385: the 384 numbers of a vector and the constant. A file of another shape is trained anew, not believed.
     if found is not None and found[1].shape == (385 + len(found[0]), len(labels)):
         return IntentHead(embedder, labels, *found)
     texts = [text for label in labels for text in examples[label]]
@@ -66,6 +67,7 @@ def _descend(np: Any, seen: Any, wanted: Any, classes: int) -> Any:
     """Full-batch gradient descent on the cross entropy, every class weighing the same however many examples it has."""
     truth = np.eye(classes, dtype=np.float32)[wanted]
     share = 1.0 / (classes * truth.sum(axis=0)[wanted])
+    # From zero and over all examples at once: the same examples give the same head, without a seed.
     weights = np.zeros((seen.shape[1], classes), dtype=np.float32)
     speed = np.zeros_like(weights)
     for _ in range(_STEPS):
@@ -76,6 +78,7 @@ def _descend(np: Any, seen: Any, wanted: Any, classes: int) -> Any:
 
 
 def _softmax(np: Any, scores: Any) -> Any:
+    # Less the highest, which changes nothing in the result: exp of a large score would be infinite.
     raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return raised / raised.sum(axis=-1, keepdims=True)
 
@@ -89,7 +92,7 @@ def _cache(model: str, examples: Mapping[str, Sequence[str]]) -> Path:
 def _read_kept(np: Any, path: Path) -> tuple[tuple[str, ...], Any] | None:
     """What was trained before; None if it is not there or cannot be read."""
     try:
-        with np.load(path, allow_pickle=False) as held:
+        with np.load(path, allow_pickle=False) as held:  # a pickle from a cache folder would be code that is run
             return tuple(str(word) for word in held["words"]), held["weights"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None

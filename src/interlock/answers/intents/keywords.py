@@ -11,6 +11,7 @@ _DATA = tomllib.loads((files("interlock.answers.intents") / "conversation.toml")
 CONVERSATION: tuple[str, ...] = tuple(_DATA["phrases"])
 CHAT_EXAMPLES: tuple[str, ...] = tuple(_DATA["examples"])
 _FILLERS = frozenset(_DATA["fillers"])
+# Letters and digits, with apostrophes inside (don't); an underscore parts words: set_title is two.
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _SHORT = {
     "i'm": "i am",
@@ -39,6 +40,7 @@ def hits(keywords: Iterable[str], words: list[str]) -> tuple[str, ...]:
 def only_conversation(words: list[str]) -> bool:
     """Whether nothing is left of a text once greetings, thanks and the like are taken away."""
     text = f" {' '.join(words)} "
+    # Longest first: "thank you" would leave "very much" of "thank you very much".
     for phrase in sorted(CONVERSATION, key=len, reverse=True):
         text = text.replace(f" {phrase} ", " ")
         text = text.replace(f" {phrase} ", " ")  # once more, for two in a row that shared a space

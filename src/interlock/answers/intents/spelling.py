@@ -11,7 +11,7 @@ from rapidfuzz.distance import OSA
 
 from interlock.answers.intents.wordpiece import vocabulary
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
+_WORD = re.compile(r"[^\W\d_]{4,}")  # shorter words are one letter from too many others
 _LONG = 8
 
 
@@ -29,9 +29,11 @@ class Spelling:
 
     def _one(self, word: str) -> str:
         plain = word.lower()
+        # Only what is no word at all is corrected: "tail" is one letter from "trail", and means something else.
         if plain in self._words or plain in self._own:
             return word
         most = 1 if len(plain) < _LONG else 2
+        # OSA counts two letters in the wrong order as one slip, and that is how people mistype.
         found = process.extractOne(plain, self._own, scorer=OSA.distance, score_cutoff=most)
         if found is None:
             return word

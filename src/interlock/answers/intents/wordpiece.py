@@ -6,8 +6,8 @@ import unicodedata
 from functools import cache
 from importlib.resources import files
 
-_LONGEST_WORD = 100
-_MOST_TOKENS = 128
+_LONGEST_WORD = 100  # as in BERT's own tokenizer
+_MOST_TOKENS = 128  # the length that all-MiniLM-L6-v2 was trained with
 _CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 

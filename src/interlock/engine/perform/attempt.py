@@ -11,6 +11,7 @@ import msgspec
 from interlock.budget import reservations, settlements, tokens
 from interlock.changes import local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
+from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
 from interlock.errors import (
     InDoubt,
@@ -55,6 +56,8 @@ class Work:
     probes = False
     """Whether this call is the one that tries a tool which has been failing."""
     tokens: dict[str, int] = {}
+    beat: Beat | None = None
+    """What keeps the claim of a change alive."""
     wire: Wire | None = None
     """What the call has sent, where it changes something."""
 
@@ -140,6 +143,10 @@ class Work:
         ctx, tool, monotonic, waited_us = self._ctx, self.tool, self._ctx.clock.monotonic, 0
         self._calls = 1
         while True:
+            # A process that was stopped for longer than its lease must not go on where it was: somebody may have taken
+            # it for dead and made the same change.
+            if self.beat is not None and self.beat.is_overdue:
+                return refuse(Status.FAILED, Reason.LEASE_LOST, "no sign of life came through for as long as its lease")
             started = monotonic()
             late = started + tool.timeout_s > self.end_s
             timeout_s = max(0.0, self.end_s - started) if late else tool.timeout_s

@@ -118,7 +118,7 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
             call=call.call_id,
             tool=call.tool,
             keys=plan.keys,
-            expires_us=now_us + ctx.lease_us,
+            lease_us=ctx.lease_us,
             turn=call.turn,
             run=call.run,
         ),

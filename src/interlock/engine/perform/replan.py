@@ -67,7 +67,7 @@ async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
 async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun | Stopped:
     """The intent once more, with the snapshots that undo will need."""
     now_us, plan = ctx.clock.now_us(), begun.prepared.plan
-    renew = RenewClaim(plan.claim, begun.holder, now_us + ctx.lease_us, restated=True)
+    renew = RenewClaim(plan.claim, begun.holder, ctx.lease_us, restated=True)
     ctx.at("write.replan")
     try:
         receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))

@@ -16,10 +16,10 @@ from interlock.changes import (
     read_snapshots,
 )
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
+from interlock.engine.heart import Beat
 from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
-from interlock.engine.perform.heartbeat import Heartbeat
 from interlock.engine.perform.replan import Stopped, replan
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
@@ -87,26 +87,30 @@ async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
 
 async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     """REPLAN, the effect with its heart beating, and SETTLE."""
-    work = begun.work
-    beat = Heartbeat(ctx, begun.prepared.plan.claim, begun.holder)
+    work, task = begun.work, asyncio.current_task()
+    assert task is not None
+    beat = ctx.heart.keep(begun.prepared.plan.claim, begun.holder, task.cancel)
     try:
-        effect = await _effect(ctx, begun)
+        effect = await _effect(ctx, begun, beat)
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         effect = _interrupted_effect(begun, error, beat)
     finally:
+        if beat.lost:
+            task.uncancel()
         if not work.when_idle(beat.stop):
             beat.stop()
         work.leave()
     return _settle(effect)
 
 
-async def _effect(ctx: EngineContext, begun: Begun) -> _Effect:
+async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
     step = await replan(ctx, begun)
     if isinstance(step, Stopped):
         if step.verdict is not None:
             prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False)
+    step.work.beat = beat
     step.work.wire = Wire()
     WIRE.set(step.work.wire)  # this task is the effect's own: whatever it sends is noted here
     reading = await step.work.attempt()
@@ -114,7 +118,7 @@ async def _effect(ctx: EngineContext, begun: Begun) -> _Effect:
     return _Effect(step, reading, landed, after)
 
 
-def _interrupted_effect(begun: Begun, error: BaseException, beat: Heartbeat) -> _Effect:
+def _interrupted_effect(begun: Begun, error: BaseException, beat: Beat) -> _Effect:
     """Nobody cancels this task but a lost lease, the tool itself, or the end of the loop."""
     reading, landed = interrupted_reading(error), None if begun.work.attempts else False
     if beat.lost:

@@ -52,6 +52,9 @@ class DatabaseBackend:
     async def write(self, write: Write, context: Context | None = None) -> None:
         await self.documents.write_all(write.states, context, versions=write.versions)
 
+    async def fence(self, tokens: dict[str, int], ledger: str) -> None:
+        await self.documents.fence(tokens, ledger)
+
     async def fill(self, docs: Mapping[str, Doc | None]) -> None:
         """Put documents there as they are, past the gate: for `init`, before anybody works."""
         keys = sorted(docs)
@@ -67,5 +70,6 @@ class DatabaseBackend:
 
 def _search(key: str, found: Versioned) -> Search:
     value = found.value if isinstance(found.value, dict) else {}
+    # What is no number counts as a hit: a broken row must not pass for a search that found nothing.
     hits, count = (value.get(name) if isinstance(value.get(name), int) else 1 for name in ("hits", "count"))
     return Search(key, str(value.get("query", "")), hits or 0, count or 1)

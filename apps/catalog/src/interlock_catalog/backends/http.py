@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -43,8 +43,10 @@ class HttpBackend:
     def __init__(self, base: str, settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> None:
         headers = {"Authorization": f"Bearer {settings.token}"} if settings.token else {}
         limits = httpx.Limits(max_connections=20, max_keepalive_connections=20)
+        # trust_env is off: the token goes to the address in the settings, through no proxy of the environment.
         self._connections = httpx.AsyncClient(headers=headers, limits=limits, transport=transport, trust_env=False)
         retry = RetryRule(max_attempts=settings.attempts, base_s=settings.backoff_s, cap_s=settings.backoff_cap_s)
+        # The server keeps idempotency keys (keyed), so that a write may be sent again as well.
         self._client = HttpClient(self._connections, retry=retry, timeout_s=settings.timeout_s, keyed=True)
         self._base = base.rstrip("/")
         self._cache: dict[str, _Cached] = {}
@@ -100,12 +102,15 @@ class HttpBackend:
         call = _function_call(write)
         headers = {} if call.if_match is None else {"If-Match": f'"{call.if_match}"'}
         if context is not None and context.tokens:
-            headers["X-Fencing-Tokens"] = ",".join(f"{key}={token}" for key, token in sorted(context.tokens.items()))
-            headers["X-Fencing-Ledger"] = context.ledger
+            headers |= _fencing_headers(context.tokens, context.ledger)
         key = None if context is None else context.idempotency_key
         await self._client.request(
             "POST", f"{self._base}/{call.function}", Effect.WRITE, body=call.body, key=key, headers=headers
         )
+
+    async def fence(self, tokens: dict[str, int], ledger: str) -> None:
+        headers = _fencing_headers(tokens, ledger)
+        await self._client.request("POST", f"{self._base}/fence", Effect.WRITE, body={}, headers=headers)
 
     async def close(self) -> None:
         await self._connections.aclose()
@@ -133,8 +138,14 @@ class HttpBackend:
         return body
 
 
+def _fencing_headers(tokens: Mapping[str, int], ledger: str) -> dict[str, str]:
+    named = ",".join(f"{key}={token}" for key, token in sorted(tokens.items()))
+    return {"X-Fencing-Tokens": named, "X-Fencing-Ledger": ledger}
+
+
 def _function_call(write: Write) -> _FunctionCall:
     given, keys = write.arguments, list(write.states)
+    # If-Match is about one document; where several are written, the server compares those that it has read itself.
     version = write.versions.get(keys[0]) if len(keys) == 1 else None
     match write.op:
         case "upsert_exercise":

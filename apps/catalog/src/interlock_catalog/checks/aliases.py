@@ -52,6 +52,7 @@ def resolve_merged(family: Snapshot, doc: Doc | None) -> str | None:
         if doc is None:
             return None
         if is_live(doc):
+            # Only this family is locked: an alias that belongs to another one by now is not repointed from here.
             return str(doc["id"]) if doc.get("id") in family.exercises else None
         target = doc.get("merged_into")
         doc = find_exercise(family, str(target)) if target else None

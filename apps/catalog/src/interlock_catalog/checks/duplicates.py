@@ -27,6 +27,7 @@ def find_duplicates(family: Snapshot) -> Iterator[Issue]:
     groups: dict[tuple[str, ...], list[str]] = {}
     for identity, doc in sorted(family.live.items()):
         words = _words(doc) if isinstance(doc.get("name"), str) else ()
+        # The first word is the equipment; beside it there must be one to compare.
         if len(words) > 1:
             groups.setdefault(tuple(sorted(words)), []).append(identity)
     for group in groups.values():
@@ -43,6 +44,7 @@ def find_duplicates(family: Snapshot) -> Iterator[Issue]:
 def _is_certainly_same(one: Doc, other: Doc) -> bool:
     names = (str(one["name"]), str(other["name"]))
     alike = all(value_at(one, field) == value_at(other, field) for field in ("muscles.primary", "movement.type"))
+    # Names of which a slug loses letters or signs may have the same words without being the same.
     return alike and all(map(is_lossless_slug, names)) and _words(one, exactly=True) == _words(other, exactly=True)
 
 
@@ -58,6 +60,7 @@ def find_near_duplicates(family: Snapshot, embed: Embed) -> tuple[Issue, ...]:
     alike = [
         (one, other)
         for one, other in combinations(docs, 2)
+        # Filtered first, so that most families need no embedding; the same words are left to `find_duplicates`.
         if _kind(one[1]) == _kind(other[1]) and sorted(_words(one[1])) != sorted(_words(other[1]))
     ]
     if not alike:
@@ -91,6 +94,7 @@ def _words(doc: Doc, *, exactly: bool = False) -> tuple[str, ...]:
     first = equipment[0] if isinstance(equipment, list) and equipment and isinstance(equipment[0], str) else ""
     primary = canonical_word("equipment", first) or first
     said = name_words(str(doc["name"]), exactly=exactly)
+    # The bench in "Bench Press" belongs to the name, even where the equipment is a bench.
     return (primary, *(word for word in said if word and (word != primary or primary in AMBIGUOUS_EQUIPMENT)))
 
 

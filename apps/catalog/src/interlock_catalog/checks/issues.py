@@ -65,6 +65,7 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
 def specialist_of(field: str) -> str | None:
     """The specialist that owns a field, or the field that it is part of."""
     for name, fields in FIELDS.items():
+        # A violation of `muscles` as a whole belongs to whoever owns its parts.
         if any(field == owned or field.startswith(f"{owned}.") or owned.startswith(f"{field}.") for owned in fields):
             return name
     return None

@@ -47,10 +47,12 @@ class _Majority(msgspec.Struct, frozen=True):
 
 def _find_majority(docs: dict[str, Doc], field: str) -> _Majority | None:
     values = [
+        # As text, since lists cannot be counted.
         json.dumps(value, sort_keys=True)
         for doc in docs.values()
         if (value := value_at(doc, field)) not in (None, [], "")
     ]
+    # Not `<`: the exercise that is compared is one of the values itself.
     if len(values) <= MIN_SIBLINGS:
         return None
     common, count = Counter(values).most_common(1)[0]
@@ -70,16 +72,19 @@ def _check_description(identity: str, doc: Doc, family: str, base_name: str) -> 
     text, name = doc.get("description"), doc.get("name")
     if not isinstance(text, str) or not isinstance(name, str) or not text.strip():
         return
+    # Hyphens at both ends, so that whole words are found: a row is not in what is narrow.
     said = f"-{slug(text)}-"
     own = {slug(split_name(name)[0]), family, slug(base_name)}
     if not any(f"-{part}-" in said or f"-{part}s-" in said for part in own if part):
         why = f"it names neither {name!r} nor {base_name!r}"
+        # That is enough: a text about something else names other equipment as well, and would be reported twice.
         yield _issue(identity, "description", "other_subject", why)
         return
     equipment = doc.get("equipment")
     mine = {str(item) for item in equipment} if isinstance(equipment, list) else set()
     named = {slug(found) for found in _equipment_pattern().findall(text)}
     others = [item for item in ordered_words("equipment") if item in named and item not in mine]
+    # Equipment that is called other may be anything, so no text contradicts it.
     if others and "other" not in mine:
         yield _issue(identity, "description", "other_equipment", f"it speaks of {', '.join(others)}")
 

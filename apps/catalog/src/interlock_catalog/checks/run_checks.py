@@ -30,7 +30,9 @@ def find_exercise_issues(target: str, doc: Doc, facts: FamilyFacts) -> Iterator[
     made = normalise(doc, facts)
     for correction in made.corrections:
         yield issue_from_normalisation(target, correction.field, correction.code, correction.why)
+    # After normalisation, or what that corrects by itself would be reported a second time, for a specialist.
     for violation in find_violations("exercise", made.doc):
+        # Both are invalid by the contract; a model has a record for empty ones and for short ones (calibration.toml).
         if violation.field == "description" and violation.code == "invalid":
             text = str(made.doc.get("description") or "")
             code = "missing" if not text.strip() else "short"

@@ -127,9 +127,11 @@ def _require_time(cron: str, zone: str | None) -> None:
 
     from croniter import CroniterError, croniter
 
+    # The engine also takes six fields, one of them for seconds: a slip there would start a run every second.
     if len(cron.split()) != 5:
         raise ConfigError(f'{cron!r} has {len(cron.split())} fields; cron has five, for example "0 3 * * *"')
     try:
+        # From a fixed day: whether 30 February ever comes does not depend on today.
         croniter(cron, datetime(2026, 1, 1)).get_next(datetime)
     except (CroniterError, ValueError, KeyError) as error:
         raise ConfigError(f"{cron!r} is no time that ever comes: {error}") from None

@@ -90,16 +90,19 @@ async def _execute(context: RoleContext, op: Op, options: ExecutionOptions, lock
             confidence=op.confidence,
             call_id=call_id_of(op),
             locks=locks,
+            # The cap of this run goes with the call; the policy has only the limit that no request can raise.
             budgets=(Budget(id=MAX_CHANGES_BUDGET, per="run", calls=options.max_changes),),
         )
         reason = None if outcome.problem is None else outcome.problem.reason
         if reason not in _PERHAPS_ABANDONED or time.monotonic() > end:
             return outcome
         await asyncio.sleep(_POLL_S)
+        # It settles only what has no lease any more, so it is tried again until that of the dead process has expired.
         await context.runtime.operations.recover()
 
 
 def call_id_of(op: Op) -> str:
     """Identifies an operation within its turn: after a crash, the same plan makes the same calls."""
+    # Without the confidence, which moves with the record of its rules: what a person has denied is known by this id.
     text = msgspec.json.encode([op.tool, op.actor, op.arguments], order="deterministic")
     return f"op-{hashlib.sha256(text).hexdigest()[:24]}"

@@ -43,10 +43,12 @@ async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
     analysis = await analyse(context, family, found)
     ops = plan_certain_ops(family, analysis.issues, context.calibration)
     rejected = list(analysis.rejections)
+    # Specialists see the family as it will be then: what is merged away or respelled is not theirs to judge.
     cleaned = simulate_ops(family, ops)
     wanted = _specialist_issues(cleaned, analysis.issues)
     for role in SPECIALISTS:
         mine = [issue for issue in wanted if issue.specialist == role]
+        # All on the same state: no field belongs to two of them, so none has to wait for what another proposes.
         proposals = await propose_edits(context, cleaned, role, mine)
         ops += proposals.ops
         rejected += proposals.rejections
@@ -67,6 +69,7 @@ async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
 def _specialist_issues(cleaned: Snapshot, issues: tuple[Issue, ...]) -> list[Issue]:
     """Severe issues that the certain operations leave, of exercises that are still there."""
     live = {f"exercise:{identity}" for identity in cleaned.live}
+    # What normalisation found it corrects by itself, and a specialist would be asked for what is right by then.
     return [i for i in severe_issues(issues) if i.target in live and i.specialist and i.by != "normaliser"]
 
 

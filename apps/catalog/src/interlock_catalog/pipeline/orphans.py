@@ -31,12 +31,14 @@ async def find_orphan_aliases(backend: Backend, calibration: Calibration) -> Asy
         for key in page:
             if key not in targets:
                 yield OrphanAlias(_issue(key, "it has no target"))
+            # A target that is there, but merged or deprecated, is found with its family (`find_alias_issues`).
             elif targets[key] not in there:
                 yield await _repoint(backend, key.partition(":")[2], targets[key], calibration)
 
 
 def _target_key(alias: Json) -> str | None:
     given = alias if isinstance(alias, dict) else {}
+    # One that names both targets is an issue of its own (two_targets), and no orphan for that.
     if isinstance(given.get("exercise_id"), str) and given["exercise_id"]:
         return f"exercise:{given['exercise_id']}"
     return f"family:{given['family_slug']}" if isinstance(given.get("family_slug"), str) else None
@@ -118,6 +120,7 @@ async def resolve_name(backend: Backend, words: str) -> Doc | None:
             if is_live(doc.value) and set(name_words(str(doc.value["name"]))) >= wanted
         }
         if found:
+            # Of several with these words only a person can tell which is meant; a weaker guess would not tell better.
             return next(iter(found.values())) if len(found) == 1 else None
     return None
 

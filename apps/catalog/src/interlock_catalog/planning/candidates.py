@@ -33,6 +33,7 @@ def candidate_values(family: Snapshot, issue: Issue) -> dict[str, Json]:
     if doc is None:
         return {}
     if issue.field.startswith("muscles"):
+        # All of them together: categories and contributions of one exercise do not fit the muscles of another.
         muscles = majority_value(family, "muscles", but=identity)
         fields = {} if muscles is None else {field: value_at({"muscles": muscles}, field) for field in MUSCLE_FIELDS}
         return {field: value for field, value in fields.items() if value is not None}
@@ -52,6 +53,7 @@ def majority_value(family: Snapshot, field: str, *, but: str) -> Json:
             values.append(json.dumps(value_at(doc, field), sort_keys=True))
     if len(values) < _MIN_SIBLINGS:
         return None
+    # The most frequent is enough: it is only offered, and somebody says yes or no.
     return json.loads(Counter(values).most_common(1)[0][0])
 
 
@@ -81,6 +83,7 @@ def estimate_confidence(family: Snapshot, identity: str, field: str, after: Json
     made = with_value(doc, field, after)
     if any(v.field == field or field.startswith(f"{v.field}.") for v in find_violations("exercise", made)):
         return 0.0
+    # Siblings have other texts, and cannot bear one out.
     if field in TEXTS:
         return 0.0 if field == "description" and _is_off_subject(family, identity, made) else stated
     return min(stated, sibling_support(family, identity, field, after))

@@ -39,6 +39,7 @@ def plan_certain_ops(family: Snapshot, issues: Iterable[Issue], calibration: Cal
     duplicates = [issue for issue in found if issue.field == "merged_into" and issue.certain]
     merges = _plan_merges(family, duplicates, calibration)
     gone = {str(op.arguments["source_id"]): str(op.arguments["target_id"]) for op in merges}
+    # A merge takes these along. A second operation, planned on what they are now, would find them changed.
     moved = {alias for op in merges for alias in op.arguments["aliases"]}
     aliases = [
         _plan_alias(family, issue, gone, calibration)
@@ -59,10 +60,12 @@ def _plan_merges(family: Snapshot, issues: Sequence[Issue], calibration: Calibra
             target = into.get(target, target) if target is not None else None
         if target is None or target in into or target not in family.live or source not in family.live:
             continue
+        # Words can be the same where equipment is not: then it is a variant.
         if not _has_same_equipment(family, source, target):
             continue
         pointing = [alias for alias, doc in family.aliases.items() if doc.get("exercise_id") == source]
         own = str(family.exercises[source].get("name_slug"))
+        # The name that goes becomes an alias, unless something has it: whoever knows it still finds the exercise.
         taken = own in family.aliases or own == family.exercises[target].get("name_slug")
         named = [] if taken or not own else [own]
         arguments = {
@@ -70,6 +73,7 @@ def _plan_merges(family: Snapshot, issues: Sequence[Issue], calibration: Calibra
             "target_id": target,
             "family_slug": family.slug,
             "aliases": sorted({*pointing, *named}),
+            # What was looked at: edited since, neither of them is merged any more (`check_merge`).
             "digests": {identity: content_digest(family.exercises[identity]) for identity in (source, target)},
         }
         ops.append(
@@ -126,6 +130,7 @@ def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> st
     """The slug that an exercise loses by normalisation, if people may know it by that, and nothing else has it."""
     doc = family.exercises[identity]
     old = doc.get("name_slug")
+    # A slug that is not that of the name is itself the fault, and nobody knows the exercise by it.
     is_known = isinstance(doc.get("name"), str) and slug(str(doc["name"])) == old
     is_lost = is_known and old and old != slugs[identity] and old not in slugs.values() and old not in family.aliases
     return str(old) if is_lost else None
@@ -138,8 +143,10 @@ def _build_op(
     return Op(
         tool=tool,
         actor=actor,
+        # The tools take 2,000 characters; an exercise with many issues has more to say.
         arguments={**arguments, "justification": "; ".join(dict.fromkeys(i.evidence for i in issues))[:2000]},
         evidence=evidence,
+        # The least of them, so that what a model says of itself can lower the confidence and never raise it.
         confidence=min(
             [calibration.confidence_of(*accountable_rules(evidence)), *(issue.confidence for issue in issues)]
         ),

@@ -70,6 +70,7 @@ async def build_report(runtime: Runtime, run: Run) -> ChangeReport:
 
 def latest_entries(entries: list[Entry]) -> Iterator[Entry]:
     """Each change once, as it stands: what was tried again counts as it came out in the end."""
+    # Backwards, so that the first entry of a key stays: the journal tells what was made before what was only proposed.
     last = {entry.idempotency_key or str(entry.record): entry for entry in reversed(entries)}
     yield from reversed(last.values())
 

@@ -41,6 +41,7 @@ async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue
     suspected = [issue for issue in issues if not issue.certain]
     if context.model is None:
         return Analysis(tuple(certain))
+    # One that can only choose is shown suspicions and not the family, so it has not judged that: `judged` stays False.
     if not context.model.instructable:
         return Analysis((*certain, *await _confirm(context, family, suspected)))
     content = {
@@ -50,6 +51,7 @@ async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue
     }
     report = await request_report(context, "report_issues", INSTRUCTIONS, content)
     context.model_calls["analyst"] += 1
+    # A model that is silent has judged nothing. What the checks are certain of holds all the same.
     if report.arguments is None:
         return Analysis(tuple(certain), (build_rejection("report_issues", None, report.reason),))
     coerced = coerce_entries(report.arguments.get("issues"), ReportedIssue)
@@ -72,6 +74,7 @@ def _accept(
     found = list[Issue]()
     for item in reported:
         key = (f"exercise:{item['exercise_id']}", str(item["field"]))
+        # A model may name what is not there, or say twice what the checks have found already.
         if item["exercise_id"] not in family.live or key in known:
             continue
         known.add(key)

@@ -41,6 +41,7 @@ async def propose_approvals(
     rule = f"verified:judged@{context.judge}" if judged else "verified:checks"
     drafts = {identity: doc for identity, doc in sorted(family.live.items()) if doc.get("status") == "draft"}
     reviews = [_review(identity, doc, unresolved, rule) for identity, doc in drafts.items()]
+    # Every decision is put on record, also one that leads to no operation.
     if reviews:
         decisions = [review.decision for review in reviews]
         await context.call("decide_drafts", {"family_slug": family.slug, "decisions": decisions}, actor="approver")
@@ -55,6 +56,7 @@ async def propose_approvals(
                 "justification": review.reason,
             },
             evidence=review.evidence,
+            # Not denied but below every threshold: by the policy a person is asked (rule approver-asks).
             confidence=context.calibration.confidence_of(rule) if review.approve else 0.0,
         )
         for review in reviews

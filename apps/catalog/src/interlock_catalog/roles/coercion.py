@@ -75,6 +75,7 @@ def _correct(entry: dict[str, Json], known: set[str]) -> tuple[dict[str, Json], 
         why.append(f"left out {', '.join(sorted(set(entry) - known))}, which nothing reads")
     for correct in _CORRECTIONS:
         why += correct(made)
+    # Only a proposed value rests on a tag; the evidence of an analyst is a sentence, and stays one.
     if "after" in known:
         why += _correct_evidence(made)
     return made, why
@@ -104,6 +105,7 @@ def _correct_case(entry: dict[str, Json]) -> list[str]:
 
 def _correct_confidence(entry: dict[str, Json]) -> list[str]:
     value = entry.get("confidence")
+    # A whole number is percent, but for 0 and 1; what 1.5 means nobody can tell, so the schema rejects it.
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= 100:
         return []
     entry["confidence"] = float(value) if value <= 1 else value / 100

@@ -59,6 +59,7 @@ def build_rejection(tool: str, payload: Json, reason: str) -> Rejection:
     """A rejected payload as text that can be stored, whatever it holds."""
     text = json.dumps(payload, default=str, ensure_ascii=True, skipkeys=True) if _is_shallow(payload) else "(too deep)"
     kept = {"rejected": text[:_MAX_KEPT_CHARS]}
+    # In ASCII, like the payload: a model may write half a surrogate pair, which no database takes.
     return Rejection(tool, kept, reason.encode("ascii", "backslashreplace").decode()[:500])
 
 

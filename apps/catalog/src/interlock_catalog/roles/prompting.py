@@ -34,6 +34,7 @@ async def request_report(context: RoleContext, report: str, instructions: str, c
     """Have a model write a report: the one call that it is forced to make."""
     tool = context.tools[report]
     card = ToolCard(tool.name, tool.description, tool.input.schema)
+    # In a fixed order: recorded replies are found by the digest of the request.
     text = json.dumps(content, ensure_ascii=False, sort_keys=True)
     request = Request(
         instructions, (Message("user", text),), tools=(card,), force=tool.name, max_tokens=4096, temperature=0.0
@@ -56,10 +57,12 @@ async def _request_reply(context: RoleContext, request: Request) -> Reply:
     try:
         async with asyncio.timeout(context.reply_s):
             return await context.model.reply(request)
+    # Ctrl-C comes from a person, whatever the model is doing.
     except (KeyboardInterrupt, ModelFailed):
         raise
     except asyncio.CancelledError:
         task = asyncio.current_task()
+        # Somebody is ending this task, and it has to end. Without such a request, the model's own code raised it.
         if task is not None and task.cancelling():
             raise
         raise ModelFailed("the model cancelled itself") from None
@@ -92,6 +95,7 @@ async def _choose(context: RoleContext, task: str, questions: Sequence[Question]
     try:
         reply = await _request_reply(context, request)
     except ModelFailed:
+        # Silence is no yes: suspicions stay unconfirmed, and offered values unused.
         return [None] * len(questions)
     given: Mapping[str, Json] = {}
     if reply.proposals and isinstance(reply.proposals[0].arguments, dict):

@@ -20,8 +20,10 @@ IssueType = Annotated[str, AfterValidator(one_of(TYPES, "issue types")), enum_sc
 Severity = Annotated[str, AfterValidator(one_of(SEVERITIES, "severities")), enum_schema(SEVERITIES)]
 Confidence = Annotated[float, Field(ge=0, le=1)]
 Words = Annotated[str, Field(min_length=3, max_length=600)]
+# Takes record:muscles and siblings:most of them; not verified:judged@NAME, and not a sentence without a source.
 Tag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:[^\s@][^@]*$")]
 """What a model rests on, in its own words; the name of a judge behind an @ is not its to write."""
+# Our own tags may name a judge: the approver's verified:judged@NAME does.
 OwnTag = Annotated[str, Field(min_length=3, max_length=200, pattern=r"^[a-z_]+:\S")]
 
 

@@ -92,6 +92,7 @@ async def _without_alias(backend: Backend, searches: Sequence[Search]) -> list[S
 
 async def _find_similar(backend: Backend, searches: Sequence[Search]) -> dict[str, list[SimilarExercise]]:
     """The live exercises most similar to each search; the catalog is gone through a page at a time."""
+    # Twice through the catalog: what is a typing error can be told only when the words of all names are known.
     words = frozenset([word async for doc in _exercises(backend) for word in name_words(str(doc["name"]))])
     wanted = {search.query: frozenset(_correct_typos(search.query, words)) for search in searches}
     best: dict[str, list[SimilarExercise]] = {query: [] for query in wanted}
@@ -101,6 +102,7 @@ async def _find_similar(backend: Backend, searches: Sequence[Search]) -> dict[st
             score = len(name & said) / len(name | said) if said else 0.0
             if score >= _LIKELY:
                 found = SimilarExercise(round(score, 3), str(doc["id"]), str(doc["name"]), str(doc["family_slug"]))
+                # Cut at once, so that memory does not grow with the catalog.
                 best[query] = sorted([*best[query], found], key=lambda item: (-item.score, item.id))[:_NEAREST_SHOWN]
     return best
 
@@ -116,6 +118,7 @@ def _correct_typos(query: str, words: frozenset[str]) -> list[str]:
     """The words of a query as names have them: equipment by its slug, typing errors corrected."""
     found = []
     for word in name_words(query):
+        # Sorted, as a set of texts has another order in every process, and a plan must not.
         near = () if word in words else nearest(word, sorted(words), 1)
         found.append(near[0] if near and fuzz.ratio(word, near[0]) >= _TYPO else word)
     return found
@@ -141,6 +144,7 @@ async def _judge(
         outcome = await context.call("propose_actions", {"actions": list(coerced.entries)}, actor="scout")
         queries = {search.query for search in batch}
         for action in outcome.value["actions"] if outcome.ok else ():
+            # Or a model could make a search up, and have an alias added for it.
             if str(action["query"]) not in queries:
                 yield _reject(action, "nobody searched for that")
             else:
@@ -160,6 +164,7 @@ def _act(context: RoleContext, action: Json, similar: Sequence[SimilarExercise])
     evidence = (str(action["evidence"]), rule)
     confidence = min(stated, context.calibration.confidence_of(rule))
     if action["proposed_action"] == "add_alias":
+        # Only what it was shown can be meant; an id from elsewhere is rejected.
         family = next((item.family for item in similar if item.id == action["exercise_id"]), None)
         if family is None:
             return _reject(action, "the exercise is not among the nearest ones")
@@ -196,6 +201,7 @@ def _draft_arguments(draft: Doc, family: str, action: Json) -> dict[str, Json]:
     changes = [
         {
             "field": field,
+            # It has to be new: where something has that id after all, this does not hold and the change is refused.
             "before": None,
             "after": value_at(made, field),
             "justification": str(action["rationale"]),

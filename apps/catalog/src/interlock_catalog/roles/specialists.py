@@ -58,6 +58,7 @@ async def propose_edits(context: RoleContext, family: Snapshot, role: str, issue
     else:
         proposed = await _choose_changes(context, family, role, issues)
     ops = _build_ops(context, family, role, proposed.changes, issues)
+    # 0 is no low confidence but a value that cannot be; it is kept for people with its reason.
     unfit = [Rejection(op.tool, op.arguments, _UNFIT) for op in ops if op.confidence == 0.0]
     return EditProposals(tuple(op for op in ops if op.confidence > 0.0), (*proposed.rejections, *unfit))
 
@@ -162,6 +163,7 @@ def _edit_arguments(family: Snapshot, identity: str, changes: dict[str, Json]) -
 def _evidence_tags(context: RoleContext, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
     """What the work of a specialist rests on: the issues that it fixes, and how well it fixes such issues."""
     mine = [issue for issue in issues if issue.target == f"exercise:{identity}" and issue.specialist == role]
+    # A record for each kind of issue, as a model that is good at empty fields may be no better than chance on outliers.
     own = [f"{role}:{issue.code}@{context.judge}" for issue in mine] or [f"{role}:unasked@{context.judge}"]
     return list(dict.fromkeys([*(issue.tag for issue in mine), *own]))
 

@@ -59,6 +59,7 @@ def _encode(value: object) -> object:
 
 
 def _decode(value: dict[str, Any]) -> Any:
+    # Only where it stands alone: a document may have a field of that name among others.
     if len(value) == 1 and "$time" in value:
         return datetime.fromisoformat(value["$time"])
     return StepFailed(value["$error"]) if len(value) == 1 and "$error" in value else value
@@ -77,6 +78,7 @@ def create_engine(url: str) -> sqlalchemy.Engine:
     def prepare(connection: Any, _record: Any) -> None:
         # IMMEDIATE: a transaction that reads first and writes later would fail as soon as somebody else has written.
         connection.isolation_level = "IMMEDIATE"
+        # FULL, as DBOS does not repeat a step that it has written down: that must still be there after a power cut.
         for pragma in ("busy_timeout=30000", "foreign_keys=ON", "journal_mode=WAL", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}")
 
@@ -102,6 +104,7 @@ def _config(engine: sqlalchemy.Engine, executor: str) -> dict[str, Any]:
         "serializer": JsonSerializer(),
         "application_version": VERSION,
         "executor_id": executor,
+        # `migrate` has done that, under a lock.
         "run_migrations": False,
         "log_level": "CRITICAL",
         "max_executor_threads": 16,
@@ -125,6 +128,7 @@ async def launch_engine(steps: RunSteps, executor: str, *, serves: bool) -> Asyn
     url = steps.app.settings.engine
     await asyncio.get_running_loop().run_in_executor(None, migrate, url)
     engine = create_engine(url)
+    # Before the launch, which at once goes on with what this executor had begun.
     _STEPS["steps"] = steps
     DBOS(config=_config(engine, executor))  # type: ignore[arg-type]
     _silence_log()
@@ -139,12 +143,15 @@ async def launch_engine(steps: RunSteps, executor: str, *, serves: bool) -> Asyn
     finally:
         loop = asyncio.get_running_loop()
         with ThreadPoolExecutor(1) as own:  # DBOS takes the loop's own executor away with it
+            # Nothing is waited for: what is under way goes on where it was, here or on another worker.
             await loop.run_in_executor(own, lambda: DBOS.destroy(workflow_completion_timeout_sec=0))
+        # DBOS had made its executor that of the loop, and has shut it down: `to_thread` would fail from here on.
         loop.set_default_executor(ThreadPoolExecutor(4))
         engine.dispose()
         _STEPS.clear()
 
 
+# By default DBOS gives a workflow up after a hundred recoveries, and every worker that dies is one.
 @DBOS.workflow(name="catalog_run", max_recovery_attempts=1000)
 async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     """One run: which families, then each of them, then the end. Every step may be repeated, and does no harm then."""
@@ -154,6 +161,7 @@ async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     def start(family: str) -> Awaitable[Any]:
         return DBOS.run_step_async({"name": f"family:{family}"}, _work_on, request, family)
 
+    # Orphans and searches last and one by one: they change families all over the catalog, each under its lock.
     first = [family for family in families if not family.startswith("~")]
     last = [family for family in families if family.startswith("~")]
     results = await run_bounded(steps.app.settings.lanes, first, start)
@@ -175,6 +183,7 @@ async def _end(request: dict[str, Any], results: list[Any]) -> Any:
     found = [msgspec.convert(result, FamilyResult) for result in results]
     steps = _STEPS["steps"]
     run = await steps.end(msgspec.convert(request, RunRequest), found)
+    # Cut right after this, the step is repeated, and the monitor hears of the run twice, which does no harm.
     await notify_webhook(steps.app.settings, run)
     return msgspec.to_builtins(run)
 
@@ -198,6 +207,7 @@ async def run_bounded(lanes: int, items: Sequence[str], start: Callable[[str], A
     def finish(task: asyncio.Task[Any]) -> None:
         lane.release()
         error = None if task.cancelled() else task.exception()
+        # A run that is cancelled, or that another worker has taken over, is told by a BaseException (dbos/_error.py).
         if error is not None and not isinstance(error, Exception):
             lost.append(error)
 
@@ -208,6 +218,7 @@ async def run_bounded(lanes: int, items: Sequence[str], start: Callable[[str], A
         task = asyncio.ensure_future(start(item))
         task.add_done_callback(finish)
         tasks.append(task)
+    # All are waited for before anything is raised: no step may go on changing things behind a run that has ended.
     results = await asyncio.gather(*tasks, return_exceptions=True)
     if lost:
         raise lost[0]
@@ -282,6 +293,7 @@ def put_schedule(settings: Settings, name: str, cron: str, request: RunRequest, 
                     "schedule": cron,
                     "context": msgspec.to_builtins(request),
                     "queue_name": TICK_QUEUE,
+                    # Nights without a worker are not made up for: the next run sees all that they would have seen.
                     "automatic_backfill": False,
                     **({"cron_timezone": zone} if zone else {}),
                 }

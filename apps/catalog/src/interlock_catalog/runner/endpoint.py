@@ -71,4 +71,5 @@ async def serve_endpoint(settings: Settings, runs: RunStore, port: int) -> None:
     config = uvicorn.Config(build_app(settings, runs), host="127.0.0.1", port=port, log_level="warning", lifespan="off")
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
+    # Not `serve()`, which takes over the signals: the worker has handlers of its own.
     await server._serve()

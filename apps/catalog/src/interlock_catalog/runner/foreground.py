@@ -27,10 +27,12 @@ async def run_in_foreground(
     loaded: Loaded, request: RunRequest, on_progress: Progress, *, resume: bool = False
 ) -> AsyncIterator[FinishedRun]:
     """Run to the end; with `resume`, go on with a run that there must be."""
+    # Named after the run: a second process that would go on with it is refused, and workers see when this one is gone.
     executor, locks = f"cli-{request.run}", open_executor_locks(loaded.settings)
     require_unique_executor(locks, executor)
     try:
         async with open_run_store(loaded.settings) as runs:
+            # Otherwise a mistyped id would quietly begin a run.
             if resume:
                 await runs.get(request.run)
             async with open_app(loaded, with_model=True) as app:

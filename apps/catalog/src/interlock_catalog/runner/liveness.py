@@ -69,6 +69,7 @@ class AdvisoryLocks:
     def __init__(self, url: str) -> None:
         import psycopg
 
+        # The locks are those of the session. Without autocommit it would sit idle in a transaction all its life.
         self._connection: Any = psycopg.connect(url, autocommit=True)
 
     def try_acquire(self, executor: str) -> bool:

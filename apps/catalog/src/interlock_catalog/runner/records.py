@@ -96,6 +96,7 @@ def status_of(results: Iterable[FamilyResult], mode: str) -> str:
     late = any(result.state in ("deferred", "overflow", "failed") for result in found)
     if not other and not late:
         return "succeeded"
+    # Where all that is left waits for a person, or rests, nothing went wrong: partial, and not failed.
     quiet = other <= {"parked"} and any(result.state in ("clean", "seen", "waiting", "deferred") for result in found)
     return "partial" if good or quiet else "failed"
 
@@ -123,6 +124,7 @@ class RunStore:
 
     async def all(self, *, limit: int = 1000) -> list[Run]:
         """The runs, newest first; ids sort by time."""
+        # Pages come oldest first, and the newest are wanted: all have to be read.
         found, after = list[Run](), ""
         while True:
             page = await self._documents.page("run:", after=after, limit=_PAGE)

@@ -65,6 +65,7 @@ class RunSteps:
                 worker=self.worker,
                 requested=request.families,
                 max_changes=request.max_changes,
+                # Kept with the run: a process that goes on with it has to be as sure as the one that began it.
                 calibration=self.app.calibration.add(await tally_decisions(self.app.runtime)),
             )
         )
@@ -73,6 +74,7 @@ class RunSteps:
         return families
 
     async def _choose_families(self, request: RunRequest) -> list[str]:
+        # Whoever names families wants those alone; orphans and searches are about the whole catalog.
         if request.families:
             return list(request.families)
         every = await self._list_families()
@@ -86,6 +88,7 @@ class RunSteps:
 
     async def _left_over(self, request: RunRequest) -> tuple[str, ...]:
         """What the last finished run of this mode could not do."""
+        # Of the same mode only: what a dry run could not plan says nothing about what is left to apply.
         earlier = [run for run in await self.runs.all(limit=50) if run.id != request.run and run.mode == request.mode]
         return next((run.left_over for run in earlier if run.ended), ())
 
@@ -121,6 +124,7 @@ class RunSteps:
             await self._recover_turn(context)
             snapshot = await self._read_snapshot(context, name)
             plan = await self.plan(context, snapshot)
+            # Left out here and not in the plan, which has to be the same for the same snapshot.
             with_ticket = await self._calls_with_ticket()
             ops = [op for op in plan.ops if call_id_of(op) not in with_ticket]
             stop = await execute_operations(context, ops, self._options(request), locks)
@@ -202,6 +206,7 @@ class RunSteps:
         counts: Counter[str] = Counter()
         counted: set[str] = set()
         async for entry in self.app.runtime.operations.journal(turn=context.turn):
+            # The journal tells what was made before what was only proposed: the first entry of a key is its outcome.
             if entry.idempotency_key in counted:
                 continue
             counted.add(entry.idempotency_key)
@@ -240,6 +245,7 @@ class RunSteps:
             issues=dict(issues),
             model_calls=dict(model_calls),
             families=tuple(results),
+            # What begins with ~ is no family, and in every run over the whole catalog anyway.
             left_over=tuple(r.family for r in results if r.state in set(Stop) and not r.family.startswith("~")),
         )
         await self.runs.put(run)

@@ -81,9 +81,11 @@ async def _watch_others(settings: Settings, runs: RunStore, locks: ExecutorLocks
 async def _take_over(locks: ExecutorLocks, executor: str, *, is_stale: bool) -> None:
     """The lock of a dead executor is held meanwhile, so that it cannot be started again under our hands."""
     is_gone = locks.try_acquire(executor)
+    # One that only hangs still has its lock. If it wakes up, its checkpoints are refused, and so are its changes.
     if not is_gone and not is_stale:
         return
     try:
+        # Private, hence the pinned version: unlike the public `resume`, several watchers may call it at once.
         found = await asyncio.to_thread(DBOS._recover_pending_workflows, [executor])
         _LOG.warning("took over %d runs of %s, which is %s", len(found), executor, "gone" if is_gone else "stale")
     finally:

@@ -35,6 +35,7 @@ def build_server(url: str, tokens: Tokens, *, max_s: float = MAX_S) -> FastAPI:
     for kind in HANDLED:
         app.add_exception_handler(kind, error_response)
     app.add_exception_handler(RequestValidationError, validation_error_response)
+    # Around everything else: whoever has no token is refused before a body is read.
     app.add_middleware(RequestLimits, tokens=tokens, max_s=max_s)
     app.include_router(build_read_router(store, tokens))
     app.include_router(build_write_router(store, tokens))

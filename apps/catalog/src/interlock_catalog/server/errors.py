@@ -24,6 +24,7 @@ _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (Conflict, 409),
     (NotFound, 404),
     (InvalidInput, 422),
+    # As for a request that ran out of time: it may have landed, and sent again with its key it is answered.
     (InDoubt, 504),
 )
 

@@ -82,6 +82,7 @@ def _is_plain(text: str) -> bool:
 def _parse_fencing_tokens(header: str) -> dict[str, int]:
     tokens: dict[str, int] = {}
     for part in header.split(","):
+        # From the right: a key may have an equals sign in it.
         name, _, number = part.strip().rpartition("=")
         if part.strip():
             if not name or not name.isprintable() or not number.isdecimal() or len(number) > _MAX_TOKEN_DIGITS:
@@ -93,6 +94,7 @@ def _parse_fencing_tokens(header: str) -> dict[str, int]:
 def etag_response(request: Request, body: Any, etag: str | None = None) -> Response:
     """An answer with its ETag; 304 to whoever has it already."""
     text = msgspec.json.encode(body)
+    # A page has no version of its own, so its tag is the digest of what it says, and weak.
     tag = etag or f'W/"{hashlib.sha256(text).hexdigest()[:20]}"'
     if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag})

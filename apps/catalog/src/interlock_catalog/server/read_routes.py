@@ -144,6 +144,7 @@ def _add_suggestion_routes(router: APIRouter, store: ServerStore) -> None:
         """The family whose name the words end in, and what makes this one special in it."""
         base = split_name(name)[0]
         parts = slug_of(base).split("-")
+        # The longest first, so that the narrowest family with that name is found.
         candidate_slugs = ["-".join(parts[start:]) for start in range(len(parts)) if parts[start]]
         there = await backend.read_many(f"family:{guess}" for guess in candidate_slugs)
         for guess in candidate_slugs:

@@ -80,6 +80,7 @@ class RequestLimits:
         headers = dict(scope["headers"])
         if scope["path"] not in _WITHOUT_TOKEN and not self._is_known(headers.get(b"authorization", b"")):
             return 401
+        # Only a first look: a body in chunks says no length, and is counted as it comes (`receive`).
         declared = headers.get(b"content-length", b"0")
         return 413 if not declared.isdigit() or int(declared) > self._max_bytes else None
 
@@ -90,11 +91,13 @@ class RequestLimits:
             async with limit:
                 await self._app(scope, exchange.receive, exchange.send)
         except Exception:
+            # The application raises where we cut it off. That is answered below; what it raises by itself is not ours.
             ended_by_us = exchange.refused is not None or (limit.expired() and not exchange.has_answer)
             if not ended_by_us:
                 raise
         if exchange.refused is not None:
             return exchange.refused
+        # Once an answer has begun, no other can follow: then the connection merely ends.
         if limit.expired() and not exchange.has_answer:
             return 504 if exchange.is_whole else 408  # 504: what it was to write may have landed, and its key tells
         return None

@@ -24,6 +24,7 @@ def _check_storable(value: Any) -> Any:
         if isinstance(item, str):
             if "\x00" in item:
                 raise ValueError("text must not hold NUL")
+            # A lone surrogate raises here, and UnicodeEncodeError is a ValueError, as a validator needs.
             item.encode()
         elif isinstance(item, dict):
             stack += [(part, depth + 1) for pair in item.items() for part in pair]
@@ -36,6 +37,7 @@ def _check_storable(value: Any) -> Any:
     return value
 
 
+# No other kinds: stored answers (idem:…) and the log of searches are in the same table.
 Key = Annotated[str, Field(max_length=160, pattern=r"^(exercise|alias|family):[^\s/\x00-\x1f]+$")]
 Document = Annotated[dict[str, Any], AfterValidator(_check_storable)]
 
@@ -116,7 +118,12 @@ class WriteDocuments(Strict):
     documents: Annotated[dict[Key, Document | None], Field(min_length=1, max_length=100)]
 
 
+class Nothing(Strict):
+    """A request that says everything in its headers."""
+
+
 class Duplicate(Strict):
     """A copy of the whole catalog."""
 
+    # It becomes the name of a table.
     target: Annotated[str, Field(pattern=r"^copy[a-z0-9_]{0,40}$")]

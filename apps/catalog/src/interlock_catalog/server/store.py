@@ -83,6 +83,7 @@ class ServerStore:
         try:
             if await copy.count():
                 return None
+            # Answers belong to requests to this catalog; a copy was never asked.
             every = {k: d for k, d in (await self.backend.read_all()).items() if not k.startswith(ANSWER_PREFIX)}
             await copy.write_all(every)
             return len(every)
@@ -114,6 +115,7 @@ class ReadSet:
         found = await self._store.backend.read_many(wanted)
         for key in wanted:
             version = found[key].version if key in found else ABSENT
+            # What is decided may rest on both reads, so the second has to agree with the first.
             if self.versions.setdefault(key, version) != version:
                 raise Conflict(f"{key} moved while this was being decided; try again")
         return {key: doc.value for key, doc in found.items() if isinstance(doc.value, dict)}

@@ -51,6 +51,7 @@ class WriteRequest:
         try:
             return await make()
         except (NotFound, InvalidInput, Conflict) as error:
+            # Another delivery may have been faster, and its effect what made this one fail: then its answer is ours.
             again = await self.store.find_answer(self._context, self._digest)
             if again is not None:
                 return again
@@ -67,6 +68,7 @@ class WriteRequest:
             if self._if_match == "*":
                 await self.read_set.read_one(key)
             else:
+                # In place of the version that was read: the one the caller saw has to hold.
                 self.read_set.versions[key] = self._if_match.strip('"')
         return await self.store.write(states, self.read_set, context=self._context, request=self._digest, more=more)
 
@@ -126,6 +128,7 @@ def _add_creation_route(router: APIRouter, store: ServerStore, editor: Any) -> N
                 raise InvalidInput("a name has letters or digits")
             for key, doc in (await store.backend.find_by_name([slug_of(body.name)])).items():
                 if is_live(doc.value):
+                    # No document is written, but the answer is: the same request has to be answered the same later.
                     return await write.commit({}, id=key.partition(":")[2], created=False)
             identity = build_exercise_id(body.family_slug, body.name)
             if await write.read_set.read_many([f"exercise:{identity}"]):
@@ -155,6 +158,7 @@ def _add_merge_route(router: APIRouter, store: ServerStore, editor: Any) -> None
                 doc = await write.read_set.read_one(key)
                 if doc.get("family_slug") != body.family_slug or not is_live(doc) or body.source_id == body.target_id:
                     raise InvalidInput("two live exercises of one family are merged, nothing else")
+            # Also those that came after the caller looked: none may be left pointing at what is gone.
             pointing = await write.read_set.read_aliases_of(body.source_id)
             keys = sorted({*exercises, *pointing, *(f"alias:{alias}" for alias in body.aliases)})
             docs = await write.read_set.read_many(keys)
@@ -171,8 +175,10 @@ async def _normalise(write: WriteRequest, items: Items, family: str | None = Non
     if foreign:
         raise InvalidInput(f"{foreign[0]} is not of the family {family!r}")
     states = {key: normalise_exercise(docs[key], items[key]) for key in items if key in docs}
+    # What is canonical already is not written, and keeps its version.
     differ: dict[str, Doc | None] = {key: state for key, state in states.items() if state != docs[key]}
     for alias, key in aliases.items():
+        # A name that something has already stays with it.
         if alias not in docs:
             differ[alias] = build_alias(alias.partition(":")[2], exercise_id=key.partition(":")[2])
     return await write.commit(differ, **more)
@@ -305,6 +311,13 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
                 raise InvalidInput(f"{key}: the id in the document is another one")
         single = next(iter(body.documents)) if len(body.documents) == 1 else None
         return await write.run_once(lambda: write.commit(dict(body.documents), single))
+
+    @router.post("/fence")
+    async def fence(body: bodies.Nothing, headers: WriteHeaders = editor) -> dict[str, Any]:
+        """Refuse writes under tokens older than those of the headers, as whoever recovers from a dead worker needs."""
+        del body
+        await store.backend.fence(headers.context.tokens, headers.context.ledger)
+        return {"fenced": sorted(headers.context.tokens)}
 
     @router.post("/backupExercises")
     async def backup_exercises(body: bodies.Page, _who: str = admin) -> dict[str, Any]:

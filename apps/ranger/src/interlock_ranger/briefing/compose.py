@@ -56,10 +56,12 @@ async def compose_briefing(runtime: Runtime, app: App, fire: Fire, day: date, se
     outcomes: list[Outcome] = []
 
     def keep(progress: Progress) -> None:
+        # Child turns are watched with the same function, so the results of the specialists' tools come here, too.
         if isinstance(progress, Returned) and progress.outcome.ok:
             outcomes.append(progress.outcome)
 
     agent = app.agent("coordinator")
+    # Looked up by its name and not recognised from the question: a briefing without one of the four is none.
     needs = next(intent.requirement for intent in agent.intents if intent.name == "briefing")
     question = QUESTION.format(name=fire.facts.name)
     async with Answers(runtime).turn(question, agent=agent, requires=needs) as turn:
@@ -67,6 +69,7 @@ async def compose_briefing(runtime: Runtime, app: App, fire: Fire, day: date, se
     results = tuple(
         RecordedResult(tool=o.tool, record=o.record or 0, value=o.value, summary=o.said, confidence=o.confidence)
         for o in outcomes
+        # A delegation holds what a specialist said; figures are taken from the results below it.
         if o.tool not in SPECIALISTS and isinstance(o.value, dict)
     )
     return Briefing(fire=fire, day=day, turn=result, results=results)

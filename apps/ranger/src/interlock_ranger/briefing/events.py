@@ -128,6 +128,7 @@ def build_events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent
     """One event for each result, under one of the coordinator's."""
     head = _event_id(briefing, "briefing")
     events = [_result_event(briefing, result, head, timestamp) for result in briefing.results]
+    # By their place, as texts sort otherwise: critical before info.
     worst = max((event.severity for event in events), key=list(EventSeverity).index, default=EventSeverity.INFO)
     turn = briefing.turn
     whole = AgentBriefingEvent(
@@ -147,6 +148,7 @@ def build_events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent
         ),
         proof_layer=ProofLayer(
             confidence=briefing.confidence or 0.0,
+            # The whole has no sources of its own; every event below it has a ledger.
             confidence_ledger=None,
             citations=tuple(_cite_record(briefing, number) for number in turn.records),
             reasoning_chain=tuple(f"{result.tool}: record {result.record}" for result in briefing.results),
@@ -222,6 +224,7 @@ _VERDICT_SEVERITY = {
 
 def _is_closing(stand: dict[str, Any]) -> bool:
     months: float = stand["window_ends_in_months"]
+    # A window that has ended calls for nothing any more.
     return stand["viability"] == "VIABLE" and 0 < months <= _CLOSING_MONTHS
 
 

@@ -53,6 +53,7 @@ def sector_features(briefing: Briefing) -> dict[str, Any]:
         {
             "type": "Feature",
             "geometry": mapping(sector.geometry),
+            # A result lists sixty sectors at the most; the others are exported as shapes without findings.
             "properties": {**found.get(name, {"sector_id": name}), **label, "record": record},
         }
         for name, sector in briefing.fire.sectors.items()
@@ -121,4 +122,5 @@ def to_csv(rows: list[dict[str, Any]]) -> str:
 
 def _defuse_formula(value: Any) -> Any:
     """Spreadsheets run a cell that begins with one of these."""
+    # Texts only: a negative number is no formula, and behind a quote it would be no number any more.
     return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value

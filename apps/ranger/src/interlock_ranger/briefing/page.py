@@ -71,6 +71,7 @@ def _draw_chart(result: RecordedResult) -> Markup:
     value = result.value
     match result.tool:
         case "assess_severity":
+            # Of a sector that was measured by its mean alone there is no mosaic to draw.
             return draw_stacked_bars(
                 [_severity_bar(s) for s in value["sectors"][:CHARTED] if s["high_pct"] is not None]
             )

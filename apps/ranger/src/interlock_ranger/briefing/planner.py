@@ -37,6 +37,7 @@ class BriefingPlanner:
         """The calls of the agent that is asked; once they have answered, their summaries."""
         results = [message for message in request.messages if message.role == "tool"]
         names = {card.name for card in request.tools}
+        # Whose turn it is can be told by the tools on offer: only the coordinator has the four specialists.
         if names >= set(SPECIALISTS):
             if not results:
                 return Reply(proposals=tuple(self._delegate(name) for name in _TITLES))
@@ -56,6 +57,7 @@ def plan_calls(fire: Fire, season: str | None) -> tuple[Proposal, ...]:
     """The calls of a briefing: every domain, and NEPA for the two actions that follow a fire."""
     whole: dict[str, Any] = {"fire_id": fire.id}
     closure = whole if season is None else {**whole, "season": season}
+    # Wilderness and roadless land is not for salvage, so a pathway is asked for on the rest alone.
     undesignated = sum(stand.acres for stand in fire.stands.values() if stand.designation == "none")
     return (
         Proposal("assess_severity", whole),
@@ -66,6 +68,7 @@ def plan_calls(fire: Fire, season: str | None) -> tuple[Proposal, ...]:
         Proposal("estimate_volume", whole),
         Proposal("assess_salvage", whole),
         Proposal("decide_pathway", {**whole, "action": "salvage_harvest", "acres": float(undesignated)}),
+        # The tool requires acres, and no exclusion for trail repair has a limit of them.
         Proposal("decide_pathway", {**whole, "action": "trail_repair", "acres": 0.0}),
     )
 

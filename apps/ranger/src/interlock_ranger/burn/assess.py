@@ -132,8 +132,10 @@ def assess_burn(
     else:
         measured = _measure_table(fire, sector_id, thresholds, today)
     sectors = [_classify(sector, scale, thresholds) for sector in measured.sectors]
+    # Only the first of them are listed and recommended, so what has to be treated first must stand first.
     sectors.sort(key=lambda s: (not s.priority, s.erosion_risk is not Erosion.CRITICAL, -s.acres))
     acres = sum(sector.acres for sector in measured.sectors)
+    # Weighted by the acres on file and not by pixels: a sector half under clouds covers as much ground as before.
     class_acres = np.sum([sector.shares * sector.acres for sector in measured.sectors], axis=0)
     pct = {name: round(100 * float(part) / acres, 1) for name, part in zip(SEVERITIES, class_acres, strict=True)}
     priority = [sector for sector in sectors if sector.priority]
@@ -185,6 +187,7 @@ def _measure_table(fire: Fire, sector_id: str | None, thresholds: Thresholds, to
         measured_from="sector table",
         step=Step(rule="burn.dnbr", text="no rasters are on file: means of the sector table, which hide the mosaic"),
         sources=sources,
+        # Wanted are a mean and a mosaic of each sector; a table has the means alone.
         confidence=compute_confidence(today(), sources, len(sectors), 2 * len(sectors)),
     )
 
@@ -194,6 +197,7 @@ def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, 
     inside = pixels.sector != OUTSIDE
     seen = pixels.known & inside
     counts = np.zeros((len(fire.sectors), len(SEVERITIES)))
+    # Not `counts[…] += 1`: numpy would count a pair of indices once, however often it comes.
     np.add.at(counts, (pixels.sector[seen], classify_pixels(pixels.dnbr, thresholds)[seen]), 1)
     sums = np.bincount(pixels.sector[seen], pixels.dnbr[seen], len(fire.sectors))
     sectors = tuple(
@@ -208,6 +212,7 @@ def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, 
             has_mosaic=True,
         )
         for sector, row, total in zip(fire.sectors.values(), counts, sums, strict=True)
+        # A sector of which no pixel can be seen has no mean: it is left out, and not called unburned.
         if sector_id in (None, sector.sector_id) and row.sum()
     )
     imagery = fire.facts.imagery
@@ -241,6 +246,7 @@ def _measure_readings(fire: Fire, readings: list[Reading], thresholds: Threshold
     )
     sources = (fire.source("fire.json", fire.facts.imagery.post_date),)
     text = f"{len(readings)} readings of the caller; a mean hides the mosaic within a sector"
+    # Wanted are dNBR and slope of each; without its slope a reading says nothing about erosion.
     present = len(readings) + sum(sector.slope_pct is not None for sector in sectors)
     return Measurement(
         sectors=sectors,
@@ -274,11 +280,13 @@ def _classify(sector: MeasuredSector, scale: Scale, thresholds: Thresholds) -> S
         acres=sector.acres,
         dnbr_mean=round(sector.dnbr_mean, 3),
         severity=severity,
+        # From one mean a share could only be 0 or 100 %, which nobody has measured.
         high_pct=pct[Severity.HIGH] if sector.has_mosaic else None,
         moderate_pct=pct[Severity.MODERATE] if sector.has_mosaic else None,
         slope_pct=None if slope_pct is None else round(slope_pct, 1),
         slope_deg=None if slope_pct is None else round(percent_to_degrees(slope_pct), 1),
         erosion_risk=risk,
+        # By its mosaic, too: a mean can hide that half of a sector burned at high severity (docs/design/ranger.md).
         priority=severity is Severity.HIGH or risk is Erosion.CRITICAL or pct[Severity.HIGH] >= _PRIORITY_HIGH_PCT,
         concern=sector.concern,
         rule=SCALE_RULES[scale],

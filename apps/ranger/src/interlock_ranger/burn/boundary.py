@@ -53,6 +53,7 @@ def find_ring_issues(geometry: GeoPolygon | GeoMultiPolygon) -> list[Issue]:
     if not rings:
         issues.append(Issue(code="MISSING_GEOMETRY", severity="error", message="there is no ring"))
     for number, ring in enumerate(rings, 1):
+        # Two numbers, or three with a height (RFC 7946). Length first: of one number there is no latitude to look at.
         if any(len(p) not in (2, 3) or not _is_on_globe(p) for p in ring):
             message = f"ring {number} has a position that is no longitude and latitude in degrees"
             issues.append(Issue(code="INVALID_COORDINATES", severity="error", message=message))
@@ -73,6 +74,7 @@ def build_shape(geometry: GeoPolygon | GeoMultiPolygon) -> Polygon | MultiPolygo
 
 def find_shape_issues(boundary: Polygon | MultiPolygon) -> list[Issue]:
     """What is wrong with a shape: where it crosses itself, and that it has holes."""
+    # GEOS calls an empty shape valid, so that has to be asked apart.
     if boundary.is_empty:
         return [Issue(code="MISSING_GEOMETRY", severity="error", message="the shape is empty")]
     issues = []
@@ -113,6 +115,7 @@ def find_area_issue(area_acres: float, reported_acres: float, tolerance_pct: flo
     message = (
         f"drawn {area_acres:,.0f} acres, reported {reported_acres:,.0f}: {off_pct:+.1f} %, over {tolerance_pct:g} %"
     )
+    # A warning and no error: the drawing may be right, and the report wrong.
     return Issue(code="AREA_MISMATCH", severity="warning", message=message)
 
 

@@ -58,7 +58,9 @@ def check_boundary(
 ) -> Result[BoundaryCheck]:
     """Validity, size, and for the one on file also whether its sectors fill it."""
     facts, extent, off_pct = fire.facts, None, None
+    # A perimeter on file became a shape when the fire was read, and has no raw rings left to look at.
     issues = [] if geometry is None else find_ring_issues(geometry)
+    # No shape is made of wrong rings: shapely raises on some of them, and quietly closes others.
     if not issues:
         boundary = fire.perimeter if geometry is None else build_shape(geometry)
         issues = find_shape_issues(boundary)
@@ -67,6 +69,7 @@ def check_boundary(
         off_pct = round(area_difference_pct(extent.area_acres, facts.reported_acres), 2)
         mismatch = find_area_issue(extent.area_acres, facts.reported_acres, tolerance_pct)
         issues += [] if mismatch is None else [mismatch]
+        # Sectors are cut from the perimeter on file; they need not fill a shape that somebody else brings.
         issues += _find_sector_issues(fire) if geometry is None else []
     checked = "perimeter on file" if geometry is None else "geometry of the caller"
     sources = tuple(fire.source(name, facts.imagery.post_date) for name in ("perimeter.geojson", "sectors.geojson"))
@@ -111,6 +114,7 @@ def _find_sector_issues(fire: Fire) -> list[Issue]:
     joined, drawn = measure(shapely.union_all(shapes)).area_acres, measure(fire.perimeter).area_acres
     sliver = max(_SLIVER_ACRES, _SLIVER_SHARE * drawn)
     issues = []
+    # What the union has less than the sum is counted twice: no pair of sectors has to be intersected to know that.
     if summed - joined > sliver:
         message = f"sectors overlap by {summed - joined:,.0f} acres"
         issues.append(Issue(code="SECTOR_OVERLAP", severity="warning", message=message))

@@ -43,11 +43,14 @@ def classify_fire(fire: Fire, sector_id: str | None, today: Today) -> Result[Mtb
     """Every pixel inside a fire, or a sector of it, in one of six classes."""
     pixels, facts = read_pixels(fire), fire.facts
     if sector_id is None:
+        # Reported acres, spread by shares of pixels: pixels along the edge would not add up to what was reported.
         inside, acres = pixels.sector != OUTSIDE, facts.reported_acres
     else:
         inside = pixels.sector == list(fire.sectors).index(sector_id)
         acres = fire.sectors[sector_id].acres
+    # Always the thresholds of this fire: in the practice of MTBS they are set scene by scene (rule burn.analyst).
     found = classify_mtbs(pixels.dnbr, pixels.known, facts.analyst_thresholds)[inside]
+    # With minlength, a class without a pixel is a zero in its place and not missing; there is no class 0.
     counts = np.bincount(found, minlength=MTBS_MASK + 1)[1:]
     shares = counts / max(1, counts.sum())
     classes = tuple(

@@ -57,6 +57,7 @@ def thresholds_of(scale: Scale, analyst: Thresholds) -> Thresholds:
     """The thresholds of a scale: those of Key & Benson, or those that the analyst set for the fire."""
     if scale is Scale.ANALYST:
         return analyst
+    # The published table splits moderate at 0.44 (`moderate_high`); the five classes here have one moderate.
     generic = get_rule("burn.key-benson").values
     return Thresholds(
         increased_greenness=generic["regrowth"], low=generic["low"], moderate=generic["moderate"], high=generic["high"]
@@ -65,18 +66,21 @@ def thresholds_of(scale: Scale, analyst: Thresholds) -> Thresholds:
 
 def classify_severity(dnbr: float, thresholds: Thresholds) -> Severity:
     """The class of one value; a threshold belongs to the class above it."""
+    # The fields of Thresholds rise, so the number of those that are reached is the place of the class.
     reached: int = sum(dnbr >= threshold for threshold in msgspec.structs.astuple(thresholds))
     return SEVERITIES[reached]
 
 
 def classify_pixels(dnbr: NDArray[np.float64], thresholds: Thresholds) -> NDArray[np.int64]:
     """The classes of many values, as places in `SEVERITIES`."""
+    # The same as `classify_severity`: digitize, too, counts a bound as reached unless right=True.
     return np.asarray(np.digitize(dnbr, msgspec.structs.astuple(thresholds)))
 
 
 def classify_mtbs(dnbr: NDArray[np.float64], known: NDArray[np.bool_], thresholds: Thresholds) -> NDArray[np.int64]:
     """MTBS classes 1 to 6 of pixels."""
     classes = 1 + np.digitize(dnbr, (thresholds.low, thresholds.moderate, thresholds.high))
+    # In this order: greener ground would be class 1 otherwise, and the mask beats all, as nothing was seen there.
     classes[dnbr < thresholds.increased_greenness] = MTBS_GREENER
     classes[~known] = MTBS_MASK
     return np.asarray(classes)
@@ -92,6 +96,7 @@ def percent_to_degrees(slope_pct: float) -> float:
 
 def erosion_risk(severity: Severity, slope_pct: float | None) -> Erosion:
     """Erosion risk; without a slope, it is not known where it would matter."""
+    # Before the slope is looked at: below moderate severity the risk is low on any slope, so a missing one is no gap.
     if severity not in (Severity.MODERATE, Severity.HIGH):
         return Erosion.LOW
     if slope_pct is None:

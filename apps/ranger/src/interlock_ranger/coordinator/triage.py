@@ -62,6 +62,7 @@ class MeasuredFire(msgspec.Struct, frozen=True, kw_only=True):
 
 def weighted_score(parts: Mapping[str, float], weights: Mapping[str, float]) -> float:
     """Weighted mean of parts from 0 to 100."""
+    # Divided by their sum: `_find_sensitivity` changes one weight, and then they do not add up to 1 any more.
     return sum(weights[name] * parts[name] for name in weights) / sum(weights.values())
 
 
@@ -72,6 +73,7 @@ def score_parts(acres: float, high_pct: float, phase: str) -> dict[str, float]:
     """
     values = get_rule(_RULE).values
     size = 100 * min(1.0, math.log10(max(1.0, acres)) / math.log10(values["largest_acres"]))
+    # A phase that the rule does not know adds no urgency; it must not keep the other fires from being ranked.
     return {"severity": min(100.0, high_pct), "size": size, "urgency": float(values["urgency"].get(phase, 0.0))}
 
 
@@ -108,6 +110,7 @@ def rank_fires(fires: Sequence[Fire], today: Today) -> Result[Triage]:
 
 
 def _measure(fire: Fire, today: Today) -> MeasuredFire:
+    # Fires are compared with each other here, so all are measured by one scale and none by its own analyst's.
     burn = assess_burn(fire, None, Scale.GENERIC, None, today).value
     assert burn is not None  # an assessment either has a value or raises
     return MeasuredFire(

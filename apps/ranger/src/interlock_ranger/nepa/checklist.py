@@ -51,6 +51,7 @@ class ListedSpecies(StrEnum):
     STEELHEAD = "steelhead"
 
 
+# Fish that go to sea are for NOAA Fisheries, the others for the Fish and Wildlife Service (50 CFR 402.01).
 _MARINE = (ListedSpecies.CHINOOK_SALMON, ListedSpecies.STEELHEAD)
 
 
@@ -91,6 +92,7 @@ _ITEMS: dict[Level, tuple[ChecklistItem, ...]] = {
         _item("FANEC: finding of applicability and no extraordinary circumstances, signed", "nepa.fanec"),
         _item("record of the interdisciplinary screening of each resource", "nepa.circumstances"),
         _item("project file", "nepa.fanec"),
+        # Listed in order to say that it is not required.
         _item("scoping and comment", "nepa.no-scoping", required=False),
     ),
     Level.EA: (

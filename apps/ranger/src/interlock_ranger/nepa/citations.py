@@ -23,6 +23,7 @@ def _reviewed_on() -> date:
 
 def pack_source(today: Today) -> DataSource:
     """The pack, with its date and digest; it is no synthetic data, but unverified."""
+    # The clock is an argument and may stand before the day of the review; no source is dated after it.
     return DataSource(
         file="rules/nepa.toml", dated=min(_reviewed_on(), today()), sha256=file_digest(_PACK), synthetic=False
     )

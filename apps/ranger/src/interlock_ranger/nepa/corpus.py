@@ -47,6 +47,7 @@ _STEM = 5
 _COMMON_WORDS = (Path(__file__).parent / "common_words.txt").read_text(encoding="utf-8").split()
 _COMMON_STEMS = frozenset(word[:_STEM] for word in _COMMON_WORDS)
 """Words that nearly every question and passage has: sharing one says nothing."""
+# Non-greedy: the first colon with a space behind it parts them, and a title may have further ones.
 _HEADING = re.compile(r"^##\s+(.+?)(?::\s+(.+))?$", re.MULTILINE)
 """## CITATION: TITLE, or ## CITATION alone."""
 _CITED = re.compile(r"\d+\s*(?:CFR|U\.?S\.?C\.?)\s*(?:part\s*)?[\w.]+(?:\([\w]+\))*|FS[HM]\s*[\d.]+", re.I)
@@ -101,6 +102,7 @@ class Corpus:
         self._digests = {file.name: file_digest(file) for file in files}
         self._dates = {file.name: document_date(file) for file in files}
 
+    # Loaded by the first search: it takes time and memory, and most questions are no searches.
     @cached_property
     def _embedder(self) -> Embedder:
         return Embedder()
@@ -109,9 +111,11 @@ class Corpus:
     def _vectors(self) -> Any:
         """Made once for a corpus and kept; what is kept and cannot be read is made again."""
         texts = [f"{p.citation} {p.title}. {p.text}"[:LONGEST_PASSAGE] for p in self.passages]
+        # With the embedder's name: vectors that another model made of the same texts must not be compared with these.
         digest = hashlib.sha256("\x00".join((Embedder.name, *texts)).encode()).hexdigest()[:32]
         cached = cache_folder() / f"ranger-{digest}.npy"
         try:
+            # No pickles: whoever can write into the cache folder could otherwise have code run here.
             vectors = np.load(cached, allow_pickle=False)
             if vectors.shape[0] == len(texts):
                 return vectors
@@ -134,12 +138,14 @@ class Corpus:
         matches = []
         for similarity, passage in zip(similarities, self.passages, strict=True):
             own = _citation_parts(passage.citation)
+            # A question that cites a section is about that one; what is only near (4336a for 4336) is another.
             if wanted:
                 fits = any(_is_cited(own, name) for name in wanted)
             else:
                 shares = bool(stems & _stems(f"{passage.title} {passage.text}"))
                 fits = similarity >= SURE_SIMILARITY or (similarity >= LEAST_SIMILARITY and shares)
             if fits:
+                # Cited to the letter goes before its parts, its whole, and a range that it lies in.
                 matches.append(Match(1.0 if own in wanted else float(similarity), passage))
         return sorted(matches, key=lambda match: -match.score)[:most]
 
@@ -177,7 +183,9 @@ def document_date(file: Path) -> date:
 
 def _citation_parts(citation: str) -> tuple[str, ...]:
     """A citation in its parts: 7 CFR 1b.4(d)(36) is 7, cfr, 1b, 4, d, 36."""
+    # With its dots, U.S.C. would be three parts and match no USC.
     plain = citation.lower().replace("u.s.c.", "usc").replace("part ", "")
+    # A range such as 1500-1508 stays one part, for `_is_in_range`.
     return tuple(re.findall(r"[a-z0-9]+(?:-\d+)?", plain))
 
 

@@ -152,6 +152,7 @@ def _exclusions(action: Action, on: date) -> list[Rule]:
     return [
         rule
         for rule in load_rules().values()
+        # One that was set aside is kept in view, so that the decision can say why it is not offered.
         if action in rule.actions and (rule.applies_on(on) or (rule.status == "set_aside" and _has_begun(rule, on)))
     ]
 
@@ -161,11 +162,13 @@ def _has_begun(rule: Rule, on: date) -> bool:
 
 
 def _candidate(rule: Rule, project: Project, on: date) -> Candidate:
+    # Ten digits, so that the reason does not round 250.1 acres to the very limit that they exceed.
     over = [
         f"{given:,.10g} {_LIMIT_WORDS[name]} are over {most:,.10g}"
         for name, most in rule.limits.items()
         if (given := getattr(project, name)) is not None and given > most
     ]
+    # What is not said does not keep an exclusion from fitting; `_open_questions` asks before it is used.
     unsaid = [
         f"{_LIMIT_WORDS[name]} are not said (at most {rule.limits[name]:,.10g})"
         for name in _unsaid_limits(rule, project)
@@ -229,6 +232,7 @@ def _find_significance(project: Project, on: date) -> ReviewLevel | None:
         reason = "significant effects are likely"
         return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=_level_rule(on), record=record)
     grave = _grave_effects(project)
+    # Uncertainty is no significance: it rules an exclusion out further down, and leads to an EA.
     if any(item.degree is Degree.SIGNIFICANT for item in grave):
         reason = f"significant effects are found: {_describe_effects(grave)}"
         return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=_level_rule(on), record=record)
@@ -239,6 +243,7 @@ def _assessment_level(candidates: Sequence[Candidate], on: date) -> ReviewLevel:
     near = "; ".join(f"{c.citation}: {c.reason}" for c in candidates) or "no category names this action"
     return ReviewLevel(
         pathway=Pathway.EA,
+        # The list of adopted exclusions was not at hand (docs/ranger.md), and a decision that none fits has to say so.
         reason=f"no exclusion on file fits ({near}); adopted exclusions were not checked",
         rule=_level_rule(on),
         record="EA and finding of no significant impact",
@@ -250,6 +255,7 @@ def _exclusion_level(project: Project, fitting: Sequence[Candidate], on: date) -
     best = fitting[0]
     circumstances = "nepa.circumstances" if on >= CONSOLIDATED else "nepa.circumstances-old"
     grave, questions = _grave_effects(project), _open_questions(project, best)
+    # Before open questions: what is known already rules the exclusion out, whatever the answers are.
     if grave:
         reason = f"extraordinary circumstances: {_describe_effects(grave)}"
         record = "EA and finding of no significant impact"
@@ -275,6 +281,7 @@ def _describe_effects(effects: Sequence[ScreenedResource]) -> str:
 
 
 def _find_prohibition(project: Project) -> ReviewLevel | None:
+    # Land that nobody named forbids nothing here; `_open_questions` asks about it before an exclusion is used.
     land = project.land or ()
     harvest = project.action in (*HARVESTS, Action.HAZARD_TREE_REMOVAL)
     builds = project.action is Action.ROAD_CONSTRUCTION
@@ -282,6 +289,7 @@ def _find_prohibition(project: Project) -> ReviewLevel | None:
         what = "commercial removal of trees" if harvest else "a permanent road"
         reason = f"{what} is not allowed in wilderness"
         return ReviewLevel(pathway=Pathway.PROHIBITED, reason=reason, rule="land.wilderness")
+    # Fuel breaks only here: this rule is about cutting timber, that of wilderness about commercial enterprise.
     if LandDesignation.ROADLESS in land and (harvest or builds or project.action is Action.FUEL_BREAK):
         reason = "timber cutting and roads are barred in a roadless area but for narrow exceptions"
         return ReviewLevel(pathway=Pathway.PROHIBITED, reason=reason, rule="land.roadless")
@@ -292,6 +300,7 @@ def _open_questions(project: Project, exclusion: Candidate) -> tuple[str, ...]:
     """What has to be known before an exclusion can be used; what nobody said is not "none"."""
     questions = []
     limits = get_rule(exclusion.rule).limits
+    # Acres are not among them, as the tool does not run without.
     for name in ("temp_road_mi", "perm_road_mi", "road_mi", "years_after_fire"):
         if name in limits and getattr(project, name) is None:
             questions.append(f"how many {_LIMIT_WORDS[name]}? (at most {limits[name]:g})")

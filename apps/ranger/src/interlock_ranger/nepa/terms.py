@@ -114,6 +114,7 @@ class ScreenedResource(Part):
 class LandDesignation(StrEnum):
     """Designations that forbid, whatever the review says."""
 
+    # Somebody said that it is neither; where nobody has said anything, `land` is left out, and asked for.
     NONE = "none"
     WILDERNESS = "wilderness"
     ROADLESS = "roadless"

@@ -120,6 +120,7 @@ def plan_stages(pathway: Level, consultations: list[Consultation] | None, object
         name = f"{item.value.replace('_', ' ')} from day {CONSULTING_FROM_DAY}"
         stages.append(Stage(stage=name, days=days, basis="law", rule=_LIMITS[item][0]))
     total = longest
+    # 36 CFR 218 is about EAs and EISs; exclusions are not open to objection.
     if objections is Objections.EXPECTED and pathway is not Level.CE:
         limits = get_rule("nepa.objection").limits
         comment = int(limits[f"comment_{pathway.value.lower()}_days"])
@@ -167,6 +168,7 @@ def estimate_timeline(
         estimated_days=plan.total_days,
         estimated_finish=begins + timedelta(days=plan.total_days),
         statutory_deadline=deadline,
+        # Without the time of objections: what the law limits is the document itself, not what follows it.
         fits_deadline=None if deadline is None else begins + timedelta(days=plan.own_days) <= deadline,
         rests_on=tuple(cite(name) for name in names),
         unverified=any(not get_rule(name).is_verified for name in names),

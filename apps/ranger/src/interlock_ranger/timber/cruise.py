@@ -57,6 +57,7 @@ class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
 
     def mean(self, species: Species | None = None) -> AcreVolume:
         """The mean acre, of all species or of one."""
+        # A plot without the species is an acre without it. Left out of the mean, it would make the stand too rich.
         own = [plot.total if species is None else plot.by_species.get(species, AcreVolume()) for plot in self.plots]
         return _combine(own, len(own))
 
@@ -121,6 +122,7 @@ def cruise_stands(
     found = []
     for stand in stands:
         plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and plot_id in (None, p.plot_id)]
+        # A stand that nobody has cruised is left out; counted as empty, it would lower every total.
         if plots:
             expanded = tuple(expand_plot(plot, stand.region, log_rule) for plot in plots)
             found.append(

@@ -22,8 +22,10 @@ _DELIMITERS = ",;\t|"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _ENCODINGS = ("utf-8-sig", "cp1252")
 """In this order: nearly every file can be read as Windows-1252, few that are not UTF-8 can be read as that."""
+# Matches ../x.csv, /etc/passwd, ~/x, C:x and a\b; must not match deep/wide.csv or a..b.csv.
 _LEADS_ELSEWHERE = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)|^[/~]|^\w:|\\|\x00")
 """A step up, a root, a home, a drive, a backslash or a NUL."""
+# Matches dbh_in, Height, plot_acres and measured_on; must not match species or stand_id, by which people group.
 _MEASURED = re.compile(r"_(?:in|ft|pct|acres|on)$|^(?:dbh|height|ht|baf|tree)$", re.I)
 """Columns of figures, which rows are not grouped by: those that end in a unit, and the usual names of measurements."""
 
@@ -73,6 +75,7 @@ class CsvFolders:
     def find(self, name: str) -> Path:
         """The file of a name; nothing outside the folders, whatever the name says."""
         files = self.files()
+        # The list holds only what lies inside, so a name on it needs no further look.
         if name in files:
             return files[name]
         path = Path(name)
@@ -83,10 +86,12 @@ class CsvFolders:
 
 def read_csv(file: Path) -> CsvFile:
     """Rows of a file in UTF-8, UTF-16 or Windows-1252, with commas, semicolons, tabs or bars."""
+    # Before it is read: a file of gigabytes must not be taken into memory to find that out.
     if file.stat().st_size > LARGEST_BYTES:
         raise TooLarge(f"{file.name} is over {LARGEST_BYTES // 1_000_000} MB; split it")
     text, encoding = _decode(file.read_bytes(), file.name)
     delimiter = _sniff_delimiter(text)
+    # Cells beyond the header get a name that is no column, and so are dropped below.
     reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, restkey="(beyond)")
     columns = [name for name in reader.fieldnames or [] if name]
     if not columns:
@@ -103,6 +108,7 @@ def shorten(text: str) -> str:
 
 def _decode(raw: bytes, name: str) -> tuple[str, str]:
     """The text, and the encoding that it was in."""
+    # By its mark and first: most UTF-16 can be read as Windows-1252 without an error, too.
     if raw[:2] in _UTF16_MARKS:
         return raw.decode("utf-16"), "utf-16"
     for encoding in _ENCODINGS:
@@ -123,6 +129,7 @@ def _sniff_delimiter(text: str) -> str:
 def _read_header(file: Path) -> list[str]:
     """The names in the first line of a file; none for UTF-16, whose lines do not end with a single byte."""
     with file.open("rb") as source:
+        # With a bound, as a file without a line break would be read to its end.
         raw = source.readline(_LONGEST_HEADER)
     text = raw.decode("utf-8-sig", errors="replace") if raw[:2] not in _UTF16_MARKS else ""
     return [name for part in re.split(f"[{_DELIMITERS}]", text) if (name := shorten(part.strip().strip('"')))]
@@ -131,6 +138,7 @@ def _read_header(file: Path) -> list[str]:
 def _aliases(name: str) -> tuple[str, ...]:
     """What people call a file: by its name, with the folder before it, with the folder's words."""
     path = Path(name)
+    # The year of cedar-creek-2022 is left out: people say "cedar creek trees.csv".
     words = [word for word in path.parent.name.split("-") if word and not word.isdigit()]
     folders = tuple(dict.fromkeys((" ".join(words), words[0]))) if words else ()
     return (path.name, path.stem, *(f"{folder} {path.name}" for folder in folders))

@@ -36,6 +36,7 @@ NAMED = 8
 NAMED_MEANS = 4
 _FIRST_ROW = 2
 """Rows are numbered as in the file: the first line is the header."""
+# 1,200 and -1,234,567.5; not 30,5, which is a decimal comma, and not 12,34.
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ALIASES = {
     "dbh_in": ("dbh_in", "dbh", "diameter"),
@@ -118,6 +119,7 @@ def summarise_file(
     kept = {n: row for n, row in enumerate(table.rows, _FIRST_ROW) if all(_matches(row, item) for item in filters)}
     rows = list(kept.values())
     columns = tuple(_summarise_column(column, rows) for column in table.columns)
+    # By the names in the file: those of a Column are cut short where they are shown.
     numeric = [name for name, column in zip(table.columns, columns, strict=True) if column.numeric]
     problems = _find_problems(table.columns, kept)
     bad_rows = len({problem.row for problem in problems})
@@ -154,6 +156,7 @@ def _source(file: Path, name: str, today: Today) -> DataSource:
     written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
     # The files of a fire are ours; whatever else lies in the folders is somebody's.
     synthetic = (file.parent / "fire.json").exists() or file.name.startswith("synthetic-")
+    # A file may be dated tomorrow by another machine's clock; no source is younger than today.
     return DataSource(file=name, dated=min(written, today()), sha256=file_digest(file), synthetic=synthetic)
 
 
@@ -172,6 +175,7 @@ def _matches(row: Mapping[str, str], item: Filter) -> bool:
     cell = row[item.column]
     number, bound = parse_number(cell), parse_number(str(item.value))
     if item.compare is Comparison.EQUALS:
+        # As text and as a number: psme is PSME, and 20 is 20.0.
         return cell.casefold() == str(item.value).casefold() or (number is not None and number == bound)
     if bound is None:
         raise InvalidInput(f"filter on {item.column}: {item.compare.value} needs a number, not {item.value!r}")
@@ -185,6 +189,7 @@ def parse_number(text: str) -> float | None:
         number = float(plain)
     except ValueError:
         return None
+    # float() also reads "nan" and "inf", and one such cell would spoil the mean of its column.
     return number if math.isfinite(number) else None
 
 
@@ -224,6 +229,7 @@ def _means(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[st
 
 def _find_problems(columns: Sequence[str], rows: Rows) -> tuple[CellProblem, ...]:
     plain = {name.strip().lower(): name for name in columns}
+    # Backwards, so that of two columns of one kind the first alias wins: dbh_in before dbh.
     kinds = {kind: plain[alias] for kind, names in _ALIASES.items() for alias in names[::-1] if alias in plain}
     return tuple(
         CellProblem(row=number, column=column, message=message)

@@ -105,9 +105,11 @@ def estimate_stands(
     stands = tuple(_estimate_stand(item, target_error_pct, whole=plot_id is None) for item in cruised)
     used = {plot.plot_id for item in cruised for plot in item.plots}
     plots = [plot for plot in fire.plots.values() if plot.plot_id in used]
+    # Dated by the oldest plot that was used: a cruise is as fresh as its oldest part.
     sources = tuple(fire.source(name, min(p.measured_on for p in plots)) for name in ("trees.csv", "plots.csv"))
     tallied = sum(bool(plot.trees) for plot in plots)
     sampled = sum(item.plots_needed is not None for item in stands)
+    # Complete is a cruise with trees on every plot, and enough plots in every stand to tell its error.
     confidence = compute_confidence(today(), sources, tallied + sampled, len(plots) + len(stands))
     evidence = _evidence(stands, log_rule, target_error_pct, sources, confidence)
     estimate = VolumeEstimate(
@@ -135,6 +137,7 @@ def estimate_plots(
     if not given or not any(plot.trees for plot in given):
         raise InvalidInput("the plots hold no tree; give at least one, or leave plots out to use those on file")
     plots = tuple(expand_plot(_plot_of(item), region, log_rule) for item in given)
+    # A stand only to carry the region: with whole=False its acres are not read.
     stand = Stand(
         stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access="", terrain="",
         region=region, designation="",
@@ -170,6 +173,7 @@ def _plot_of(given: PlotInput) -> Plot:
             species=tree.species,
             dbh_in=tree.dbh_in,
             height_ft=tree.height_ft,
+            # Not asked of the caller: only salvage and its cruise design read it, and those know plots on file alone.
             dead=True,
             defect_pct=tree.defect_pct,
         )
@@ -214,6 +218,7 @@ def _estimate_stand(item: StandCruise, target_error_pct: float, *, whole: bool) 
         standard_error_mbf_per_acre=None if net_bf.standard_error is None else round(net_bf.standard_error / 1000, 2),
         sampling_error_pct=None if net_bf.error_pct is None else round(net_bf.error_pct, 1),
         total_net_mbf=None if total is None else round(total),
+        # Few plots can have an error above 100 %, but there is no negative timber.
         total_low_mbf=None if total is None or off is None else round(max(0.0, total - off)),
         total_high_mbf=None if total is None or off is None else round(total + off),
         plots_needed=None if net_bf.cv_pct is None else plots_needed(net_bf.cv_pct, target_error_pct),

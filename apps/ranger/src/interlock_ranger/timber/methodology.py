@@ -78,6 +78,7 @@ def recommend_design(
 ) -> Result[Methodology]:
     """The design for one stand or all, from what the plots on file show about its variation."""
     stands = (fire.stands[stand_id],) if stand_id is not None else tuple(fire.stands.values())
+    # Plots have to be compared by some rule; Scribner is the default of the other tools, too.
     cruised = cruise_stands(fire, stands, LogRule.SCRIBNER)
     if not cruised:
         raise InvalidInput("there are no plots on file to learn the variation from; measure a few first")
@@ -160,6 +161,7 @@ def _choose_baf(basal_area_ft2: float) -> float:
 
 def _choose_plot_acres(dbh_in: float) -> float:
     """Larger plots for larger trees, so that a plot holds about as many."""
+    # 8 and 14 inches are a house rule (timber.plot-size), not one of a handbook.
     if dbh_in < 8:
         return 0.05
     return 0.1 if dbh_in < 14 else 0.2

@@ -100,6 +100,7 @@ class _Verdict(msgspec.Struct, frozen=True):
 def product_after(species: Species, months: float) -> Product:
     """What dead timber of a species can still become."""
     windows: list[float] = get_rule("timber.salvage-window").values[species.value]
+    # Not strict: there are three windows for four products, as the last, none, never ends.
     return next((kind for kind, end in zip(Product, windows, strict=False) if months <= end), Product.NONE)
 
 
@@ -112,6 +113,7 @@ def volume_loss_pct(species: Species, months: float) -> float | None:
     if not years:
         return None
     at = months / 12
+    # Nothing is lost on the day of death, so the first published year is reached on a straight line, too.
     known = [0.0, *years]
     low = min(int(at), len(known) - 1)
     high = min(low + 1, len(known) - 1)
@@ -127,6 +129,7 @@ def cost_usd_per_mbf(stand: Stand) -> float:
 def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Today) -> Result[SalvageAssessment]:
     """The salvage of one stand or all on a day; without one, today."""
     on, facts = day or today(), fire.facts
+    # Months count from containment: before it they would be negative, and every window open.
     if on < facts.containment_date:
         raise InvalidInput(f"{facts.name} was contained on {facts.containment_date.isoformat()}; give a later date")
     months = (on - facts.containment_date).days / DAYS_A_MONTH
@@ -136,6 +139,7 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
         raise NotFound(f"{facts.name} has no cruise on file there")
     found = sorted(
         (_assess_stand(item, months) for item in cruised),
+        # What the law forbids comes last, however much it would fetch.
         key=lambda s: (s.viability is Viability.NOT_ALLOWED, -s.net_usd),
     )
     sources = tuple(fire.source(name, facts.cruise_date) for name in ("trees.csv", "plots.csv", "stands.json"))
@@ -177,8 +181,10 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
     stand = item.stand
     left = tuple(_assess_species(item, kind, months) for kind in item.species() if item.mean(kind).dead_net_bf)
     sold = [k for k in left if k.product is not Product.NONE]
+    # Where no loss is published none is taken off, and `_describe_losses` names the species.
     kept = [(k, k.dead_mbf_per_acre * (1 - (k.volume_loss_pct or 0.0) / 100)) for k in sold]
     worth = sum(mbf * k.price_usd_per_mbf for k, mbf in kept)
+    # What makes no product is not logged, and costs nothing.
     cost = sum(mbf for _, mbf in kept) * cost_usd_per_mbf(stand)
     verdict = _judge(stand, worth, cost)
     return StandSalvage(
@@ -191,6 +197,7 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
         cost_usd_per_acre=round(cost),
         net_usd_per_acre=round(worth - cost),
         net_usd=round((worth - cost) * stand.acres),
+        # The last window to end: until then something of the stand can be sold.
         window_ends_in_months=round(max((k.months_left for k in left), default=0.0), 1),
         reason=verdict.reason,
         species=left,

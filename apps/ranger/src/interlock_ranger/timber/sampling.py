@@ -28,6 +28,7 @@ def plot_radius_factor(baf: float) -> float:
 
 def limiting_distance_ft(dbh_in: float, baf: float, slope_pct: float = 0.0) -> float:
     """How far the centre of a tree may be to be counted, along the slope."""
+    # A tape along the slope is longer than the map by 1 / cos of its angle, which for a slope in percent is this root.
     return plot_radius_factor(baf) * dbh_in * math.sqrt(1 + (slope_pct / 100) ** 2)
 
 
@@ -54,8 +55,10 @@ def estimate_mean(values: Sequence[float]) -> SampleMean:
     """Mean, coefficient of variation, standard error and sampling error."""
     n = len(values)
     mean = sum(values) / n
+    # One plot shows no variation, and a coefficient of variation is a share of the mean.
     if n < 2 or mean == 0:
         return SampleMean(n=n, mean=mean)
+    # n - 1, as the mean is estimated from the same plots.
     deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (n - 1))
     error = deviation / math.sqrt(n)
     return SampleMean(
@@ -69,6 +72,7 @@ def estimate_mean(values: Sequence[float]) -> SampleMean:
 
 def t_value(n: int) -> float:
     """Student's t for a 95 % interval from n plots."""
+    # Two-sided: half of what is left over lies at either end.
     return float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
 
 
@@ -78,6 +82,7 @@ def plots_needed(cv_pct: float, error_pct: float) -> int:
     n = (t CV / E)², where t is that of n - 1 (Freese 1962): begun with a t of 2 and repeated until n stands still. It
     can swing between two values for ever, so rounds are bounded, and what is left over is counted up.
     """
+    # Never one plot: it has no degree of freedom, and so no t.
     n = max(2, math.ceil((2 * cv_pct / error_pct) ** 2))
     for _ in range(50):
         better = max(2, math.ceil((t_value(n) * cv_pct / error_pct) ** 2 - _ROUNDING))

@@ -41,6 +41,7 @@ _WEST = {
     Species.TSME: 17,
     Species.ABLA: 11,
 }
+# Only these five have another equation east of the Cascades; pines and hemlocks have one for both sides.
 _EAST = {
     **_WEST,
     Species.PSME: 2,

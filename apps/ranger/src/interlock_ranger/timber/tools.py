@@ -54,6 +54,7 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
         `plots`: your own plots instead of those on file; then `region` says which side of the Cascades they lie on.
         """
         if plots is not None:
+            # Not guessed: the volume equations differ between the two sides.
             if region is None:
                 raise InvalidInput("say with region on which side of the Cascades the plots lie: west or east")
             return estimate_plots(plots, region, log_rule, target_error_pct, today)

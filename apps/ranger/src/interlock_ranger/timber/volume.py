@@ -45,6 +45,7 @@ def _douglas_fir_west(d: float, h: float) -> float:
 
 
 def _douglas_fir_east(d: float, h: float) -> float:
+    # Natural logarithms here and for ponderosa (both Summerfield 1980), base ten in others: each as it was published.
     return math.exp(-6.110493 + 1.81306 * math.log(d) + 1.083884 * math.log(h))
 
 
@@ -61,6 +62,7 @@ def _mountain_hemlock(d: float, h: float) -> float:
     return float(0.001106485 * d**1.8140497 * h**1.2744923)
 
 
+# Five equations have a form of their own; the other five share one, and their coefficients are in rules/timber.toml.
 _EQUATIONS: dict[int, Callable[[float, float], float]] = {
     1: _douglas_fir_west,
     2: _douglas_fir_east,
@@ -99,6 +101,7 @@ def buck_stem(dbh_in: float, height_ft: float, form: int) -> tuple[Log, ...]:
     a, top_in, step_ft = taper["a"], taper["top_dib_in"], taper["log_ft"] + taper["trim_ft"]
     first_top_ft = taper["stump_ft"] + step_ft
     butt_in = dbh_in * form / 100
+    # The least height also keeps the stem above the first log longer than nothing: x is a share of that.
     if butt_in < top_in or height_ft < taper["least_height_ft"]:
         return ()
     logs, above_ft = [], height_ft - first_top_ft
@@ -108,11 +111,13 @@ def buck_stem(dbh_in: float, height_ft: float, form: int) -> tuple[Log, ...]:
         dib_in = butt_in * x / (a * x + (1 - a))
         if dib_in < top_in:
             break
+        # Half an inch counts up; Python's round would go to the even inch.
         logs.append(Log(math.floor(dib_in + 0.5), taper["log_ft"]))
         at_ft += step_ft
     ratio = top_in / butt_in
     reach_ft = height_ft - ratio * (1 - a) * above_ft / (1 - a * ratio)
     rest_ft = reach_ft - (at_ft - step_ft)
+    # The rest ends where the stem is as thin as the top, so it is scaled at that diameter.
     if rest_ft > _WHOLE_LOG_FT:
         logs.append(Log(int(top_in), taper["log_ft"]))
     elif rest_ft >= _HALF_LOG_FT:
@@ -134,19 +139,23 @@ def scribner(dib_in: int, length_ft: float) -> float:
     if dib_in < 6:
         factor = table["small"][dib_in - 2]
     elif dib_in < 12:
+        # From 6 to 11 inches the table of the Forest Service has one factor for short logs and one for longer ones.
         factor = (table["short"] if length_ft <= 15 else table["long"])[dib_in - 6]
     else:
+        # The table ends at 60 inches. Thicker logs are scaled as that, and so never too high.
         factor = table["large"][min(dib_in, 60) - 12]
     return float(math.floor(length_ft * factor + 0.5))
 
 
 def doyle(dib_in: int, length_ft: float) -> float:
     """Board feet by Doyle: a slab of four inches is taken off, whatever the log."""
+    # Below four inches the square would rise again.
     return ((dib_in - 4) / 4) ** 2 * length_ft if dib_in > 4 else 0.0
 
 
 def international(dib_in: int, length_ft: float) -> float:
     """Board feet by International 1/4-inch, in sections of four feet that are half an inch thicker each."""
+    # The formula of a section falls below zero at 3.2 inches.
     if dib_in < 4:
         return 0.0
     whole = int(length_ft // 4)
@@ -173,4 +182,5 @@ def board_ft(species: Species, dbh_in: float, height_ft: float, log_rule: LogRul
 
 
 def deduct_defect(gross: float, defect_pct: float) -> float:
+    # Clamped: a defect of 120 % must not make wood negative, nor one of -5 % add to it.
     return gross * (1 - min(100.0, max(0.0, defect_pct)) / 100)

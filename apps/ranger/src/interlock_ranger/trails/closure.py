@@ -94,6 +94,7 @@ class Closures(Finding):
 
 def season_of(day: date) -> Season:
     """The meteorological season: winter begins with December."""
+    # Modulo 12, December becomes month 0, and with January and February the first quarter.
     return (Season.WINTER, Season.SPRING, Season.SUMMER, Season.FALL)[day.month % 12 // 3]
 
 
@@ -104,9 +105,11 @@ def evaluate_closures(
     now = season or season_of(today())
     season_from = "named" if season is not None else f"of {today().isoformat()}, as none was named"
     trails = select_trails(fire, trail_id, near)
+    # Advice before score: a floor can close a trail whose score is low.
     found = sorted((evaluate_trail(trail, now) for trail in trails), key=lambda c: (-_rank(c.advice), -c.risk_score))
     closed = [c for c in found if c.advice is Advice.CLOSED]
     sources = (fire.source("trails.json", fire.facts.survey_date),)
+    # Without points a trail may be sound, or nobody has walked it: the file does not tell, which lowers confidence.
     surveyed = sum(bool(trail.damage_points) for trail in trails)
     evidence = Evidence(
         reasoning=_reasoning(found, now, season_from),
@@ -150,6 +153,7 @@ def evaluate_trail(trail: Trail, season: Season) -> TrailClosure:
         "structures": _worst_score(points, STRUCTURES),
         "remoteness": 100 * (_DEVELOPED_CLASS - trail.trail_class) / (_DEVELOPED_CLASS - 1),
     }
+    # The weights alone reach 100, and the season comes on top of them.
     score = min(100.0, sum(weights[name] * part for name, part in parts.items()) + season_adds)
     by_score = _advice_for(score)
     floors = _find_floors(trail)
@@ -182,6 +186,7 @@ def _damage_score(points: Sequence[DamagePoint]) -> float:
     """The worst point, and how much there is: unlike a mean, it never falls when damage is added."""
     values = get_rule("trails.closure-risk").values
     worst = max((point.severity for point in points), default=0) / WORST_SEVERITY
+    # Capped, so that the term stays a share however many points there are.
     extent = min(1.0, sum(point.severity for point in points) / values["extent_full"])
     return float(100 * (values["worst_share"] * worst + (1 - values["worst_share"]) * extent))
 
@@ -207,6 +212,7 @@ def _find_floors(trail: Trail) -> tuple[Floor, ...]:
     if worst >= WORST_SEVERITY:
         reason = f"damage of severity {worst}"
         floors.append(Floor(rule="trails.floor-failure", at_least=Advice.CLOSED, reason=reason))
+    # A recommendation does not lift a closure order (rule trails.floor-status). An open trail has no order to keep.
     status = {"CLOSED": Advice.CLOSED, "RESTRICTED": Advice.RESTRICTED}.get(trail.current_status)
     if status is not None and worst >= _UNREPAIRED:
         reason = f"{trail.current_status.lower()} now, with damage of severity {worst} unrepaired"
@@ -219,6 +225,7 @@ def _explain(points: Sequence[DamagePoint], floors: Sequence[Floor], advice: Adv
     damage = " and ".join(
         f"{p.type.replace('_', ' ').lower()} of severity {p.severity} at mile {p.milepost}" for p in worst
     )
+    # Where the score alone says as much, naming a floor would explain nothing.
     holding = [floor.reason for floor in floors if floor.at_least is advice] if advice is not by_score else []
     return "; ".join([damage or "no damage on file", *([f"held by: {' and '.join(holding)}"] if holding else [])])
 
@@ -242,6 +249,7 @@ def _summarise_trails(found: Sequence[TrailClosure]) -> str:
     others = [c for c in found if c.advice is not Advice.CLOSED]
     names = "; ".join(f"{c.name} (risk {c.risk_score}: {c.reason})" for c in closed[:NAMED])
     rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score}: {c.reason})" for c in others[:NAMED])
+    # Of a trail that is open today nobody can say that it should stay closed.
     stay = "stay" if all(c.current_status == Advice.CLOSED for c in closed) else "be"
     return (
         f"{len(closed)} of {len(found)} trails should {stay} closed"

@@ -184,6 +184,7 @@ def _replace_points(trails: Sequence[Trail], given: list[DamagePointInput]) -> T
             milepost=point.milepost,
             type=point.type,
             severity=point.severity,
+            # The caller's points have no position. No result shows one, and maps are drawn from the points on file.
             longitude=0.0,
             latitude=0.0,
             estimated_cost_usd=point.estimated_cost_usd,
@@ -210,6 +211,7 @@ def _assess_trail(trail: Trail, with_points: bool) -> TrailDamage:
         worst=damage_type(worst) if points else None,
         worst_severity=worst,
         mean_severity=round(mean, 2),
+        # Counted, not averaged: a mean of severities fell when small damage was added (docs/design/ranger.md).
         hazard_zone=sum(point.severity >= zone["severity"] for point in points) >= zone["points"],
         structures=sum(point.type in STRUCTURES for point in points),
         cost_usd=trail.cost_usd,
@@ -220,6 +222,7 @@ def _assess_trail(trail: Trail, with_points: bool) -> TrailDamage:
 
 def _sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
     days = [point.crew_days for point in points]
+    # A total that leaves one point out would pass for an estimate of the whole.
     return None if None in days else sum(day for day in days if day is not None)
 
 

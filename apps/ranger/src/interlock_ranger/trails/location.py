@@ -13,6 +13,7 @@ from interlock_ranger.geo import GEOD, MILE_M
 
 _ARGUMENT_WORDS = 4
 """A text of so few words is an argument, not a question."""
+# "near Waldo Lake", "close to the Waldo Lake"; not "the Waldo Lake trail", where the place is only part of a name.
 _NEAR = re.compile(r"\b(?:near|around|close to|next to|in the vicinity of|about)\s+(?:the\s+)?", re.I)
 """What stands before the name of a place that something is near to."""
 
@@ -22,6 +23,7 @@ def near_names(fires: Fires) -> Callable[[str], dict[str, str]]:
 
     def find_places(text: str) -> dict[str, str]:
         places = fires.place_names()
+        # The argument `near` alone ("Waldo Lake") is matched by the same function, and has no word that says near.
         if len(text.split()) <= _ARGUMENT_WORDS:
             return places
         return {key: name for key, name in places.items() if _is_near(text, name)}
@@ -37,6 +39,7 @@ def trail_names(fires: Fires) -> Callable[[str], dict[str, tuple[str, ...]]]:
         near = [name for name in fires.place_names().values() if _is_near(text, name)]
         if not near:
             return trails
+        # "Trails near Waldo Lake" is not about the Waldo Lake Trail; one whose whole name is said is still meant.
         return {key: names for key, names in trails.items() if any(n.lower() in text.lower() for n in names)}
 
     return find_trails
@@ -50,6 +53,7 @@ def select_trails(fire: Fire, trail_id: str | None, near: str | None) -> tuple[T
     """The trail that is named, those near a place, or all of the fire."""
     if trail_id is not None:
         trail = fire.trails[trail_id]
+        # Both may come out of one question: that they do not go together is said, instead of dropping one of them.
         if near is not None and distance_mi(fire.facts.places[near], trail) > fire.facts.places[near].radius_mi:
             raise NotFound(f"{trail.name} is not near {fire.facts.places[near].name}")
         return (trail,)
@@ -67,6 +71,7 @@ def distance_mi(place: Place, trail: Trail) -> float:
     """How far a trail stays from a place at the least, along the ground."""
     points = shape(trail.line).coords
     count = len(points)
+    # To the points of the line and not to its segments: pyproj measures geodesics between positions only.
     _, _, metres = GEOD.inv(
         [place.longitude] * count, [place.latitude] * count, [p[0] for p in points], [p[1] for p in points]
     )

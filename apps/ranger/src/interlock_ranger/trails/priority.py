@@ -59,6 +59,7 @@ def select_best(costs: Sequence[int], gains: Sequence[int], budget: int) -> list
 
     A 0/1 knapsack, solved exactly as a mixed-integer program: the gap between what is found and what is possible is 0.
     """
+    # What alone is over the budget is in no set; where nothing is left, there is no program to solve.
     affordable = [n for n, cost in enumerate(costs) if cost <= budget]
     if not affordable:
         return []
@@ -67,10 +68,12 @@ def select_best(costs: Sequence[int], gains: Sequence[int], budget: int) -> list
     # Less than one visit in all, so that cost decides only between sets that serve equally many.
     tie = cost / (2 * max(1.0, float(cost.sum())))
     solved = milp(
+        # milp looks for the least.
         -(gain - tie),
         constraints=LinearConstraint(cost[np.newaxis, :], -np.inf, budget),
         integrality=np.ones(len(affordable)),
         bounds=Bounds(0, 1),
+        # By default HiGHS stops within 0.01 % of the best, which need not be the best set.
         options={"mip_rel_gap": 0.0},
     )
     return [n for n, taken in zip(affordable, solved.x, strict=True) if taken > 0.5]  # a solver says 0.9999 for 1
@@ -88,6 +91,7 @@ def select_greedily(costs: Sequence[int], gains: Sequence[int], budget: int) -> 
 
 def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]:
     """Which damaged trails to repair with a budget."""
+    # A trail without damage serves its visits already, and would be in every set for nothing.
     trails = [trail for trail in fire.trails.values() if trail.cost_usd > 0]
     if not trails:
         raise NotFound(f"no trail of {fire.facts.name} has damage on file")

@@ -103,6 +103,7 @@ def _cell(value: object) -> Text:
     """A value as it is: brackets in somebody's text are no markup."""
     if value is None:
         return Text("–")
+    # Before numbers: a bool is an int, and would be shown as 1 or 0.
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     return Text(format_figure(value) if isinstance(value, int | float) else str(value))

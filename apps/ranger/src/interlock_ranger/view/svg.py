@@ -60,6 +60,7 @@ class Frame:
 
     def width_of(self, miles: float) -> float:
         """How wide a distance is from west to east."""
+        # The scale counts squeezed degrees, which are as wide as those of the equator at any latitude.
         return float(round(miles * MILE_M / _DEGREE_M * self._scale, 1))
 
 
@@ -115,6 +116,7 @@ def draw_map(fire: Fire, sectors: Mapping[str, Mapping[str, Any]], trails: Mappi
 def _draw_sector(frame: Frame, sector: Sector, finding: Mapping[str, Any]) -> Shape:
     geometry = sector.geometry
     area = max(geometry.geoms, key=lambda part: part.area) if hasattr(geometry, "geoms") else geometry
+    # Always inside; the centroid of a crescent lies beside it.
     x, y = frame.place(*area.representative_point().coords[0])
     severity, dnbr = finding.get("severity", "not assessed"), finding.get("dnbr_mean", "–")
     return Shape(
@@ -158,6 +160,7 @@ def draw_bars(bars: Sequence[Bar], unit: str) -> Markup:
     if not bars:
         return Markup()
     room = WIDTH - _LEFT - 110  # for the figures at the right
+    # Where all are zero, bars have no length, in place of a division by zero.
     reach = max(bar.value + (bar.error or 0) for bar in bars) or 1
     rows = []
     for n, bar in enumerate(bars):

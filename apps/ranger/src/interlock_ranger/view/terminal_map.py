@@ -53,6 +53,7 @@ class Grid:
         )
 
     def put(self, lon: float, lat: float, cell: Cell) -> None:
+        # A position on the eastern or southern edge would fall one cell outside.
         column = min(WIDTH - 1, int((lon - self._west) / (self._east - self._west) * WIDTH))
         row = min(self.height - 1, int((self._north - lat) / (self._north - self._south) * self.height))
         self.cells[row][column] = cell

@@ -20,4 +20,5 @@ def find_choices(values: Sequence[Json], text: str) -> tuple[Json, ...]:
 def is_negated(words: str, name: str) -> bool:
     """Whether every mention is after a "not": what is not meant."""
     places = [found.start() + 1 for found in re.finditer(f" {re.escape(name)} ", words)]
+    # One mention that is not denied is enough: "not the north trail of the north side".
     return bool(places) and all(negation().search(words[:place]) for place in places)

@@ -10,7 +10,7 @@ from interlock.answers.grounding.claims import Claim, Units
 from interlock.tools import normalize
 from interlock.values import Json
 
-_STEM = 4
+_STEM = 4  # "burned" for `burn_area`, "closing" for `close_date`
 
 
 def figures_for(
@@ -27,6 +27,7 @@ def figures_for(
     if not (alone or named):
         return ()
     said = [claim for claim in vocabulary.claims(in_figures(text, vocabulary)) if claim.number is not None]
+    # Where one figure has the unit, those without any are not for this argument: "240 acres in 3 units".
     exact = any(claim.units & wanted for claim in said)
     fits = [claim for claim in said if _fits(claim, wanted, exact=exact, otherwise=required or named)]
     found = [_as_number(claim, kind) for claim in fits]
@@ -48,7 +49,7 @@ def in_figures(text: str, vocabulary: Vocabulary) -> str:
     """Half a mile is 0.5 mile."""
     parts: dict[str, str] = table()["parts"]
     found = re.finditer(rf"\b(?:a\s+|one\s+)?({'|'.join(parts)})(?:\s+of)?\s+(?:an?\s+)?(per cent|[\w%]+)", text, re.I)
-    for match in reversed(list(found)):
+    for match in reversed(list(found)):  # from the end, so that the places of the others stay
         if vocabulary.units.of(match[2]):
             text = f"{text[: match.start()]}{parts[match[1].lower()]} {match[2]}{text[match.end() :]}"
     return text

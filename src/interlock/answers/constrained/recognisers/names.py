@@ -15,7 +15,8 @@ from interlock.tools import match_values, normalize
 _MOST_WORDS = 5
 _NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
 """Runs of capitalised words, but for the first of a sentence."""
-_FIRST = re.compile(r"\W*([A-Z]\w{5,})")
+_FIRST = re.compile(r"\W*([A-Z]\w{5,})")  # the first word is always capitalised: it counts only if it is long
+# NW-9 or 12-ABC, but no part of an address, a path or a longer code.
 _CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
 _KIND = r"((?:[A-Z0-9][\w'’-]{0,60}\s{1,8}){1,6})"
 """A name in front of what it is the name of: "Holiday Farm fire"; bounded, or a long question would take its square."""
@@ -78,6 +79,7 @@ def _find_by_words(
     """The value that some words in a row mean, longest first; beside it, words that fit several."""
     unsure = ""
     known_words = {word for names in spelled.values() for name in names for word in name.split()}
+    # Longest first: "Waldo Lake North" is one thing, "Waldo" may be several.
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
         telling = [word for word in normalize(span).split() if len(word) > 3 and word not in common]
         if not telling or len(span.split()) > _MOST_WORDS:
@@ -122,6 +124,7 @@ def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:
     counts = Counter(
         word for names in known.values() for word in {w for name in names for w in normalize(name).split()}
     )
+    # Nine in ten, and at least two: the words of the only value on file still name it.
     return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(known))
 
 

@@ -11,6 +11,7 @@ from interlock.answers.grounding.claims import Claim
 class Urls:
     """https://example.org/path, without the punctuation that ends a sentence."""
 
+    # The last character is none that ends a sentence or a bracket: "(see https://a.example/b)." is the link alone.
     _PATTERN = re.compile(r"https?://[^\s<>\"')\]]+[^\s<>\"')\].,;:!?]", re.I)
 
     def find(self, text: str) -> Iterator[Claim]:
@@ -21,6 +22,7 @@ class Urls:
 class Mails:
     """name@example.org"""
 
+    # Bounded as addresses are (64 and 63 characters), and begun only at the start of a word: so it stays linear.
     _PATTERN = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,5}")
 
     def find(self, text: str) -> Iterator[Claim]:

@@ -23,5 +23,6 @@ class Citations:
 
     def find(self, text: str) -> Iterator[Claim]:
         for match in self._pattern.finditer(text):
+            # Inside a number dots and hyphens are part of it; at its end they are the sentence's ("Section 14.2.").
             said = match[0].rstrip(".-]")
             yield Claim("citation", said, match.start(), match.start() + len(said))

@@ -9,6 +9,7 @@ from typing import Any
 
 from interlock.answers.grounding.claims import Claim
 
+# 1000 to 2099: other four digits behind a month are a figure of their own.
 _YEAR = r"(?:1\d|20)\d\d"
 _MAY = 5
 

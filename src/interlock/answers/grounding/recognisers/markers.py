@@ -14,6 +14,7 @@ def without_markers(text: str) -> str:
     """A text of the same length in which they are blank."""
     text, expected = text.translate(_SAME_LETTERS), 1
     for match in _ENUMERATOR.finditer(text):  # 1. 2. 3. of a list, not a line that begins with a figure
+        # Only where it counts on from the line before (or begins at 1): "97. downed trees" is a claim, not a list.
         if int(match["n"]) in (1, expected):
             expected = int(match["n"]) + 1
             text = _blank(text, match)

@@ -35,7 +35,7 @@ class NumberWords:
                 number = _share(match["part"].lower()) * self._large[match["whole"].lower()]
             else:
                 number = Decimal(self.value(match["word"]))
-            if number >= 2 or match[0].lower().startswith("zero"):
+            if number >= 2 or match[0].lower().startswith("zero"):  # "zero" claims something; "one" is a pronoun
                 units = self._units.of(match["unit"] or "")
                 yield Claim("number", match[0], match.start(), match.end(), number=number, units=units)
 

@@ -11,6 +11,7 @@ from typing import Any
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.units import UnitTable
 
+# 1,234.5 with commas or narrow spaces in threes; 12.5 and 1e3; .5. So 1,2 is no figure of thousands.
 _DIGITS = r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
 _GROUPING = re.compile(r"[,\u202f\u00a0]")
 _DIRECTION = re.compile(r"\s?[NESW]\b")
@@ -32,9 +33,11 @@ class Numbers:
         magnitude = "|".join([*sorted((m for m in self._magnitudes if m != "m"), key=len, reverse=True), "M"])
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
         self._pattern = re.compile(
+            # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
             r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
             rf"(?<![A-Za-z0-9])(?<!\d[.,])(?P<digits>{_DIGITS})"
             rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude})(?![\w/²³]))?"
+            # A unit is none where a figure follows: "5 in 3" are not five inches.
             rf"(?:[\s-]?(?P<unit>{unit})(?![\w]|\s?\d))?",
             re.I,
         )
