@@ -225,9 +225,9 @@ async def test_the_hold_of_a_dead_process_is_taken_over_when_its_lease_is_over(
         await dead.__aexit__(None, None, None)
 
 
-def _never_renewed(heart: Heart, claim: str, holder: str, on_lost: Any) -> Beat:
+def _never_renewed(heart: Heart, claim: str, holder: str, since_s: float, on_lost: Any) -> Beat:
     """The heart of a process that died."""
-    return Beat(heart, claim, holder, on_lost)
+    return Beat(heart, claim, holder, since_s, on_lost)
 
 
 # The journal

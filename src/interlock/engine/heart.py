@@ -21,12 +21,13 @@ _SOON_S = 1.0
 class Beat:
     """One claim that is kept alive, until it is stopped or lost."""
 
-    def __init__(self, heart: Heart, claim: str, holder: str, on_lost: Callable[[], object]) -> None:
+    def __init__(self, heart: Heart, claim: str, holder: str, since_s: float, on_lost: Callable[[], object]) -> None:
         self.claim = claim
         self.holder = holder
         self.lost = False
         """Somebody else has settled it."""
-        self.renewed_s = self.due_s = time.monotonic()
+        self.renewed_s = since_s
+        self.due_s = since_s + heart.lease_s / 3
         self._heart = heart
         self._loop = asyncio.get_running_loop()
         self._on_lost = on_lost
@@ -34,7 +35,7 @@ class Beat:
     @property
     def is_overdue(self) -> bool:
         """Whether it was not renewed for as long as a lease lasts: others may have taken its holder for dead."""
-        return time.monotonic() - self.renewed_s > self._heart.lease_s
+        return self._heart.now_s() - self.renewed_s > self._heart.lease_s
 
     def stop(self) -> None:
         """What was made under it is over."""
@@ -64,10 +65,14 @@ class Heart:
         self._thread: threading.Thread | None = None
         self._closed = False
 
-    def keep(self, claim: str, holder: str, on_lost: Callable[[], object]) -> Beat:
-        """Keep a claim alive; `on_lost` is called on this loop if somebody else settles it."""
-        beat = Beat(self, claim, holder, on_lost)
-        beat.due_s += self.lease_s / 3
+    @staticmethod
+    def now_s() -> float:
+        """The stopwatch of leases: it runs on while a process is stopped."""
+        return time.monotonic()
+
+    def keep(self, claim: str, holder: str, since_s: float, on_lost: Callable[[], object]) -> Beat:
+        """Keep a claim alive that is ours since then; `on_lost` is called on this loop if somebody else settles it."""
+        beat = Beat(self, claim, holder, since_s, on_lost)
         with self._changed:
             self._beats.add(beat)
             if self._thread is None and not self._closed:
@@ -98,7 +103,7 @@ class Heart:
     def _wait_for_due(self) -> list[Beat]:
         with self._changed:
             while not self._closed:
-                now_s = time.monotonic()
+                now_s = self.now_s()
                 due = [beat for beat in self._beats if beat.due_s <= now_s]
                 if due:
                     return due
@@ -110,7 +115,7 @@ class Heart:
         if not due:
             return
         self._at("heart.renew")
-        asked_s = time.monotonic()
+        asked_s = self.now_s()
         claims = [RenewClaim(beat.claim, beat.holder, self._lease_us) for beat in due]
         try:
             lost = self._store.renew(claims, self._clock.now_us())

@@ -51,9 +51,10 @@ async def take_locks(ctx: EngineContext, keys: Iterable[str], *, call: str, wait
     try:
         # In sorted order: two callers who want the same two keys cannot each lock one and wait for the other.
         for key in sorted(set(keys)):
+            since_s = ctx.heart.now_s()
             lock = await _take(ctx, key, call, end)
             # What is made under a lost lock is refused, so nobody has to be told.
-            beat = ctx.heart.keep(lock.name, lock.holder, _nobody)
+            beat = ctx.heart.keep(lock.name, lock.holder, since_s, _nobody)
             held = HeldLocks((*held.locks, lock), (*held.beats, beat))
     except BaseException:
         await release_locks(ctx, held)

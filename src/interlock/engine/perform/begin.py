@@ -31,6 +31,8 @@ class Begun(msgspec.Struct, frozen=True):
     work: Work
     holder: str
     intent: int
+    since_s: float
+    """When its lease began at the earliest, by the heart's stopwatch."""
 
 
 async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
@@ -56,11 +58,13 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
 async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
     """Try the begin commit until it lands, is refused for good, or time is up."""
     while True:
+        # Before the commit, not after it: a process that is stopped in between must not take its lease for fresh.
+        since_s = ctx.heart.now_s()
         receipt = await _commit_claim(ctx, prepared, work, holder)
         if isinstance(receipt, Committed):
             keys = prepared.plan.keys
             work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
-            return Begun(prepared, work, holder, receipt.ids[0])
+            return Begun(prepared, work, holder, receipt.ids[0], since_s)
         step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)

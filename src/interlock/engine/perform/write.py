@@ -89,7 +89,7 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     """REPLAN, the effect with its heart beating, and SETTLE."""
     work, task = begun.work, asyncio.current_task()
     assert task is not None
-    beat = ctx.heart.keep(begun.prepared.plan.claim, begun.holder, task.cancel)
+    beat = ctx.heart.keep(begun.prepared.plan.claim, begun.holder, begun.since_s, task.cancel)
     try:
         effect = await _effect(ctx, begun, beat)
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
