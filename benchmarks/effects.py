@@ -55,7 +55,7 @@ def governed(folder: str) -> Runtime:
 
 
 async def _write(runtime: Runtime, n: int, **details: Any) -> None:
-    outcome = await runtime.call("put", {"key": f"k{n}", "n": n}, actor="bench", **details)
+    outcome = await runtime.call("put", {"key": f"k{n}", "n": n}, actor="bench", **{"call_id": f"c{n}", **details})
     assert outcome.ok, outcome
 
 

@@ -223,7 +223,7 @@ def test_tests_that_a_page_names_exist(page: Path) -> None:
     folders = [ROOT / "tests", *sorted(ROOT.glob("apps/*/tests"))]
     names = {path.name for folder in folders for path in folder.glob("*.py")}
     written = "\n".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.glob("test_*.py"))
-    for path in re.findall(r"`((?:apps/\w+/)?(?:tests|benchmarks|tools|examples)/[\w/.]+)`", text):
+    for path in re.findall(r"`((?:apps/\w+/)?(?:tests|benchmarks|examples)/[\w/.]+)`", text):
         assert any((root / path).exists() for root in (ROOT, *ROOT.glob("apps/*"))), path
     for name in re.findall(r"`(test_\w+\.py)`", text):
         assert name in names, name

@@ -64,6 +64,10 @@ class Claimed(Value, frozen=True):
         """Whether it only holds its key, and changes nothing."""
         return self.tool == LOCK
 
+    def is_held_by(self, holder: str) -> bool:
+        """Whether somebody is making the change, and it is this holder."""
+        return self.state is ClaimState.OPEN and self.holder == holder
+
     @property
     def is_superseded(self) -> bool:
         """Whether it is an earlier generation, kept beside the claim that took its name."""

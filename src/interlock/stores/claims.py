@@ -43,7 +43,7 @@ class ClaimTable:
             case OpenClaim():
                 return (None if row is None else self._made_before(row, ask)) or self._held(ask, now_us)
             case RenewClaim() | CloseClaim() | RequireClaim():
-                if row is not None and row.state is ClaimState.OPEN and row.holder == ask.holder:
+                if row is not None and row.is_held_by(ask.holder):
                     return None
                 return Refused(RefusalKind.LOST, ask.name, "the claim was settled by somebody else meanwhile")
             case ResolveClaim():

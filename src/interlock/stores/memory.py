@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
 from interlock.errors import StoreError
@@ -12,7 +12,7 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
 from interlock.stores.state import Chain, Row, State
-from interlock.transitions import Append, Batch, Committed, Receipt, Refused, RenewClaim, Settle
+from interlock.transitions import Append, Batch, Committed, Receipt, RenewClaim, Settle
 
 SCHEMA = 0
 _NO_RECORDS = Committed()
@@ -28,17 +28,15 @@ class MemoryStore:
         self._rows: list[Row] = []
         self._by_turn: dict[str, list[Row]] = {}
         self._payloads: dict[int, bytes] = {}
-        self._lock = threading.Lock()  # the heart renews from a thread of its own
+        self._renewals: deque[tuple[int, RenewClaim]] = deque()
 
     @property
     def identity(self) -> LedgerIdentity:
         return self._identity
 
     async def commit(self, batch: Batch) -> Receipt:
-        with self._lock:
-            return self._commit(batch)
-
-    def _commit(self, batch: Batch) -> Receipt:
+        if self._renewals:
+            self._catch_up()
         added = self._state.land(batch)
         if not isinstance(added, list):
             return added
@@ -98,6 +96,7 @@ class MemoryStore:
         return {name: tokens for name, (tokens, _at_us) in sorted(self._state.buckets.items())}
 
     async def claim(self, name: str) -> Claimed | None:
+        self._catch_up()
         return self._state.claims.claims.get(name)
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
@@ -105,6 +104,7 @@ class MemoryStore:
         return tuple(sorted(found, key=lambda claim: claim.intent or 0))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+        self._catch_up()
         return tuple(
             row
             for row in self._state.claims.claims.values()
@@ -115,11 +115,23 @@ class MemoryStore:
         return here_us
 
     def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
-        with self._lock:
-            landed = [(claim.name, self._commit(Batch(here_us, (claim,)))) for claim in claims]
-        return tuple(name for name, receipt in landed if isinstance(receipt, Refused))
+        # From the heart's thread: it only looks, and leaves the change to the thread that makes all others. A lock
+        # would be paid for by every commit.
+        rows = [(claim, self._state.claims.claims.get(claim.name)) for claim in claims]
+        ours = [claim for claim, row in rows if row is not None and row.is_held_by(claim.holder)]
+        self._renewals.extend((here_us, claim) for claim in ours)
+        return tuple(claim.name for claim in claims if claim not in ours)
+
+    def _catch_up(self) -> None:
+        """Renew what the heart asked for since; a claim that was settled meanwhile refuses."""
+        while self._renewals:
+            here_us, claim = self._renewals.popleft()
+            self._state.land(Batch(here_us, (claim,)))
+        self._state.drain()
+        self._state.forget_changes()
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+        self._catch_up()
         wanted_keys = {*keys, *map(wildcard, keys)}
         whole = tuple(key[:-1] for key in keys if key == wildcard(key))
         held = self._state.claims.leases.values()
