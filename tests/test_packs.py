@@ -395,7 +395,7 @@ def test_an_installed_pack_is_found_by_its_entry_point_and_by_the_commands(
     ("setting", "sentence"),
     [
         ("evens:EVEN", ""),
-        ("evens:build", "packs: 'evens:build' is no interlock.policy.Pack"),
+        ("evens:build", "packs: 'evens:build' is no Pack"),
         ("evens:GONE", "packs: 'evens:GONE' cannot be imported"),
         (None, "there is no pack 'even'"),
     ],

@@ -7,7 +7,7 @@ import importlib
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from interlock.cli.ledger import refuse_no_ledger
 from interlock.cli.options import load_command_settings
@@ -18,6 +18,8 @@ from interlock.policy import Pack, Ruleset, compile_policy, load_policy
 from interlock.runtime import Runtime
 from interlock.tools import Tool
 from interlock.tools.registry import Registry
+
+T = TypeVar("T")
 
 
 def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
@@ -34,10 +36,16 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
 
 def load_packs(loaded: Loaded) -> tuple[Pack, ...]:
     """Import the policy packs that the settings name."""
-    found = [import_named(loaded, "packs", name, "PACK") for name in loaded.settings.packs]
-    for name, value in zip(loaded.settings.packs, found, strict=True):
-        if not isinstance(value, Pack):
-            raise ConfigError(f"packs: {name!r} is no interlock.policy.Pack")
+    return import_all(loaded, "packs", Pack, "PACK")
+
+
+def import_all(loaded: Loaded, setting: str, kind: type[T], otherwise: str) -> tuple[T, ...]:
+    """Everything that a setting names, each of them one of its kind."""
+    names: tuple[str, ...] = getattr(loaded.settings, setting)
+    found = [import_named(loaded, setting, name, otherwise) for name in names]
+    for name, value in zip(names, found, strict=True):
+        if not isinstance(value, kind):
+            raise ConfigError(f"{setting}: {name!r} is no {kind.__name__}")
     return tuple(found)
 
 
