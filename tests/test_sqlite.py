@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
-from interlock import StoreError
+from interlock import Runtime, Status, StoreError, tool
 from interlock.errors import StoreBusy, StoreCorrupt, StoreFull, StoreTooNew
+from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.stores import open_store
 from interlock.transitions import Committed
+from tests.test_changes import OPEN as POLICY
 from tests.test_store_contract import batch, entry, ids
 
 SHIM = r"""
@@ -306,3 +308,44 @@ async def test_a_loop_that_ended_does_not_stop_the_writer(tmp_path: Path) -> Non
     assert isinstance(await store.commit(batch(entry(2))), Committed)
     assert [record.call async for record in store.records(Query())] == ["c1", "c2"]
     await store.close()
+
+
+@pytest.mark.parametrize("by", ["removed", "replaced", "moved"])
+async def test_a_file_that_is_gone_under_a_live_store_acknowledges_nothing_more(tmp_path: Path, by: str) -> None:
+    file = tmp_path / "ledger.db"
+    store = open_store(f"sqlite:///{file}")
+    assert isinstance(await store.commit(batch(entry(1))), Committed)
+    other = tmp_path / "other.db"
+    if by == "removed":
+        file.unlink()
+    elif by == "moved":
+        file.rename(other)
+    else:
+        backup = open_store(f"sqlite:///{other}")
+        await backup.close()
+        other.replace(file)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="was removed or replaced while it was open"):
+            await store.commit(batch(entry(2)))
+    if by == "moved":
+        other.rename(file)
+        assert isinstance(await store.commit(batch(entry(2))), Committed)
+    await store.close()
+
+
+async def test_no_effect_is_made_under_a_file_that_is_gone(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    @tool(effect="send")
+    async def pay(order: str) -> str:
+        made.append(order)
+        return "paid"
+
+    file = tmp_path / "ledger.db"
+    async with Runtime.open(f"sqlite:///{file}", policy=parse_policy(POLICY), tools=[pay]) as runtime:
+        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="1", mode="apply")).ok
+        file.unlink()
+        lost = await runtime.call("pay", {"order": "2"}, actor="ann", call_id="2", mode="apply")
+    assert (lost.status, made) == (Status.FAILED, ["1"])
+    assert lost.problem is not None
+    assert lost.problem.reason == "store_unavailable"

@@ -77,6 +77,10 @@ class Dialect(Protocol):
         """Ids for new records, each larger than any in its lane."""
         ...
 
+    def check_place(self) -> None:
+        """Raise `StoreError` if what would be committed to is not what was opened."""
+        ...
+
     def now_us(self, connection: Connection) -> int | None:
         """The database's own clock; None where that is the clock of the machine that asks."""
         ...

@@ -71,6 +71,9 @@ class PostgresDialect:
         rows = connection.rows("SELECT nextval('record_ids') FROM generate_series(1, ?)", (count,))
         return [int(row[0]) for row in rows]
 
+    def check_place(self) -> None:
+        """A server knows its files."""
+
     def now_us(self, connection: Connection) -> int | None:
         """The server's: workers on several machines have as many clocks. Not `now()`, which stands still in a
         transaction that had to wait for a lock."""

@@ -38,6 +38,7 @@ class Renewals:
         clock_us = self._dialect.now_us(connection)
         landed = [(claim.name, state.land(batch, clock_us)) for claim, batch in zip(claims, batches, strict=True)]
         rows.save(connection, state, changes)
+        self._dialect.check_place()
         connection.run("COMMIT")
         return tuple(name for name, found in landed if isinstance(found, Refused))
 

@@ -277,6 +277,7 @@ class SqlStore:
         rows.save(connection, state, changes)
         ids = iter(numbers)
         self._at("store.commit")
+        self._dialect.check_place()
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")

@@ -39,6 +39,7 @@ class SqliteDialect:
         self.path = Path(path)
         self._options = f"?{options}" if options else ""
         self._busy_s = busy_s
+        self._place: tuple[int, int] | None = None
 
     def connect(self) -> Connection:
         """Open the file, and refuse one that is not what we wrote."""
@@ -55,6 +56,8 @@ class SqliteDialect:
         except sqlite3.Error as error:
             raw.close()
             raise self.explain(error) from None
+        # That of the first connection: a later one to another file must not pass for it.
+        self._place = self._place or self._stat()
         return Connection(raw, self)
 
     def _switch_to_wal(self, raw: sqlite3.Connection) -> None:
@@ -80,6 +83,21 @@ class SqliteDialect:
     def next_ids(self, connection: Connection, last: int, count: int) -> list[int]:
         """The next numbers: the write lock is ours."""
         return list(range(last + 1, last + count + 1))
+
+    def check_place(self) -> None:
+        """A file that was removed or replaced is still open here, and takes every commit to nowhere."""
+        if self._place is not None and self._stat() != self._place:
+            raise StoreError(
+                f"{self.path}: the file was removed or replaced while it was open, so that nothing can be kept in it;"
+                " put it back, or open the runtime again on the one that counts"
+            )
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
     def now_us(self, connection: Connection) -> None:
         """None of its own: a file is used by processes of one machine."""
