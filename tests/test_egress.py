@@ -153,9 +153,10 @@ async def test_a_status_becomes_an_error_class(site: Site, status: int, kind: ty
     [
         ("3", 3, 3),
         (format_datetime(datetime.now(UTC) + timedelta(hours=1)), 3000, 3601),
+        (format_datetime(datetime.now(UTC) + timedelta(days=400)), 86_400, 86_400),
         ("soon", None, None),
     ],
-    ids=["seconds", "date", "neither"],  # the same name in every process that collects it
+    ids=["seconds", "date", "far", "neither"],  # the same name in every process that collects it
 )
 def test_retry_after_is_seconds_or_a_date(after: str, least: float | None, most: float | None) -> None:
     answer = httpx.Response(429, headers={"retry-after": after}, request=httpx.Request("GET", "https://example.org/"))

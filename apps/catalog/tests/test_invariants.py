@@ -341,3 +341,8 @@ async def test_what_was_changed_rests_except_for_its_run_and_for_people(app: App
     assert why(await upsert(app.runtime, PRESS, second, actor="programming", run="r2")).startswith("cooldown")
     assert (await upsert(app.runtime, PRESS, second, actor="programming", run="r1")).ok
     assert (await upsert(app.runtime, PRESS, patch("stimulus_tags", ["strength"], ["grip"]), run="r3")).ok
+
+
+@pytest.mark.parametrize("key", ["!! variant:ab ??", "variant:", "Variant:ab", "variant:ab-"])
+async def test_the_key_of_a_variant_is_nothing_but_that(app: AppContext, key: str) -> None:
+    assert "variant_key" in why(await upsert(app.runtime, PRESS, patch("variant_key", "equipment:barbell", key)))

@@ -393,3 +393,7 @@ def test_tokens_are_kept_as_digests(tmp_path: Path) -> None:
     assert read_tokens(file) == {digest_token(token): TokenHolder("ann", "editor")}
     with pytest.raises(Exception, match="already"):
         create_token(file, "ann", "reader")
+    for name in ("é", "a b", "", "a.b", 'x"'):
+        with pytest.raises(Exception, match="plain name"):
+            create_token(file, name, "reader")
+    assert [holder.name for holder in read_tokens(file).values()] == ["ann"]

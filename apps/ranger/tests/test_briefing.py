@@ -155,5 +155,5 @@ def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: Path) 
 
 
 def test_a_cell_cannot_become_a_formula() -> None:
-    assert to_csv([{"a": "=cmd()", "b": -5, "c": "@x"}]) == "a,b,c\n'=cmd(),-5,'@x\n"
+    assert to_csv([{"a": "=cmd()", "b": -5, "c": "@x", "d": ""}]) == "a,b,c,d\n'=cmd(),-5,'@x,\n"
     assert to_csv([]) == ""

@@ -34,6 +34,7 @@ except ImportError:
 _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
 _MOST_HOSTS = 64  # a tool that crawls must not keep a pool for every host it ever saw
+_LONGEST_WAIT_S = 86_400.0
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """A request is written only once its connection stands, TLS and all."""
 
@@ -161,9 +162,10 @@ def raise_for_status(response: httpx.Response) -> httpx.Response:
 def retry_after_s(text: str) -> float | None:
     """The seconds that a Retry-After header asks for, as a number or a date; None if it says neither."""
     if text.isdecimal() and text.isascii():
-        return min(float(text[:9]), 86_400.0)
+        return min(float(text[:9]), _LONGEST_WAIT_S)
     try:
-        return max(0.0, (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds())
+        asked_s = (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
+        return min(max(0.0, asked_s), _LONGEST_WAIT_S)
     except (ValueError, TypeError):  # no date, or one without a time zone
         return None
 

@@ -122,7 +122,7 @@ class Exercise(Strict):
     name: Annotated[str, Field(min_length=3, max_length=120)]
     name_slug: Slug
     family_slug: Slug
-    variant_key: Annotated[str, Field(pattern=_VARIANT.pattern)]
+    variant_key: Annotated[str, Field(pattern=f"^{_VARIANT.pattern}$")]
     equipment: Annotated[list[Equipment], Field(min_length=1, max_length=6)]
     category: Category
     muscles: Muscles

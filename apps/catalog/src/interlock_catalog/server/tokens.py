@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
@@ -55,8 +56,9 @@ def read_tokens(file: Path) -> dict[str, TokenHolder]:
 
 def create_token(file: Path, name: str, role: str) -> str:
     """A new token, shown once; its digest is added to the file."""
-    if role not in ROLES or not name.replace("-", "").isalnum():
-        raise ConfigError(f"a token has a plain name and a role: {', '.join(ROLES)}")
+    # A bare key of TOML: anything else would make the file unreadable.
+    if role not in ROLES or not re.fullmatch(r"[A-Za-z0-9-]{1,64}", name):
+        raise ConfigError(f"a token has a plain name (letters, digits, '-') and a role: {', '.join(ROLES)}")
     if file.exists() and any(holder.name == name for holder in read_tokens(file).values()):
         raise ConfigError(f"{file}: there is a token {name!r} already; remove it there first")
     token = f"cat_{secrets.token_urlsafe(24)}"

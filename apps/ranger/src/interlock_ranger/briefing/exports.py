@@ -120,7 +120,10 @@ def to_csv(rows: list[dict[str, Any]]) -> str:
     return target.getvalue()
 
 
+_FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+
+
 def _defuse_formula(value: Any) -> Any:
     """Spreadsheets run a cell that begins with one of these."""
     # Texts only: a negative number is no formula, and behind a quote it would be no number any more.
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" else value
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA_SIGNS) else value
