@@ -9,4 +9,4 @@ from interlock.config import Loaded
 
 def load_apps(loaded: Loaded) -> tuple[App, ...]:
     """Import the applications that the settings name."""
-    return import_all(loaded, "apps", App, "APP")
+    return import_all(loaded, loaded.settings.apps, "apps", App)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -36,13 +36,12 @@ def load_tools(loaded: Loaded) -> tuple[Tool, ...]:
 
 def load_packs(loaded: Loaded) -> tuple[Pack, ...]:
     """Import the policy packs that the settings name."""
-    return import_all(loaded, "packs", Pack, "PACK")
+    return import_all(loaded, loaded.settings.packs, "packs", Pack)
 
 
-def import_all(loaded: Loaded, setting: str, kind: type[T], otherwise: str) -> tuple[T, ...]:
-    """Everything that a setting names, each of them one of its kind."""
-    names: tuple[str, ...] = getattr(loaded.settings, setting)
-    found = [import_named(loaded, setting, name, otherwise) for name in names]
+def import_all(loaded: Loaded, names: Sequence[str], setting: str, kind: type[T]) -> tuple[T, ...]:
+    """Everything that a setting names, each of them one of its kind, which it is called after if no name is given."""
+    found = [import_named(loaded, setting, name, kind.__name__.upper()) for name in names]
     for name, value in zip(names, found, strict=True):
         if not isinstance(value, kind):
             raise ConfigError(f"{setting}: {name!r} is no {kind.__name__}")
