@@ -170,8 +170,13 @@ class Documents:
     def _undone(self, connection: Connection) -> None:
         try:
             connection.run("ROLLBACK")
+            return
         except self._dialect.errors:
             self._connection = None  # it is gone, and takes the transaction with it; the next one opens another
+        try:
+            connection.close()
+        except self._dialect.errors:
+            pass  # it was gone already
 
     def _lock(self, connection: Connection, key: str, expected: str | None) -> int:
         """The version of a key, locked, if it is the one that is expected."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from interlock.errors import StoreError
 from interlock.stores import rows
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.state import PendingWrites, State
@@ -18,10 +19,13 @@ class Renewals:
         self._dialect = dialect
         self._lock = threading.Lock()
         self._connection: Connection | None = None
+        self._closed = False
 
     def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
         """Renew claims in one transaction; the names of those that are not their holder's any more."""
         with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
             try:
                 if self._connection is None:
                     self._connection = self._dialect.connect()
@@ -55,4 +59,5 @@ class Renewals:
     def close(self) -> None:
         """Let go."""
         with self._lock:
+            self._closed = True
             self._let_go()
