@@ -216,6 +216,16 @@ class StoreContract:
         assert await store.spent("s", T0) == Spent(calls=1)
 
     @_on_one_store
+    async def test_a_claim_is_renewed_from_another_thread_by_its_holder_alone(self, store: Store) -> None:
+        await store.commit(batch(OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), 100)))
+        claims = [RenewClaim("n", "h", 900), RenewClaim("n2", "h", 900)]
+        assert await asyncio.to_thread(store.renew, claims, T0 + 50) == ("n2",)
+        assert await asyncio.to_thread(store.renew, [RenewClaim("n", "other", 5000)], T0 + 60) == ("n",)
+        assert await store.now_us(T0 + 949) == T0 + 949
+        assert await store.unsettled(T0 + 949) == ()
+        assert [claim.name for claim in await store.unsettled(T0 + 950)] == ["n"]
+
+    @_on_one_store
     async def test_looking_at_a_scope_does_not_open_it(self, store: Store) -> None:
         await store.commit(batch(reserve("a"), Settle(call="a", scope="s", calls=1)))
         assert await store.spent("never seen", T0) == Spent()
