@@ -110,7 +110,8 @@ def main() -> int:
         code = max(code, interlock([*command, *config]))
     code = max(code, ask(), ask_ranger(folder), clean_catalog(folder))
     Console(highlight=False).print(
-        f"\n[dim]the ledger is {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]"
+        f"\n[dim]ledger: {folder}/trails.db; try: cd {folder} && ../.venv/bin/interlock policy test cases.toml[/]",
+        soft_wrap=True,  # so that it can be copied
     )
     return code
 

@@ -54,6 +54,10 @@ async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path
             "exercise:none",
         ]
         assert await backend.read_many(keys) == await direct.read_many(keys)
+        await backend.fence({"exercise:none": 9}, "one")
+        late = Context(call_id="late", actor="x", attempt=1, tokens={"exercise:none": 8}, ledger="one")
+        with pytest.raises(Conflict, match="too old"):
+            await direct.write(Write("restore", {"exercise:none": None}), late)
         assert await backend.families() == await direct.families()
         assert await backend.exercises(limit=3) == await direct.exercises(limit=3)
         assert await backend.exercises(family="bench-press") == await direct.exercises(family="bench-press")

@@ -148,6 +148,10 @@ async def test_no_update_is_lost_and_old_tokens_are_fenced_off(client: httpx.Asy
     body = {"exercise": doc}
     assert (await client.post("/upsertExercise", json=body, headers=fence(7))).status_code == 200
     late = await client.post("/upsertExercise", json=body, headers=fence(6))
+    raised = await client.post("/fence", json={}, headers=fence(9))
+    assert (raised.status_code, raised.json()) == (200, {"fenced": ["lease:bench-press"]})
+    assert (await client.post("/upsertExercise", json=body, headers=fence(8))).status_code == 409
+    assert (await client.post("/fence", json={}, headers=fence(3))).status_code == 409
     assert late.status_code == 409
     assert "too old" in late.text
     assert (await client.post("/upsertExercise", json=body, headers=fence(1, "two"))).status_code == 200
