@@ -78,8 +78,11 @@ def _is_module_of_the_library(name: str) -> bool:
 
 def test_only_the_stated_surface_of_the_library_is_used(source: Path) -> None:
     stated = surface()
-    agents = source.parent.parent / "agents"
-    used = {item for file in (*files(source), *sorted(agents.rglob("*.py"))) for item in imported_names(file)}
+    app = source.parent.parent
+    beside = [
+        file for part in ("agents", "tests", "benchmarks", "scripts") for file in sorted((app / part).rglob("*.py"))
+    ]
+    used = {item for file in (*files(source), *beside) for item in imported_names(file)}
     assert {(module, name) for module, name in used if name not in stated.get(module, ())} == set()
 
 

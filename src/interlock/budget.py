@@ -54,6 +54,12 @@ def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
     return None if within is None else f"{budget.id}|{budget.per}|{within}"
 
 
+def read_scope(scope: str) -> tuple[str, str, str]:
+    """The budget of a scope, what it is spent per, and for whom (with its window): what `_scope` put together."""
+    budget, per, whose = scope.split("|", 2)
+    return budget, per, whose
+
+
 def _bucket(rate: Rate, call: Call) -> str:
     actor = call.actor if "actor" in rate.per else "*"
     tool = call.tool if "tool" in rate.per else "*"

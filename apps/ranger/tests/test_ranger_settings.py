@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock import ConfigError
+from interlock.errors import ConfigError
 from interlock_ranger.app import CORPUS, DATA
 from interlock_ranger.settings import load_settings
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
 from interlock.answers.events import TURN
+from interlock.budget import read_scope
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings, parse_time
@@ -73,7 +74,7 @@ async def _limits(given: argparse.Namespace) -> int:
         return 0
     rows = table("budgets", ("budget", "per", "calls", "cost", "seconds", "set aside"))
     for scope, item in spent.items():
-        budget, per, whose = (*scope.split("|", 2), "", "")[:3]
+        budget, per, whose = read_scope(scope)
         aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
         cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
         rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", str(item.calls), cost, seconds, aside)

@@ -87,6 +87,8 @@ def read_budget(part: Section) -> Budget | None:
     """A limit on calls, money and time that a turn, a run or an actor may spend."""
     part.refuse_unknown(("id", "per", "calls", "cost_usd", "seconds", "actors", "window"))
     identity, per, actors = part.need_text("id"), part.text("per"), part.names("actors", EVERYONE)
+    if "|" in identity:
+        part.refuse("the id of a budget holds no '|', which stands between the parts of its scope")
     if per not in ("turn", "run", "actor"):
         part.refuse("per is turn, run or actor")
     calls, cost_usd, seconds = part.number("calls"), part.number("cost_usd"), part.number("seconds")
