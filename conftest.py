@@ -12,6 +12,9 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Nothing that a test notes about its ledgers stays on the machine.
+_STATE = tempfile.TemporaryDirectory(prefix="interlock-state-")
+os.environ["XDG_STATE_HOME"] = _STATE.name
 settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
 settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")

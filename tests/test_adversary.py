@@ -853,7 +853,7 @@ async def test_an_answer_that_came_with_the_cancellation_is_not_waited_for_again
     waiting = _Waiting(batch(entry(1)), loop, loop.create_future())
     answer = Committed()
     waiting.future.set_result(answer)
-    writer = GroupWriter(lambda batches: [])
+    writer = GroupWriter(lambda batches: [], 5.0)
     assert await asyncio.wait_for(writer._until_landed(waiting), 5) is answer
     writer.close()
 

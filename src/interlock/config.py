@@ -194,6 +194,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     anchors: Annotated[
         str, setting("file that `audit anchor` adds to and `audit verify` checks against", anchor="file")
     ] = "anchors.jsonl"
+    heads: Annotated[
+        str,
+        setting(
+            "folder in which it is noted where each ledger ended, so that an older copy is noticed (default: in the"
+            " user's state folder; none: it is not noted)",
+            anchor="file",
+        ),
+    ] = ""
     otel: Annotated[bool, setting("emit an OpenTelemetry span for each record (needs the extra 'otel')")] = False
     mode: Annotated[
         str,
@@ -266,6 +274,14 @@ def default_key_file() -> Path:
     """Where the signing key is kept unless a setting says otherwise."""
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(home) / "interlock" / "audit.key"
+
+
+def heads_folder(settings: Settings) -> Path | None:
+    """Where it is noted how far each ledger was seen to go; None if it is not."""
+    if settings.heads == "none":
+        return None
+    state = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local" / "state")
+    return Path(settings.heads).expanduser() if settings.heads else Path(state) / "interlock" / "heads"
 
 
 def cache_folder() -> Path:

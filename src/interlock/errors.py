@@ -76,6 +76,10 @@ class StoreBusy(StoreError):
     """Another process holds the store for longer than we may wait."""
 
 
+class StoreSilent(StoreError):
+    """The store took a batch and gave no answer in time: nobody knows whether it will land."""
+
+
 class StoreFull(StoreError):
     """No room on the disk, or the file may not be written."""
 

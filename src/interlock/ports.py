@@ -137,6 +137,11 @@ class Ledger(Protocol):
         """Which ledger this is."""
         ...
 
+    @property
+    def missing(self) -> tuple[LaneHead, ...]:
+        """Records that were seen of it before it was opened and are not in it: it was put back to an earlier state."""
+        ...
+
     async def commit(self, batch: Batch) -> Receipt:
         """Land a batch whole, durably, or say why not."""
         ...
@@ -245,6 +250,16 @@ class TicketStore(Protocol):
 
 class Store(Ledger, Accounts, ClaimStore, TicketStore, Protocol):
     """Everything that Interlock remembers."""
+
+
+def rolled_back_message(missing: tuple[LaneHead, ...]) -> str:
+    """The sentence for whoever wants to change something on a ledger that has forgotten what it did."""
+    last = max(head.id for head in missing)
+    return (
+        f"record {last} of this ledger was seen and is not in it any more: an older copy was put back, which has"
+        " forgotten what was done since, so that it could be done again. Nothing is changed until somebody says that"
+        " this history stands (interlock audit accept), or the newer one is put in its place"
+    )
 
 
 def note_receipt(interrupt: asyncio.CancelledError, answer: object) -> None:

@@ -26,6 +26,7 @@ class Reason(StrEnum):
     BUDGET_EXHAUSTED = "budget_exhausted"
     RATE_LIMITED = "rate_limited"
     PLAN_MOVED = "plan_moved"
+    ROLLED_BACK = "rolled_back"
     # what stood in the way
     BUSY = "busy"
     BLOCKED = "blocked"

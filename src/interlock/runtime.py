@@ -7,12 +7,13 @@ from collections.abc import Coroutine, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
 from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, default_principal, parse_mode
+from interlock.config import Settings, default_principal, heads_folder, parse_mode
 from interlock.engine import Engine, EngineContext, HaltSwitch, Heart, Observer, ToolBinding, ToolLimits, hold_locks
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
@@ -22,7 +23,7 @@ from interlock.policy import ListSource, Pack, PolicySource, Ruleset, compile_po
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.resilience import Deadlines
 from interlock.review import Terms
-from interlock.stores import open_store
+from interlock.stores import Witness, open_store
 from interlock.tools import Tool
 from interlock.tools.registry import Registry, list_tools
 from interlock.values import Budget, Call, Effect, Json, Lock, Mode, Outcome
@@ -199,7 +200,10 @@ def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
     if isinstance(store, str):
         # Whoever brings a clock brings it for the store as well.
         own_clock = "clock" not in parts
-        return open_store(store, busy_s=settings.busy_s, faults=parts.get("faults"), own_clock=own_clock)
+        witness = Witness(heads_folder(settings), Path(settings.anchors))
+        return open_store(
+            store, busy_s=settings.busy_s, faults=parts.get("faults"), own_clock=own_clock, witness=witness
+        )
     if not hasattr(store, "commit"):
         raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")
     return store

@@ -193,6 +193,8 @@ class Batch(Value, frozen=True):
 
     now_us: int
     transitions: tuple[Transition, ...]
+    wait_s: float | None = None
+    """How long its caller waits for an answer (`StoreSilent` after that); what was taken lands all the same."""
 
 
 class Committed(Value, frozen=True):

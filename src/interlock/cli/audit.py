@@ -29,8 +29,11 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
+from interlock.config import default_principal
 from interlock.errors import ConfigError
-from interlock.ports import Query, SystemClock
+from interlock.operations.histories import accept_history
+from interlock.operations.ledger_writer import LedgerWriter
+from interlock.ports import Query, SystemClock, SystemIds
 from interlock.records import Stored
 from interlock.values import Json, Status
 
@@ -52,6 +55,14 @@ def register(commands: Any, common: Any) -> None:
     sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
     sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
     sign.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: made on first use)")
+    accept = actions.add_parser(
+        "accept",
+        help="say that a ledger which was put back to an earlier state stands as it is",
+        description="A restored copy has forgotten what was done since, and would let it be done again; so nothing is"
+        " changed on it until somebody says that it stands. What is missing is recorded with your name. Runtimes that"
+        " are open must be opened again. `audit verify` goes on to say that anchored records are gone.",
+    )
+    accept.add_argument("--reason", required=True, metavar="TEXT", help="why this history is the one that counts")
     program = actions.add_parser(
         "verifier",
         help="the program that verifies an export without Interlock",
@@ -64,9 +75,10 @@ def register(commands: Any, common: Any) -> None:
     program.add_argument("--json", action="store_true", help="print JSON, for scripts")
     document_exits(program, store=False)
     program.set_defaults(run=_verifier)
-    for action, run in ((show, _show), (export, _export), (check, _verify), (sign, _anchor)):
+    for action, run in ((show, _show), (export, _export), (check, _verify), (sign, _anchor), (accept, _accept)):
         common(action)
-        document_exits(action, wrong="the ledger is not intact" if action is check else "")
+        wrong = {check: "the ledger is not intact", accept: "nothing is missing from it"}
+        document_exits(action, wrong=wrong.get(action, ""))
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
 
 
@@ -168,6 +180,21 @@ async def _verify(given: argparse.Namespace) -> int:
         if public is None and (report.checkpoints or report.anchors):
             console().print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
     return 0 if report.intact else 1
+
+
+async def _accept(given: argparse.Namespace) -> int:
+    settings = load_command_settings(given).settings
+    async with open_ledger(settings) as store:
+        gone = store.missing
+        writer = LedgerWriter(settings.principal or default_principal(), store, SystemClock(), SystemIds())
+        number = await accept_history(writer, given.reason)
+    if given.json:
+        print_json({"record": number, "missing": gone})
+        return 0
+    for head in gone:
+        console().print(f"[yellow]gone[/]  record {head.id} of lane {head.lane} [dim]{head.hash[:16]}…[/]")
+    console().print(f"this history stands, without them [dim](record {number})[/]; open runtimes again")
+    return 0
 
 
 def _show_report(report: Report, took_s: float) -> None:

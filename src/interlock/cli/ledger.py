@@ -6,17 +6,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from interlock.config import Settings
+from interlock.config import Settings, heads_folder
 from interlock.errors import ConfigError
 from interlock.ports import Store
-from interlock.stores import open_store
+from interlock.stores import Witness, open_store
 
 
 @asynccontextmanager
 async def open_ledger(settings: Settings) -> AsyncIterator[Store]:
     """The store that the settings name; a file that is not there is not made just to look into it."""
     refuse_no_ledger(settings)
-    store = open_store(settings.store, busy_s=settings.busy_s)
+    witness = Witness(heads_folder(settings), Path(settings.anchors))
+    store = open_store(settings.store, busy_s=settings.busy_s, witness=witness)
     try:
         yield store
     finally:

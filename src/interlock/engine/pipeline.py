@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
 from interlock.engine.admit import accept, admit
-from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started
+from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started, refuse
 from interlock.engine.idempotency import look_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
 from interlock.engine.prepare import decide_read, prepare
 from interlock.engine.record import record
 from interlock.errors import StoreError
-from interlock.values import Call, Outcome
+from interlock.reasons import Reason
+from interlock.resilience import Expired
+from interlock.values import Call, Outcome, Status
+
+T = TypeVar("T")
+_NO_TOOL_S = 5.0
+"""How long a call of a tool that there is not waits for the store."""
 
 
 class Engine:
@@ -36,14 +45,14 @@ class Engine:
         try:
             started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
             if started.clock >= ctx.halts.until:
-                await ctx.halts.refresh()
-            turn = None if call.turn is None else await read_turn(ctx, call, started)
+                await self._in_time(call, started, ctx.halts.refresh())
+            turn = None if call.turn is None else await self._in_time(call, started, read_turn(ctx, call, started))
             if turn is not None and isinstance(turn, Ended):
                 return await record(ctx, turn)
             # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
             accepted = accept(ctx, call, started, turn)
             if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
-                accepted = await look_up(ctx, accepted, turn)
+                accepted = await self._in_time(call, started, look_up(ctx, accepted, turn))
             if not isinstance(accepted, Accepted):
                 return await record(ctx, accepted)
             admitted = admit(ctx, accepted)
@@ -51,11 +60,30 @@ class Engine:
                 return await record(ctx, admitted)
             # PREPARE: the plan, its preconditions, and all rules.
             plans = accepted.changes or call.ticket is not None
-            prepared = await prepare(ctx, admitted) if plans else decide_read(ctx, admitted)
+            if plans:
+                prepared = await self._in_time(call, started, prepare(ctx, admitted))
+            else:
+                prepared = decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
                 return await record(ctx, prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
             ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)
             return await record(ctx, ended)
+        except Expired:
+            return await record(ctx, self._end_unanswered(call, started))
         finally:
             self.running -= 1
+
+    async def _in_time(self, call: Call, started: Started, work: Coroutine[Any, Any, T]) -> T:
+        """What has to be known before anything is done is waited for no longer than the call may last."""
+        binding = self._ctx.bindings.get(call.tool)
+        deadline_s = _NO_TOOL_S if binding is None else binding.tool.deadline_s
+        left_s = started.clock + deadline_s - self._ctx.clock.monotonic()
+        self._ctx.at("run.wait")
+        return await self._ctx.deadlines.within(max(0.0, left_s), work)
+
+    def _end_unanswered(self, call: Call, started: Started) -> Ended:
+        binding = self._ctx.bindings.get(call.tool)
+        said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
+        tool = None if binding is None else binding.tool
+        return Ended(call=call, started=started, tool=tool, reading=refuse(Status.FAILED, Reason.TIMEOUT, said))

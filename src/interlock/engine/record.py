@@ -21,6 +21,7 @@ from interlock.values import Json, Mode, Outcome, Plan, Problem, Rewrite, Status
 _log = logging.getLogger("interlock")
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
 _APPLY, _TRUSTED = Mode.APPLY, Trust.TRUSTED
+_LAST_WAIT_S = 2.0
 
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
@@ -30,9 +31,12 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
     if ended.asks is not None:
         transitions += (OpenTicket(ended.asks),)
+    # Until the deadline of the call, and not less than a moment: of what was done it should be known that it was.
+    left_s = _LAST_WAIT_S if ended.tool is None else ended.tool.deadline_s - duration_us * 1e-6
+    batch = Batch(entry.at_us, transitions, left_s if left_s > _LAST_WAIT_S else _LAST_WAIT_S)
     ctx.at("record.end")
     try:
-        receipt = await ctx.store.commit(Batch(entry.at_us, transitions))
+        receipt = await ctx.store.commit(batch)
     except asyncio.CancelledError as interrupt:
         landed = noted_receipt(interrupt)
         # The batch was accepted, so it lands whoever is cancelled: its receipt is on the exception.
@@ -69,10 +73,12 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
         return msgspec.structs.replace(
             ended, settle=tuple(item for item in ended.settle if type(item) is not MarkUndone)
         )
+    settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
+    if ended.intent is None:  # the claim that it was to close never landed
+        return msgspec.structs.replace(ended, settle=settle, asks=None)
     reading = refuse(
         Status.UNKNOWN, Reason.LEASE_LOST, f"{receipt.message}; it is not known what this call did after that"
     )
-    settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
     return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None)
 
 

@@ -6,20 +6,29 @@ from interlock.errors import ConfigError
 from interlock.ports import Faults, Store
 from interlock.stores.dialect import Dialect
 from interlock.stores.memory import MemoryStore
+from interlock.stores.witness import Witness
 
-__all__ = ["MemoryStore", "dialect_of", "open_store"]
+__all__ = ["MemoryStore", "Witness", "dialect_of", "open_store"]
 
 
-def open_store(url: str, *, busy_s: float = 10.0, faults: Faults | None = None, own_clock: bool = True) -> Store:
+def open_store(
+    url: str,
+    *,
+    busy_s: float = 10.0,
+    faults: Faults | None = None,
+    own_clock: bool = True,
+    witness: Witness | None = None,
+) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
 
-    Without `own_clock` a server goes by the time of whoever asks, for tests that move it.
+    Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` an older
+    copy that was put back is not noticed.
     """
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
 
-    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults)
+    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness)
 
 
 def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:

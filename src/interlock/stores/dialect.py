@@ -56,6 +56,8 @@ class Dialect(Protocol):
     lanes: int
     name: str
     errors: tuple[type[Exception], ...]
+    busy_s: float
+    """How long a statement may wait for others."""
     locks_rows: bool
     """Whether writers lock rows, so that there must be one to lock; otherwise one writer has it all."""
     reads_at_once: bool
@@ -91,6 +93,10 @@ class Dialect(Protocol):
 
     def is_conflict(self, error: Exception) -> bool:
         """Whether the whole transaction may simply be tried again."""
+        ...
+
+    def cut(self, connection: Connection) -> None:
+        """End whatever hangs on a connection, from another thread."""
         ...
 
     def close(self) -> None:

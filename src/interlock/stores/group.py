@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 
-from interlock.errors import StoreError
+from interlock.errors import StoreBusy, StoreError, StoreSilent
 from interlock.ports import Faults, note_receipt
 from interlock.transitions import Batch, Committed, Receipt
 
 _MOST = 512
+_MOST_WAITING = 10_000
+"""More batches than that behind a database that does not answer are not taken."""
 _CLOSED = "the store is closed"
 
 Answer = Receipt | StoreError
@@ -33,8 +35,11 @@ class _Waiting(msgspec.Struct, eq=False):
 class GroupWriter:
     """Takes batches from any event loop; answers after the commit that made them durable."""
 
-    def __init__(self, land: Callable[[Sequence[Batch]], list[Answer]], faults: Faults | None = None) -> None:
+    def __init__(
+        self, land: Callable[[Sequence[Batch]], list[Answer]], patience_s: float, faults: Faults | None = None
+    ) -> None:
         self._land = land
+        self._patience_s = patience_s
         self._faults = faults
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
@@ -51,16 +56,22 @@ class GroupWriter:
             raise StoreError("the store was opened before this process was forked; open the runtime in the child")
         if self._closed:
             raise StoreError(_CLOSED)
+        if self._queue.qsize() >= _MOST_WAITING:
+            raise StoreBusy(f"{_MOST_WAITING} commits wait for the store, which does not answer; try again later")
         self._queue.put(waiting)
         if self._closed and not self._thread.is_alive():  # closed between the two lines above
             self._refuse_rest()
         if self._faults is not None:
             self._faults.at("store.queued")
+        wait_s = self._patience_s if batch.wait_s is None else batch.wait_s
+        timer = loop.call_later(wait_s, _give_up, waiting, wait_s)
         try:
             answer: Answer = await waiting.future
         except asyncio.CancelledError as interrupt:
             note_receipt(interrupt, await self._until_landed(waiting))
             raise
+        finally:
+            timer.cancel()
         if type(answer) is Committed:
             return answer
         if isinstance(answer, StoreError):
@@ -68,7 +79,7 @@ class GroupWriter:
         return answer
 
     async def _until_landed(self, waiting: _Waiting) -> Answer:
-        """What was accepted will land: whoever is cancelled learns of it only after it has."""
+        """What was accepted will land: whoever is cancelled learns of it only after it has, or when its time is up."""
         if self._faults is not None:
             self._faults.at("store.cancelled")
         while waiting.late is None:
@@ -82,14 +93,15 @@ class GroupWriter:
         answer: Answer = waiting.future.result() if waiting.late is None else waiting.late
         return answer
 
-    def close(self) -> None:
-        """Land what was accepted, then end the thread."""
+    def close(self) -> bool:
+        """Land what was accepted, then end the thread; whether it has ended, or hangs in a database that does."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._queue.put(None)
-        self._thread.join()
+        self._thread.join(self._patience_s)
         self._refuse_rest()
+        return not self._thread.is_alive()
 
     def _refuse_rest(self) -> None:
         """Answer what came too late for the thread; whoever finds an item here is the only one who does."""
@@ -97,9 +109,10 @@ class GroupWriter:
             try:
                 item = self._queue.get_nowait()
             except queue.Empty:
-                return
+                break
             if item is not None:
                 _answer([item], [StoreError(_CLOSED)])
+        self._queue.put(None)  # for a thread that comes back from a database that hung
 
     def _work(self) -> None:
         while True:
@@ -134,6 +147,15 @@ def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
             loop.call_soon_threadsafe(_resolve, pairs)
         except RuntimeError:  # the loop ended while we committed; what it asked for is durable all the same
             continue
+
+
+def _give_up(waiting: _Waiting, wait_s: float) -> None:
+    """Its caller has waited long enough. It stays in line: nobody can take back what a database may be writing."""
+    silent = StoreSilent(f"the store gave no answer within {wait_s:.3g} s: it is not known whether it was written")
+    if waiting.future.done():
+        waiting.late = waiting.late or silent
+    else:
+        waiting.future.set_result(silent)
 
 
 def _resolve(pairs: list[tuple[_Waiting, Answer]]) -> None:

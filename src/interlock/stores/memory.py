@@ -34,6 +34,10 @@ class MemoryStore:
     def identity(self) -> LedgerIdentity:
         return self._identity
 
+    @property
+    def missing(self) -> tuple[LaneHead, ...]:
+        return ()
+
     async def commit(self, batch: Batch) -> Receipt:
         if self._renewals:
             self._catch_up()

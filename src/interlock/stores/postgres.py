@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 
 from interlock.errors import ConfigError, StoreBusy, StoreError, StoreFull
 from interlock.stores.dialect import Connection, fill
@@ -39,17 +41,23 @@ class PostgresDialect:
         self._own_clock = own_clock
         self._url = url
         self._where = _PASSWORD.sub(r"\1@", url).partition("?")[0]
-        self._busy_s = busy_s
+        self.busy_s = busy_s
 
     def connect(self) -> Connection:
         """Open a connection whose waits are bounded."""
-        wait_ms = max(1, int(self._busy_s * 1000))
+        wait_ms = max(1, int(self.busy_s * 1000))
         try:
             raw = psycopg.connect(
                 self._url,
                 autocommit=True,
-                connect_timeout=max(2, int(self._busy_s)),
-                options=f"-c lock_timeout={wait_ms} -c client_min_messages=warning",
+                connect_timeout=max(2, int(self.busy_s)),
+                # Of a server that is gone the network says nothing: it is asked whether it is there.
+                keepalives_idle=5,
+                keepalives_interval=2,
+                keepalives_count=3,
+                tcp_user_timeout=wait_ms,
+                options=f"-c lock_timeout={wait_ms} -c statement_timeout={wait_ms + 1000}"
+                " -c client_min_messages=warning",
             )
         except psycopg.Error as error:
             raise StoreError(f"{self._where}: cannot connect: {str(error).splitlines()[0]}") from None
@@ -63,6 +71,7 @@ class PostgresDialect:
         """Start a transaction; migrations wait for each other."""
         connection.run("BEGIN")
         if migrating:
+            connection.run("SET LOCAL statement_timeout = 0")  # an index over millions of rows takes its time
             connection.run("SELECT pg_advisory_xact_lock(?)", (_MIGRATION_LOCK,))
             connection.run("CREATE SEQUENCE IF NOT EXISTS record_ids AS BIGINT")
 
@@ -87,7 +96,7 @@ class PostgresDialect:
         state = str(getattr(error, "sqlstate", None) or "")
         first = (str(error).splitlines() or [""])[0]
         if state in ("55P03", "40P01", "40001", "57014"):
-            return StoreBusy(f"{self._where}: another worker held the rows for {self._busy_s:g} s; try again")
+            return StoreBusy(f"{self._where}: another worker held the rows for {self.busy_s:g} s; try again")
         if state.startswith(("53", "58")) or state == "25006":
             return StoreFull(f"{self._where}: the server cannot write ({first}); nothing acknowledged is lost")
         return StoreError(f"{self._where}: {first}")
@@ -95,6 +104,14 @@ class PostgresDialect:
     def is_conflict(self, error: Exception) -> bool:
         """Deadlock, serialization failure, or somebody else's row came first."""
         return getattr(error, "sqlstate", None) in ("40P01", "40001", "23505")
+
+    def cut(self, connection: Connection) -> None:
+        """Close its socket under the thread that waits on it: the driver then sees a broken connection."""
+        try:
+            with socket.socket(fileno=os.dup(connection.raw.fileno())) as line:
+                line.shutdown(socket.SHUT_RDWR)
+        except (OSError, psycopg.Error):
+            pass  # it is gone already
 
     def close(self) -> None:
         """Nothing is held."""

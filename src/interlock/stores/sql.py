@@ -11,8 +11,8 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from interlock.errors import StoreCorrupt, StoreError, StoreTooNew
-from interlock.ports import Faults, LedgerIdentity, Query, Spent, genesis
+from interlock.errors import StoreBusy, StoreError
+from interlock.ports import Faults, LedgerIdentity, Query, Spent
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
@@ -20,8 +20,10 @@ from interlock.stores import statements as sql
 from interlock.stores.claims import matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
+from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.renewal import Renewals
 from interlock.stores.state import Chain, PendingWrites, State, Wanting
+from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
     Batch,
@@ -38,6 +40,7 @@ T = TypeVar("T")
 _PAGE = 2000
 _TRIES = 5
 _LAST = 2**62
+_MARGIN_S = 5.0
 _TIMELESS = (Append, Settle, Reserve, TakeToken)
 """What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
 
@@ -45,12 +48,14 @@ _TIMELESS = (Append, Settle, Reserve, TakeToken)
 class SqlStore:
     """SQLite or PostgreSQL behind the same statements."""
 
-    def __init__(self, dialect: Dialect, faults: Faults | None = None) -> None:
+    def __init__(self, dialect: Dialect, faults: Faults | None = None, witness: Witness | None = None) -> None:
         self._dialect = dialect
         self._faults = faults
         connection = dialect.connect()
         try:
-            self._identity = _migrate(connection, dialect)
+            self._identity = migrate(connection, dialect)
+            self._witness = Witness(None) if witness is None else witness
+            self._missing = missing_heads(connection, self._witness.heads(self._identity.ledger))
         except dialect.errors as error:
             connection.close()
             raise dialect.explain(error) from None
@@ -59,16 +64,23 @@ class SqlStore:
             raise
         self._write = connection
         self._committing = False
+        self._head: LaneHead | None = None
         self._read: Connection | None = None
         self._reading = threading.Lock()
         self._closed = False
         self._reads = ThreadPoolExecutor(1, thread_name_prefix="interlock-reader")
-        self._writer = GroupWriter(self._land, faults)
+        # Longer than the database itself waits for others, so that its own word about it comes first.
+        self._patience_s = dialect.busy_s + _MARGIN_S
+        self._writer = GroupWriter(self._land, self._patience_s, faults)
         self._renewals = Renewals(dialect)
 
     @property
     def identity(self) -> LedgerIdentity:
         return self._identity
+
+    @property
+    def missing(self) -> tuple[LaneHead, ...]:
+        return self._missing
 
     def commit(self, batch: Batch) -> Coroutine[Any, Any, Receipt]:
         return self._writer.commit(batch)
@@ -162,13 +174,18 @@ class SqlStore:
 
     def _close(self) -> None:
         self._closed = True
-        self._writer.close()
+        if not self._writer.close():
+            # It hangs in the database: the line is cut, and what was in doubt stays in doubt.
+            self._dialect.cut(self._write)
+        if self._read is not None and not self._reading.acquire(timeout=self._dialect.busy_s):
+            self._dialect.cut(self._read)
         self._renewals.close()
         self._reads.shutdown()
         for connection in (self._write, self._read):
             if connection is not None:
                 connection.close()
         self._dialect.close()
+        self._witness.close()
 
     async def _on_reader(self, ask: Callable[[Connection], T], *, few: bool = False) -> T:
         """Ask on the reader's connection: in its thread, or at once where a few rows are so quick."""
@@ -177,7 +194,10 @@ class SqlStore:
             with self._reading:
                 return self._ask(ask)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._reads, self._ask_locked, ask)
+            async with asyncio.timeout(self._patience_s):
+                return await asyncio.get_running_loop().run_in_executor(self._reads, self._ask_locked, ask)
+        except TimeoutError:
+            raise StoreBusy(f"the store gave no answer within {self._patience_s:g} s; try again later") from None
         except RuntimeError:
             raise StoreError("the store is closed") from None
 
@@ -244,7 +264,7 @@ class SqlStore:
 
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
         connection = self._write
-        self._committing = False
+        self._committing, self._head = False, None
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = PendingWrites()
@@ -281,6 +301,9 @@ class SqlStore:
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
+        # Of a history that nobody has accepted nothing is noted: the next open must still see what is missing.
+        if self._head is not None and not self._missing:
+            self._witness.note(self._identity.ledger, self._head)
         return _receipts(landed, ids, granted)
 
     def _at(self, point: str) -> None:
@@ -305,6 +328,7 @@ class SqlStore:
         if payloads:
             connection.run_many(sql.ADD_PAYLOAD, payloads)
         connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
+        self._head = LaneHead(lane.lane, lane.id, lane.count, lane.hash)
         return ids
 
 
@@ -322,37 +346,6 @@ def _goes_by_the_clock(batch: Batch) -> bool:
 
 def _is_broken(connection: Connection | None) -> bool:
     return connection is not None and bool(getattr(connection.raw, "closed", False))
-
-
-def _migrate(connection: Connection, dialect: Dialect) -> LedgerIdentity:
-    """Bring the schema forward under the write lock; refuse one that is newer than this version."""
-    newest = len(sql.MIGRATIONS)
-    try:
-        found = {str(name): str(value) for name, value in connection.rows(sql.READ_META)}
-    except dialect.errors as error:
-        if type(dialect.explain(error)) is StoreCorrupt:
-            raise
-        found = {}
-    if int(found.get("schema", 0)) != newest:
-        dialect.begin(connection, migrating=True)
-        connection.run(sql.META_TABLE)
-        found = {str(name): str(value) for name, value in connection.rows(sql.READ_META)}
-        have = int(found.get("schema", 0))
-        if have > newest:
-            connection.run("ROLLBACK")
-            raise StoreTooNew(
-                f"the store has schema {have}, and this version of Interlock knows up to {newest}; upgrade Interlock"
-            )
-        for step in sql.MIGRATIONS[have:]:
-            for statement in step:
-                connection.run(statement)
-        if have == 0:
-            found |= {"ledger": os.urandom(8).hex(), "digest_key": os.urandom(32).hex()}
-            connection.run_many(sql.ADD_LANE, [(n, genesis(found["ledger"], n)) for n in range(dialect.lanes)])
-        found["schema"] = str(newest)
-        connection.run_many(sql.WRITE_META, list(found.items()))
-        connection.run("COMMIT")
-    return LedgerIdentity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
 
 
 def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:

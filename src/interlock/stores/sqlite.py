@@ -38,7 +38,7 @@ class SqliteDialect:
             raise ConfigError(f"{url!r}: write sqlite:///FILE (or memory:// for a store that is not kept)")
         self.path = Path(path)
         self._options = f"?{options}" if options else ""
-        self._busy_s = busy_s
+        self.busy_s = busy_s
         self._place: tuple[int, int] | None = None
 
     def connect(self) -> Connection:
@@ -46,7 +46,7 @@ class SqliteDialect:
         uri = f"file:{quote(str(self.path))}{self._options}"
         try:
             # isolation_level=None: BEGIN IMMEDIATE is ours, so that two writers queue instead of failing at COMMIT.
-            raw = sqlite3.connect(uri, uri=True, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
+            raw = sqlite3.connect(uri, uri=True, timeout=self.busy_s, isolation_level=None, check_same_thread=False)
         except sqlite3.Error as error:
             raise self.explain(error) from None
         try:
@@ -62,7 +62,7 @@ class SqliteDialect:
 
     def _switch_to_wal(self, raw: sqlite3.Connection) -> None:
         """SQLite does not wait for others while it switches, so we do."""
-        patience = time.monotonic() + self._busy_s
+        patience = time.monotonic() + self.busy_s
         while True:
             try:
                 raw.execute("PRAGMA journal_mode = WAL")
@@ -107,7 +107,7 @@ class SqliteDialect:
         name = str(getattr(error, "sqlite_errorname", ""))
         where = str(self.path)
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
-            return StoreBusy(f"{where}: another process has held the file for {self._busy_s:g} s; try again, or end it")
+            return StoreBusy(f"{where}: another process has held the file for {self.busy_s:g} s; try again, or end it")
         if name.startswith("SQLITE_READONLY"):
             return StoreFull(f"{where}: the file may not be written; check its permissions and the mount")
         if name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
@@ -121,6 +121,10 @@ class SqliteDialect:
     def is_conflict(self, error: Exception) -> bool:
         """Never: the write lock was ours."""
         return False
+
+    def cut(self, connection: Connection) -> None:
+        """A file does not hang for longer than `busy_s`; a statement that runs is ended."""
+        connection.raw.interrupt()
 
     def close(self) -> None:
         """Nothing is held."""

@@ -64,6 +64,8 @@ APPEND = (
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 APPEND_TOGETHER = {count: APPEND + ", (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)" * (count - 1) for count in (64, 16, 4, 1)}
+PLACE_OF = "SELECT lane, hash FROM records WHERE id = ?"
+ACCEPTED_HISTORIES = "SELECT body FROM records WHERE kind = 'history' ORDER BY id"
 ADD_PAYLOAD = "INSERT INTO payloads (record, body) VALUES (?, ?)"
 READ_PAYLOAD = "SELECT body FROM payloads WHERE record = ?"
 

@@ -19,6 +19,7 @@ from interlock.errors import (
     NothingLanded,
     RateLimited,
     StoreError,
+    StoreSilent,
     TimedOut,
     ToolError,
     Transient,
@@ -129,11 +130,13 @@ class Work:
             transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
         if binding.rates:
             transitions += tokens(binding.rates, call)
-        return Batch(now_us, transitions) if transitions else None
+        wait_s = self.tool.deadline_s if at_once else max(0.0, self.end_s - ctx.clock.monotonic())
+        return Batch(now_us, transitions, wait_s) if transitions else None
 
     def not_begun(self, why: Refused | StoreError) -> Reading:
-        """The begin commit did not land: nothing is set aside, and nothing was done."""
-        self._held = ()
+        """The begin commit did not land: nothing was done, and nothing is set aside (or given back, should it land)."""
+        if not isinstance(why, StoreSilent):
+            self._held = ()
         if isinstance(why, StoreError):
             return refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(why))
         return refuse(Status.DENIED, _REFUSED.get(why.kind, Reason.DENIED), why.message, wait_s=why.retry_after_s)

@@ -12,8 +12,8 @@ from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
-from interlock.errors import StoreError
-from interlock.ports import noted_receipt
+from interlock.errors import StoreError, StoreSilent
+from interlock.ports import noted_receipt, rolled_back_message
 from interlock.reasons import Reason, RefusalKind
 from interlock.state import ClaimState, halt_scopes
 from interlock.tools import Reading
@@ -41,12 +41,14 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
     closed = work.check_breaker() if limits.breaker.troubled else None
     if closed is not None:
         return work.end(closed)
+    if ctx.store.missing:
+        return work.end(refuse(Status.DENIED, Reason.ROLLED_BACK, rolled_back_message(ctx.store.missing)))
     holder = ctx.ids.new()
     try:
         refusal = await work.take_slot() if limits.slots is not None else None
         begun = work.end(refusal) if refusal is not None else await _claim(ctx, prepared, work, holder)
     except StoreError as error:
-        begun = work.end(work.not_begun(error))
+        begun = _closing(work.end(work.not_begun(error)), prepared, holder, silent=isinstance(error, StoreSilent))
     except (asyncio.CancelledError, KeyboardInterrupt) as interrupt:
         begun = _end_interrupted(prepared, work, holder, interrupt)
     finally:
@@ -75,15 +77,20 @@ def _end_interrupted(prepared: Prepared, work: Work, holder: str, interrupt: Bas
     ended = work.end(interrupted_reading(interrupt), interrupt)
     receipt = noted_receipt(interrupt) if isinstance(interrupt, asyncio.CancelledError) else None
     if not isinstance(receipt, Committed):
+        return _closing(ended, prepared, holder, silent=isinstance(receipt, StoreSilent))
+    ended = msgspec.structs.replace(ended, plan=prepared.plan, intent=receipt.ids[0], tokens=receipt.tokens)
+    return _closing(ended, prepared, holder, silent=True)
+
+
+def _closing(ended: Ended, prepared: Prepared, holder: str, *, silent: bool) -> Ended:
+    """The end of a call whose claim landed, or may still land: it is closed again with the record, as nothing was done.
+
+    Batches land in their order, so the claim does so first if it does at all.
+    """
+    if not silent:
         return ended
     close = CloseClaim(prepared.plan.claim, holder, ClaimState.FAILED)
-    return msgspec.structs.replace(
-        ended,
-        settle=(*ended.settle, close),
-        plan=prepared.plan,
-        intent=receipt.ids[0],
-        tokens=receipt.tokens,
-    )
+    return msgspec.structs.replace(ended, settle=(*ended.settle, close))
 
 
 async def _after_refusal(

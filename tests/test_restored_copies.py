@@ -1,0 +1,151 @@
+"""An older copy of a ledger that was put back has forgotten what it did: nothing is changed on it unseen."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from interlock import Runtime, Status, tool
+from interlock.audit import anchor, load_or_make_key
+from interlock.cli.main import main
+from interlock.config import Settings
+from interlock.errors import NotAllowed
+from interlock.operations.histories import accept_history
+from interlock.policy import parse_policy
+from interlock.ports import SystemClock
+from tests.test_changes import OPEN, error
+
+MADE: list[str] = []
+
+
+@tool(effect="send", once_per="ever")
+async def pay(order: str) -> str:
+    """Pay an order, once and for all."""
+    MADE.append(order)
+    return "paid"
+
+
+@tool(effect="read")
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@pytest.fixture(autouse=True)
+def nothing_made() -> None:
+    MADE.clear()
+
+
+def opened(url: str, **settings: Any) -> Runtime:
+    return Runtime.open(url, policy=parse_policy(OPEN), tools=[pay, look], settings=Settings(**settings))
+
+
+async def pays(url: str, order: str, **settings: Any) -> Any:
+    async with opened(url, **settings) as runtime:
+        return await runtime.call("pay", {"order": order}, actor="ann", mode="apply")
+
+
+async def test_a_payment_that_a_restored_file_has_forgotten_is_not_made_again(tmp_path: Path) -> None:
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    assert (await pays(url, "1")).ok
+    shutil.copy(file, tmp_path / "backup.db")
+    assert (await pays(url, "2")).ok
+    shutil.copy(tmp_path / "backup.db", file)
+    for again in range(3):  # what only looks is served, and does not make the gap be forgotten
+        async with opened(url) as runtime:
+            for _ in range(5):
+                assert (await runtime.call("look", {}, actor="ann")).value == "seen"
+            outcome = await runtime.call("pay", {"order": "2"}, actor="ann", mode="apply")
+        assert (outcome.status, error(outcome), MADE) == (Status.DENIED, "rolled_back", ["1", "2"]), again
+        assert "interlock audit accept" in outcome.summary
+    known = await pays(url, "1")
+    assert (known.status, MADE) == (Status.OK, ["1", "2"]), "what it remembers is answered from the record"
+
+
+async def test_somebody_says_which_history_stands(tmp_path: Path) -> None:
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    await pays(url, "1")
+    shutil.copy(file, tmp_path / "backup.db")
+    await pays(url, "2")
+    shutil.copy(tmp_path / "backup.db", file)
+    async with opened(url) as runtime:
+        gone = runtime.store.missing
+        assert [head.id for head in gone] == [4]
+        await accept_history(runtime.operations.writer("os:boss"), "the newer disk is lost")
+        refused = await runtime.call("pay", {"order": "3"}, actor="ann", mode="apply")
+        assert error(refused) == "rolled_back", "an open runtime is opened again on purpose"
+    async with opened(url) as runtime:
+        assert runtime.store.missing == ()
+        assert (await runtime.call("pay", {"order": "3"}, actor="ann", mode="apply")).ok
+        with pytest.raises(NotAllowed, match="nothing to accept"):
+            await accept_history(runtime.operations.writer("os:boss"), "once more")
+    shutil.copy(tmp_path / "backup.db", file)  # another copy, after that: it is noticed again
+    assert error(await pays(url, "3")) == "rolled_back"
+
+
+async def test_an_anchor_is_compared_where_this_machine_has_seen_nothing(tmp_path: Path) -> None:
+    file, url, anchors = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "anchors.jsonl"
+    here: dict[str, Any] = {"heads": "none", "anchors": str(anchors)}
+    await pays(url, "1", **here)
+    shutil.copy(file, tmp_path / "backup.db")
+    async with opened(url, **here) as runtime:
+        await runtime.call("pay", {"order": "2"}, actor="ann", mode="apply")
+        signed = await anchor(runtime.store, load_or_make_key(tmp_path / "audit.key"), SystemClock())
+    anchors.write_bytes(b'{"of": "another file"}\n' + msgspec.json.encode(signed) + b"\n")
+    assert (await pays(url, "2", **here)).ok
+    shutil.copy(tmp_path / "backup.db", file)
+    assert (error(await pays(url, "2", **here)), MADE) == ("rolled_back", ["1", "2"])
+
+
+@pytest.mark.slow
+async def test_a_restored_database_is_noticed_by_a_worker_that_saw_more(postgres: str) -> None:
+    assert (await pays(postgres, "1")).ok
+    with psycopg.connect(postgres, autocommit=True) as database:
+        for table in ("records", "lanes", "claims"):
+            database.execute(f"CREATE TABLE kept_{table} AS TABLE {table}".encode())
+    assert (await pays(postgres, "2")).ok
+    with psycopg.connect(postgres, autocommit=True) as database:
+        for table in ("records", "lanes", "claims"):
+            database.execute(f"TRUNCATE {table}".encode())
+            database.execute(f"INSERT INTO {table} TABLE kept_{table}".encode())
+    assert (error(await pays(postgres, "2")), MADE) == ("rolled_back", ["1", "2"])
+
+
+async def test_a_damaged_mark_is_no_reason_to_stop(tmp_path: Path) -> None:
+    url, heads = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "heads"
+    await pays(url, "1", heads=str(heads))
+    (mark,) = heads.iterdir()
+    mark.write_bytes(b"\xff\x00 what is this\n")
+    assert (await pays(url, "2", heads=str(heads))).ok
+    heads.joinpath("x").touch()
+    assert (mark.stat().st_mode & 0o777, heads.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+async def test_where_nothing_can_be_noted_calls_are_made_all_the_same(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    assert (await pays(f"sqlite:///{tmp_path / 'ledger.db'}", "1", heads=str(tmp_path / "file" / "below"))).ok
+    assert "will not be noticed" in caplog.text
+
+
+def test_the_command_line_accepts_with_a_reason(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    asyncio.run(pays(url, "1"))
+    shutil.copy(file, tmp_path / "backup.db")
+    asyncio.run(pays(url, "2"))
+    assert main(["audit", "accept", "--reason", "x", "--store", url]) == 1
+    assert "there is nothing to accept" in capsys.readouterr().err
+    shutil.copy(tmp_path / "backup.db", file)
+    assert main(["audit", "accept", "--reason", "the disk is lost", "--store", url]) == 0
+    assert "record 4 of lane 0" in capsys.readouterr().out
+    assert asyncio.run(pays(url, "2")).ok

@@ -1,0 +1,171 @@
+"""A store that takes a batch and does not answer: a call ends by its deadline, and nothing is made twice afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import psycopg
+import pytest
+
+from interlock import Runtime, Status, Tool, tool
+from interlock.config import Settings
+from interlock.policy import parse_policy
+from interlock.ports import Query
+from tests.test_changes import OPEN, error
+
+# What the store itself waits for others: longer than any test, so that it is the call that ends the wait.
+PATIENT = Settings(busy_s=600.0)
+CALL: dict[str, Any] = {"actor": "ann", "call_id": "order-1", "mode": "apply"}
+Hang = Callable[[], AbstractContextManager[None]]
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@contextmanager
+def locked_file(url: str) -> Iterator[None]:
+    """Another process holds the file."""
+    other = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        other.execute("ROLLBACK")
+        other.close()
+
+
+@contextmanager
+def stopped_server(url: str) -> Iterator[None]:
+    """The server's processes for this database are stopped, as by a hypervisor."""
+    with psycopg.connect(url, autocommit=True) as own:
+        others = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        pids = [row[0] for row in own.execute(others).fetchall()]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+
+
+@pytest.fixture
+def hang(durable_url: str) -> Hang:
+    stops = locked_file if durable_url.startswith("sqlite") else stopped_server
+    return lambda: stops(durable_url)
+
+
+def opened(url: str, *tools: Tool) -> Runtime:
+    return Runtime.open(url, policy=parse_policy(OPEN), tools=tools, settings=PATIENT)
+
+
+async def landed(runtime: Runtime) -> list[tuple[str, str]]:
+    return [(record.kind, record.status) async for record in runtime.store.records(Query())]
+
+
+async def test_a_call_ends_by_its_deadline_before_its_intent_and_can_be_made_afterwards(
+    durable_url: str, hang: Hang
+) -> None:
+    made: list[str] = []
+
+    @tool(effect="send", timeout_s=1, deadline_s=1)
+    async def pay(order: str) -> str:
+        made.append(order)
+        return "paid"
+
+    async with opened(durable_url, pay) as runtime:
+        with hang():
+            outcome = await runtime.call("pay", {"order": "1"}, **CALL)  # while the store still hangs
+            assert (outcome.status, made) == (Status.FAILED, [])
+            assert error(outcome) in ("store_unavailable", "timeout")
+        again = await runtime.call("pay", {"order": "1"}, **CALL)
+        assert (again.status, again.value, made) == (Status.OK, "paid", ["1"])
+        assert await runtime.operations.recover() == ()
+
+
+async def test_past_its_intent_it_is_unknown_and_the_record_lands_when_the_store_is_back(
+    durable_url: str, hang: Hang
+) -> None:
+    made: list[str] = []
+
+    async with opened(durable_url, _pay_into(made, hang, released := asyncio.Event())) as runtime:
+        outcome = await runtime.call("pay", {"order": "1"}, **CALL)
+        assert (outcome.status, made) == (Status.UNKNOWN, ["1"])
+        released.set()
+        again = await runtime.call("pay", {"order": "1"}, **CALL)
+        while again.status is not Status.OK:  # behind what the store had taken
+            again = await runtime.call("pay", {"order": "1"}, **CALL)
+        assert (again.value, made) == ("paid", ["1"])
+        assert [kind for kind, _status in await landed(runtime)][:2] == ["intent", "call"]
+
+
+def _pay_into(made: list[str], hang: Hang, released: asyncio.Event) -> Tool:
+    """A tool during which the store begins to hang, until that is released."""
+    tasks: list[asyncio.Task[None]] = []
+
+    @tool(effect="send", timeout_s=1, deadline_s=1)
+    async def pay(order: str) -> str:
+        made.append(order)
+        hangs = asyncio.Event()
+
+        async def until_released() -> None:
+            with hang():
+                hangs.set()
+                await released.wait()
+
+        tasks.append(asyncio.create_task(until_released()))
+        await hangs.wait()
+        return "paid"
+
+    return pay
+
+
+async def test_whoever_gives_up_while_the_store_hangs_is_heard(durable_url: str, hang: Hang) -> None:
+    made: list[str] = []
+
+    @tool(effect="send", timeout_s=2, deadline_s=2)
+    async def pay(order: str) -> str:
+        made.append(order)
+        return "paid"
+
+    async with opened(durable_url, pay) as runtime:
+        with hang():
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(runtime.call("pay", {"order": "1"}, **CALL), 0.2)
+            assert made == []
+        again = await runtime.call("pay", {"order": "1"}, **CALL)
+        assert (again.status, made) == (Status.OK, ["1"])
+
+
+async def test_a_read_with_a_budget_ends_by_its_deadline(durable_url: str, hang: Hang) -> None:
+    @tool(effect="read", timeout_s=1, deadline_s=1)
+    async def look() -> str:
+        return "seen"
+
+    budget = '[[budget]]\nid = "day"\nper = "actor"\nwindow = "1d"\ncalls = 10\n'
+    runtime = Runtime.open(durable_url, policy=parse_policy(OPEN + budget), tools=[look], settings=PATIENT)
+    async with runtime:
+        with hang():
+            outcome = await runtime.call("look", {}, actor="ann")
+            assert (outcome.status, outcome.value) == (Status.FAILED, None)
+        assert (await runtime.call("look", {}, actor="ann")).value == "seen"
+
+
+@pytest.mark.slow
+async def test_a_store_can_be_closed_while_its_server_is_stopped(postgres: str) -> None:
+    @tool(effect="send", timeout_s=1, deadline_s=1)
+    async def pay(order: str) -> str:
+        return order
+
+    short = Settings(busy_s=1.0)
+    runtime = Runtime.open(postgres, policy=parse_policy(OPEN), tools=[pay], settings=short)
+    assert (await runtime.call("pay", {"order": "1"}, **CALL)).ok
+    with stopped_server(postgres):
+        waiting = asyncio.create_task(runtime.call("pay", {"order": "2"}, actor="ann", call_id="2", mode="apply"))
+        assert (await waiting).status is Status.FAILED
+        await runtime.close()  # would wait for ever for an answer
