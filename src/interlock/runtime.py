@@ -101,7 +101,7 @@ class Runtime:
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         deadlines = Deadlines()
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
-        snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines)
+        snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines, opened)
         mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
         ctx = EngineContext(
             registry=registry,

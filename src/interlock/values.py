@@ -250,6 +250,10 @@ class Result(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     no_data: bool = False
 
 
+NOT_THERE = "absent"
+"""The version of a key that does not exist."""
+
+
 class Context(Value, frozen=True):
     """What a tool may ask for about its own call, by a parameter of this type."""
 
@@ -262,6 +266,9 @@ class Context(Value, frozen=True):
     """The fencing token of each leased key: a resource that can refuses a write with a lower one."""
     ledger: str = ""
     """Where the tokens come from: those of another ledger say nothing."""
+    versions: dict[str, str] = {}
+    """The version that each key had when the change was planned (`absent`: it was not there), where its resource gives
+    one: a resource that can refuses to write another one. Whoever has written a key notes its new version here."""
 
 
 EVERYONE = ("*",)

@@ -15,7 +15,7 @@ from interlock.changes.keys import (
     scope_of,
 )
 from interlock.changes.plan import Expected, Planner
-from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, read_snapshots
+from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, given_version, read_snapshots
 
 __all__ = [
     "ClaimName",
@@ -26,6 +26,7 @@ __all__ = [
     "Unreadable",
     "claim_name",
     "diff_of",
+    "given_version",
     "has_landed",
     "keys_of",
     "landed_by_snapshots",

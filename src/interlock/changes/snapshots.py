@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -12,12 +12,12 @@ import msgspec
 from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
 from interlock.changes.keys import Digest, local_key
 from interlock.errors import ToolError
-from interlock.ports import Faults
+from interlock.ports import ClaimStore, Faults, Resource
 from interlock.resilience import Deadlines, Expired
 from interlock.tools import Redactor, Tool
-from interlock.values import Effect, Json, Versioned
+from interlock.values import NOT_THERE, Effect, Json, Versioned
 
-ABSENT = "absent"
+_DIGEST = "digest:"
 _DIFF_LINES = 400
 _NOTHING = object()
 
@@ -27,35 +27,83 @@ class Unreadable(Exception):
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """The state of one key, and the version it has."""
+    """The state of one key, and the version it has.
+
+    Where its resource gives none, its digest and the token of the last recorded change stand for it: a state that was
+    left and come back to is not the same version.
+    """
 
     state: Json
     version: str
 
 
 class SnapshotReader(msgspec.Struct, frozen=True):
-    """How resources are looked at: digests for versions, fault points, and a time limit."""
+    """How resources are looked at: digests for versions, fault points, a time limit, and what was changed last."""
 
     digest: Digest
     faults: Faults | None
     deadlines: Deadlines
+    claims: ClaimStore
 
 
-async def read_snapshots(tool: Tool, keys: tuple[str, ...], snapshot_reader: SnapshotReader) -> tuple[Snapshot, ...]:
-    """The states of the keys now, in their order; each within the tool's time limit."""
-    resource = tool.resource
-    if resource is None:
+def given_version(version: str) -> str | None:
+    """The version as its resource knows it (`absent` where there is nothing); None where we made it up."""
+    if version.startswith(f"{NOT_THERE}@"):
+        return NOT_THERE
+    return None if version.startswith(_DIGEST) else version
+
+
+async def read_snapshots(
+    tool: Tool,
+    keys: tuple[str, ...],
+    snapshot_reader: SnapshotReader,
+    changed: Mapping[str, int] | None = None,
+) -> tuple[Snapshot, ...]:
+    """The states of the keys now, in their order; each within the tool's time limit.
+
+    `changed` are the tokens of the last change of each key, where the caller has just made it.
+    """
+    if tool.resource is None:
         return ()
+    states = await _read_states(tool.resource, keys, tool, snapshot_reader)
+    if changed is None and not all(isinstance(state, Versioned) for state in states):
+        changed = await _last_changes(keys, snapshot_reader)
+    pairs = zip(keys, states, strict=True)
+    return tuple([_snapshot_of(state, key, (changed or {}).get(key, 0), snapshot_reader) for key, state in pairs])
+
+
+async def _read_states(
+    resource: Resource, keys: tuple[str, ...], tool: Tool, snapshot_reader: SnapshotReader
+) -> list[Any]:
     together = getattr(resource, "read_states", None)
     if together is not None and len(keys) > 1:
         held = await _read(together([local_key(key) for key in keys]), ", ".join(keys), tool, snapshot_reader)
-        return tuple([_snapshot_of(held.get(local_key(key)), key, snapshot_reader) for key in keys])
+        return [held.get(local_key(key)) for key in keys]
     found = []
     for key in keys:
         whole = key.endswith("/*")
         reading = resource.snapshot() if whole else resource.read_state(local_key(key))  # type: ignore[attr-defined]
-        found.append(_snapshot_of(await _read(reading, key, tool, snapshot_reader), key, snapshot_reader))
-    return tuple(found)
+        found.append(await _read(reading, key, tool, snapshot_reader))
+    return found
+
+
+async def _last_changes(keys: tuple[str, ...], snapshot_reader: SnapshotReader) -> dict[str, int]:
+    """For each key the token of the last change that landed, on it alone or on its whole resource."""
+    if snapshot_reader.faults is not None:
+        snapshot_reader.faults.at("change.leases")
+    leases = await snapshot_reader.claims.leases(keys)
+    return {
+        key: max(
+            (
+                lease.changed
+                for lease in leases
+                if lease.key in (key, f"{key.partition('/')[0]}/*")
+                or (key.endswith("/*") and lease.key.startswith(key[:-1]))
+            ),
+            default=0,
+        )
+        for key in keys
+    }
 
 
 async def _read(reading: Coroutine[Any, Any, Any], what: str, tool: Tool, snapshot_reader: SnapshotReader) -> Any:
@@ -80,18 +128,19 @@ def own_copy(value: Any) -> Any:
         return copy.deepcopy(value)
 
 
-def _snapshot_of(state: Json, key: str, snapshot_reader: SnapshotReader) -> Snapshot:
+def _snapshot_of(state: Json, key: str, changed: int, snapshot_reader: SnapshotReader) -> Snapshot:
     try:
-        return _snapshot(state, snapshot_reader.digest)
+        return _snapshot(state, changed, snapshot_reader.digest)
     except Refusal as refusal:
         raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
 
 
-def _snapshot(state: Json, digest: Digest) -> Snapshot:
+def _snapshot(state: Json, changed: int, digest: Digest) -> Snapshot:
     if isinstance(state, Versioned):
         canonical(state.value, WHATEVER)
         return Snapshot(state.value, str(state.version))
-    return Snapshot(state, ABSENT if state is None else digest(canonical(state, WHATEVER)))
+    what = NOT_THERE if state is None else _DIGEST + digest(canonical(state, WHATEVER))
+    return Snapshot(state, f"{what}@{changed}")
 
 
 def simulate(

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from interlock.changes import plan_digest
 from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
+from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.recover import read_record
 from interlock.operations.undo import UndoStep
 from interlock.state import TicketKind
@@ -26,10 +28,11 @@ async def run_undo(
 ) -> list[Outcome | None]:
     """Take changes back in their order; those on different keys side by side. None for a step that has no call."""
 
-    def call(step: UndoStep) -> Call:
+    def call(step: UndoStep, left: Mapping[str, str]) -> Call:
         return Call(
             call_id=ctx.ids.new(),
             id_is_ours=True,
+            plan=_looked_at(ctx, step, left),
             tool=step.tool,
             arguments=step.arguments,
             actor=by,
@@ -43,13 +46,37 @@ async def run_undo(
     return await _in_order(run, ctx, steps, call)
 
 
+def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> str | None:
+    """The digest of the plan that was looked at, on the versions of that moment or those that earlier steps left:
+    whoever changes a key in between is not overwritten. None where a person said that it is to be done all the same,
+    or where there is no state to put back."""
+    versions = {**step.versions, **{key: left[key] for key in step.keys if key in left}}
+    if not step.versions.keys() | left.keys() >= set(step.keys) or not versions or step.arguments.get("force"):
+        return None
+    policy = ctx.bindings[step.tool].rules.version
+    at = tuple(versions[key] for key in step.keys)
+    return plan_digest(ctx.digest, step.tool, step.keys, step.arguments, policy, at)
+
+
+async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
+    """The versions that a change left behind, from its own record or from the one that it repeats."""
+    number = outcome.record
+    while number is not None:
+        record, _whole = await record_with_payload(ctx.store, number)
+        content = None if record is None else record.content()
+        if content is None or content.repeats is None:
+            return () if content is None or content.change is None else content.change.versions
+        number = content.repeats
+    return ()
+
+
 async def run_replay(
     run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
 ) -> list[Outcome | None]:
     """Try failed changes again with their own keys, and undone ones as the next generation."""
     details = {step.claim.name: await _details_of_intent(ctx, step) for step in steps if step.tool}
 
-    def call(step: UndoStep) -> Call:
+    def call(step: UndoStep, _left: Mapping[str, str]) -> Call:
         asked = {**details[step.claim.name]}
         return Call(
             call_id=step.claim.call,
@@ -118,20 +145,24 @@ async def _details_of_intent(ctx: EngineContext, step: UndoStep) -> dict[str, An
 
 
 async def _in_order(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], call: Callable[[UndoStep], Call]
+    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], call: Callable[[UndoStep, Mapping[str, str]], Call]
 ) -> list[Outcome | None]:
     """Steps that share a key one after the other, the others side by side."""
     places, last = asyncio.Semaphore(_AT_ONCE), dict[str, asyncio.Task[Outcome | None]]()
+    left: dict[str, str] = {}  # the versions that steps have left behind
 
     async def work(step: UndoStep, after: set[asyncio.Task[Outcome | None]]) -> Outcome | None:
         if after:
             await asyncio.wait(after)
         async with places:
-            made = call(step)
+            made = call(step, left)
             if not step.locks:
-                return await run(made)
-            async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
-                return await run(msgspec.structs.replace(made, locks=locks))
+                outcome = await run(made)
+            else:
+                async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
+                    outcome = await run(msgspec.structs.replace(made, locks=locks))
+            left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
+            return outcome
 
     tasks: list[asyncio.Task[Outcome | None] | None] = []
     for step in steps:

@@ -9,7 +9,7 @@ import msgspec
 from interlock.changes import on_versions
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
-from interlock.operations.execute import Run
+from interlock.operations.execute import Run, versions_after
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.ports import Query
 from interlock.values import Call, Json, Mode, Outcome, Status
@@ -88,20 +88,8 @@ async def apply_set(
         outcomes.append(outcome)
         if outcome.status is not Status.OK:
             break
-        versions.update(zip(item.keys, await _versions_after(ctx, outcome), strict=False))
+        versions.update(zip(item.keys, await versions_after(ctx, outcome), strict=False))
     return outcomes
-
-
-async def _versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
-    """The versions that a change left behind, from its own record or from the one that it repeats."""
-    number = outcome.record
-    while number is not None:
-        record, _whole = await record_with_payload(ctx.store, number)
-        content = None if record is None else record.content()
-        if content is None or content.repeats is None:
-            return () if content is None or content.change is None else content.change.versions
-        number = content.repeats
-    return ()
 
 
 def _call(ctx: EngineContext, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
-from interlock.operations.undo import UndoStep, impossible, takes_back
+from interlock.operations.standing import takes_back
+from interlock.operations.undo import UndoStep, impossible
 from interlock.state import ChangeFilter, ClaimState
 
 

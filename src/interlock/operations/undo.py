@@ -8,10 +8,11 @@ from typing import Any
 
 import msgspec
 
-from interlock.changes import Unreadable, diff_of, local_key, read_snapshots
+from interlock.changes import Snapshot, Unreadable, diff_of, local_key, read_snapshots
 from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import intent_of, read_record
+from interlock.operations.standing import LaterChanges, takes_back
 from interlock.ports import Resource
 from interlock.state import ChangeFilter, Claimed, ClaimState
 from interlock.tools import Tool, tool
@@ -34,6 +35,17 @@ class UndoStep(msgspec.Struct, frozen=True):
     obstacle: str = ""
     locks: tuple[str, ...] = ()
     """The leases under which it was made, and is taken back."""
+    versions: dict[str, str] = {}
+    """The versions at which keys were looked at; those that an earlier step puts back first have none yet."""
+
+
+class _SoFar(msgspec.Struct):
+    """What planning an undo knows while it goes on."""
+
+    later: LaterChanges
+    force: bool
+    becomes: dict[str, Json] = {}
+    """What keys will be once the steps before have been taken."""
 
 
 class _Payloads(msgspec.Struct, frozen=True):
@@ -123,28 +135,21 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
     if which.record is None:
         made = [claim for claim in made if not await takes_back(ctx, claim)]
     made.sort(key=lambda claim: claim.record or 0, reverse=True)
-    becomes: dict[str, Json] = {}  # what keys will be once the steps before have been taken
-    return [await _plan_step(ctx, claim, force, becomes) for claim in made]
+    so_far = _SoFar(LaterChanges(ctx, made), force)
+    return [await _plan_step(ctx, claim, so_far) for claim in made]
 
 
-async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
-    """Whether a change was made to take another one back."""
-    record, _payload = await intent_of(ctx, claim)
-    change = None if record is None else record.content().change
-    return change is not None and change.undoes is not None
-
-
-async def _plan_step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
+async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
     """One odd change must not stand in the way of undoing the others."""
     try:
-        return await _step(ctx, claim, force, becomes)
+        return await _step(ctx, claim, so_far)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
         return impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
 
 
-async def _step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[str, Json]) -> UndoStep:
+async def _step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
     binding = ctx.bindings.get(claim.tool)
     if binding is None or claim.record is None:
         return impossible(claim, f"the tool {claim.tool!r} is not registered any more")
@@ -152,7 +157,7 @@ async def _step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[s
     intent, before = await intent_of(ctx, claim)
     outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
-        step = await _restoring(ctx, claim, tool, _Payloads(before, after), becomes, force=force)
+        step = await _restoring(ctx, claim, tool, _Payloads(before, after), so_far)
         change = None if intent is None else intent.content().change
         return msgspec.structs.replace(step, locks=() if change is None else tuple(change.under))
     if tool.compensate is None:
@@ -165,15 +170,7 @@ async def _step(ctx: EngineContext, claim: Claimed, force: bool, becomes: dict[s
     )
 
 
-async def _restoring(
-    ctx: EngineContext,
-    claim: Claimed,
-    tool: Tool,
-    held: _Payloads,
-    becomes: dict[str, Json],
-    *,
-    force: bool,
-) -> UndoStep:
+async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payloads, so_far: _SoFar) -> UndoStep:
     before, after = held.intent, held.outcome
     assert tool.resource is not None
     assert claim.record is not None
@@ -187,16 +184,20 @@ async def _restoring(
     if not changed:
         return impossible(claim, "it changed nothing")
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
+    unseen = tuple(key for key in keys if key not in so_far.becomes)
     try:
-        snapshots = await read_snapshots(tool, tuple(key for key in keys if key not in becomes), ctx.snapshot_reader)
+        now = dict(zip(unseen, await read_snapshots(tool, unseen, ctx.snapshot_reader), strict=True))
     except Unreadable as error:
         return impossible(claim, str(error))
-    now = iter(snapshots)
-    current = {key: becomes[key] if key in becomes else next(now).state for key in keys}
-    moved = [key for key in keys if current[key] != became.get(local_key(key))]
-    if moved and not force:
-        return impossible(claim, f"{', '.join(moved)} has changed since; undo what came after, or use --force")
-    becomes |= {key: was.get(local_key(key)) for key in keys}
+    current = {key: now[key].state if key in now else so_far.becomes[key] for key in keys}
+    moved = {
+        key: why
+        for key in keys
+        if (why := await _moved(so_far, claim, key, now.get(key), current[key] != became.get(local_key(key))))
+    }
+    if moved and not so_far.force:
+        return impossible(claim, f"{', '.join(moved.values())}; undo what came after, or use --force")
+    so_far.becomes |= {key: was.get(local_key(key)) for key in keys}
     arguments = {
         "record": claim.record,
         "states": {key: was.get(key) for key in changed},
@@ -204,7 +205,19 @@ async def _restoring(
         "force": bool(moved),
     }
     diff = diff_of(tool, keys, list(current.values()), [was.get(key) for key in changed])
-    return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff)
+    versions = {key: snapshot.version for key, snapshot in now.items()}
+    return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff, versions=versions)
+
+
+async def _moved(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None, differs: bool) -> str:
+    """Why a key is not what the change left: another recorded change that stands, or somebody who left no record."""
+    other = await so_far.later.standing(claim, key)
+    if other is not None:
+        return f"{key} has changed since (record {other.record})"
+    left_at = None if now is None else await so_far.later.version(key)
+    if differs or (now is not None and left_at is not None and now.version != left_at):
+        return f"{key} has changed since"
+    return ""
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFo
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
-from interlock.values import Context, Json, Versioned
+from interlock.values import NOT_THERE, Context, Json, Versioned
 
 T = TypeVar("T")
 Found = dict[str, Versioned]
@@ -114,7 +114,8 @@ class Documents:
         return found.value
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> None:
-        """Write a document whole (None removes it), if nobody with a newer token wrote it, and it is at `version`."""
+        """Write a document whole (None removes it), if nobody with a newer token wrote it, and it is at `version`, or
+        else at the version on which the call was planned."""
         await self.write_all({key: state}, context, versions={} if version is None else {key: version})
 
     async def fence(self, tokens: Mapping[str, int], ledger: str) -> None:
@@ -134,12 +135,16 @@ class Documents:
         """Write documents in one transaction, all or none; the versions that they have now.
 
         Every fencing token of the context is checked, and every version that is expected ("0": there is none), also of
-        keys that are not written. With `finding`, an indexed field and value must still find these very keys: that
-        holds against writers who expect a version of a document that is expected here, too.
+        keys that are not written; of those that are, also the versions on which the call was planned. With `finding`,
+        an indexed field and value must still find these very keys: that holds against writers who expect a version of
+        a document that is expected here, too.
         """
         bodies = {key: _body(key, state) for key, state in states.items()}
-        tokens, expected = {} if context is None else context.tokens, versions or {}
+        tokens, expected = {} if context is None else context.tokens, dict(versions or {})
         ledger = "" if context is None else context.ledger
+        planned = {} if context is None else context.versions
+        for key in bodies.keys() & planned.keys() - expected.keys():
+            expected[key] = ABSENT if planned[key] == NOT_THERE else planned[key]
 
         def work(connection: Connection) -> dict[str, str]:
             committing = False
@@ -165,7 +170,10 @@ class Documents:
                 why = str(self._dialect.explain(error))
                 raise (InDoubt if committing else NothingLanded)(why) from None
 
-        return await self._on_thread(work)
+        written = await self._on_thread(work)
+        for key in written.keys() & planned.keys():
+            planned[key] = NOT_THERE if bodies[key] is None else written[key]
+        return written
 
     def _undone(self, connection: Connection) -> None:
         try:

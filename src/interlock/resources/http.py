@@ -10,7 +10,7 @@ import msgspec
 
 from interlock.errors import InvalidInput
 from interlock.resources.client import HttpClient
-from interlock.values import Context, Effect, Json, Versioned
+from interlock.values import NOT_THERE, Context, Effect, Json, Versioned
 
 if TYPE_CHECKING:
     import httpx
@@ -50,9 +50,14 @@ class HttpDocuments:
         await self.write(key, state, context)
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> Json:
-        """PUT a document (None: DELETE it), under its idempotency key, and only at `version` where one is given."""
-        headers: dict[str, str] = {} if version is None else {"If-Match": version}
-        return await self.send("DELETE" if state is None else "PUT", self._url(key), state, headers, context)
+        """PUT a document (None: DELETE it), under its idempotency key, and only at `version`, or else at the version on
+        which the call was planned, where the server gives any."""
+        planned = None if context is None else context.versions.get(key)
+        headers = _condition(version or planned)
+        answer = await self.send("DELETE" if state is None else "PUT", self._url(key), state, headers, context)
+        if planned is not None and context is not None:
+            del context.versions[key]  # what it has now was not said: a second write of this call is not held to it
+        return answer
 
     async def send(
         self, method: str, url: str, body: Json, headers: Mapping[str, str], context: Context | None = None
@@ -73,6 +78,13 @@ class HttpDocuments:
         if key in (".", ".."):  # `quote` leaves dots, and a client would resolve them to the folder above
             raise InvalidInput(f"{key!r} cannot be part of an address")
         return f"{self._base}/{quote(key, safe='')}"
+
+
+def _condition(version: str | None) -> dict[str, str]:
+    """The header that holds a server to a version; a weak ETag says only that two answers mean the same."""
+    if version == NOT_THERE:
+        return {"If-None-Match": "*"}
+    return {} if version is None or version.startswith("W/") else {"If-Match": version}
 
 
 def body_of(answer: httpx.Response) -> Json:

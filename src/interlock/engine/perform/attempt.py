@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.budget import reservations, settlements, tokens
-from interlock.changes import local_key
+from interlock.changes import given_version, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
@@ -59,6 +59,7 @@ class Work:
     tokens: dict[str, int] = {}
     beat: Beat | None = None
     """What keeps the claim of a change alive."""
+    _versions: dict[str, str] | None = None
     wire: Wire | None = None
     """What the call has sent, where it changes something."""
 
@@ -241,6 +242,12 @@ class Work:
     def context(self) -> Context:
         """What the tool may know about its call."""
         call = self._prepared.admitted.facts.call
+        if self._versions is None:  # one for all attempts: what one has written the next may write again
+            plan = self._prepared.plan
+            given = {
+                local_key(key): given_version(version) for key, version in zip(plan.keys, plan.versions, strict=False)
+            }
+            self._versions = {key: version for key, version in given.items() if version is not None and key != "*"}
         return Context(
             call_id=call.call_id,
             actor=call.actor,
@@ -249,6 +256,7 @@ class Work:
             idempotency_key=self._prepared.plan.idempotency_key,
             tokens={**self._under(call), **self.tokens},
             ledger=self._ctx.store.identity.ledger,
+            versions=self._versions,
         )
 
     def _under(self, call: Call) -> dict[str, int]:

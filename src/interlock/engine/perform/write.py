@@ -151,7 +151,8 @@ async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tup
     tool, plan = begun.work.tool, begun.prepared.plan
     after: tuple[Snapshot, ...] = ()
     try:
-        after = await read_snapshots(tool, plan.keys, ctx.snapshot_reader)
+        own = dict(zip(plan.keys, begun.work.tokens.values(), strict=True))
+        after = await read_snapshots(tool, plan.keys, ctx.snapshot_reader, own)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
     if found is None and tool.probe is not None:
