@@ -27,6 +27,7 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate_limited"
     PLAN_MOVED = "plan_moved"
     ROLLED_BACK = "rolled_back"
+    NOT_AS_PLANNED = "not_as_planned"
     # what stood in the way
     BUSY = "busy"
     BLOCKED = "blocked"

@@ -21,6 +21,8 @@ class Changed(Value, frozen=True):
     replays: bool = False
     under: dict[str, int] = {}
     """The fencing tokens of the leases that it was made under, by key."""
+    deviates: tuple[str, ...] = ()
+    """Keys that became something else than was planned."""
 
 
 class Content(Value, frozen=True):

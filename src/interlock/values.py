@@ -225,6 +225,8 @@ class Outcome(Value, frozen=True):
     sources: tuple[str, ...] = ()
     trust: Trust = Trust.TRUSTED
     ticket: str | None = None
+    deviates: tuple[str, ...] = ()
+    """Keys that became something else than was planned: the change was made, not as planned."""
 
     @property
     def ok(self) -> bool:

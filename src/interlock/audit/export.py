@@ -83,6 +83,7 @@ def as_row(record: Stored) -> dict[str, Json]:
         "value_digest": content.value_digest,
         "summary": content.summary,
         "repeats": content.repeats,
+        "deviates": [] if content.change is None else list(content.change.deviates),
         "hash": record.hash,
         "lane": record.lane,
     }

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from interlock.answers.answer_review import decide_any, read_held_answer
-from interlock.audit import load_public_key
+from interlock.audit import as_row, load_public_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -22,11 +22,11 @@ from interlock.cli.workspace import open_runtime
 from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
-from interlock.ports import Store, SystemClock, SystemIds
+from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.review import Terms
 from interlock.review.identity import TokenClaims, authenticate, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
-from interlock.values import Status
+from interlock.values import Json, Status
 
 
 def register(commands: Any, common: Any) -> None:
@@ -85,12 +85,13 @@ async def _show(given: argparse.Namespace) -> int:
     async with open_ledger(load_command_settings(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
         record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
+        made = await _made(store, ticket)
     # What the record holds, not its payload: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind is TicketKind.ANSWER:
         return await _show_answer(given, ticket)
     if given.json:
-        print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff})
+        print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff, "made": made})
         return 0
     out = console()
     for name, value in msgspec.to_builtins(ticket).items():
@@ -99,7 +100,19 @@ async def _show(given: argparse.Namespace) -> int:
         out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {sanitize(value)}")
     out.print(f"[bold]{'arguments':<12}[/] {sanitize(msgspec.json.encode(arguments).decode())}")
     print_diff(diff)
+    if made is not None:
+        other = f" [yellow]not as planned: {sanitize(', '.join(made['deviates']))}[/]" if made["deviates"] else ""
+        out.print(f"[bold]{'made':<12}[/] {colorize(made['outcome'])} [dim](record {made['id']})[/]{other}")
     return 0
+
+
+async def _made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
+    """How the call ended that an approval was spent on."""
+    if ticket.state is not TicketState.SPENT:
+        return None
+    which = Query(turn=ticket.turn, call=ticket.call, newest=1)
+    rows = [as_row(record) async for record in store.records(which) if record.kind == "call"]
+    return {key: rows[0][key] for key in ("id", "outcome", "summary", "deviates")} if rows else None
 
 
 async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:

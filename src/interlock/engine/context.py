@@ -140,6 +140,8 @@ class Ended(msgspec.Struct, frozen=True):
     """The snapshots of the keys after an effect."""
     asks: Ticket | None = None
     """The ticket that a parked call opens."""
+    deviates: tuple[str, ...] = ()
+    """Keys that became something else than was planned."""
 
 
 def refuse(

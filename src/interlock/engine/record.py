@@ -241,6 +241,7 @@ def _with_change(
         undoes=ended.call.undoes,
         replays=ended.call.replays,
         under={hold.key: hold.token for hold in ended.call.locks},
+        deviates=ended.deviates,
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
 
@@ -283,7 +284,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         number,
     )
     trust = _TRUSTED if ended.tool is None else ended.tool.trust
-    if reading.is_bare and ended.ticket is None and trust is _TRUSTED:
+    if reading.is_bare and ended.ticket is None and trust is _TRUSTED and not ended.deviates:
         return outcome
     return msgspec.structs.replace(
         outcome,
@@ -294,6 +295,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         sources=reading.sources,
         trust=trust,
         ticket=ended.ticket,
+        deviates=ended.deviates,
     )
 
 

@@ -44,6 +44,8 @@ class Entry(Value, frozen=True, kw_only=True):
     ticket: str | None = None
     turn: str | None = None
     run: str | None = None
+    deviates: tuple[str, ...] = ()
+    """Keys that became something else than was planned."""
 
 
 async def journal(ctx: EngineContext, which: ChangeFilter) -> AsyncIterator[Entry]:
@@ -85,7 +87,13 @@ async def _made_entry(ctx: EngineContext, claim: Claimed) -> Entry | None:
         record=claim.record or claim.intent,
         arguments=whole.get("arguments"),
         reason="" if problem is None else problem.message,
+        deviates=_deviations(outcome),
     )
+
+
+def _deviations(outcome: Stored | None) -> tuple[str, ...]:
+    change = None if outcome is None else outcome.content().change
+    return () if change is None else tuple(map(local_key, change.deviates))
 
 
 async def _proposed_entry(ctx: EngineContext, record: Stored) -> Entry | None:

@@ -76,10 +76,11 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         variables = variables_of(tool, policy.limits) if mine or risks else {}
         compiler = ConditionCompiler(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
-        version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests)
+        as_planned = matches(policy.as_planned, tool.name)
+        version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests, as_planned)
         compiled = _compile(tool, mine, compiler, version, findings)
         found = _risks(tool, risks, compiler, findings)
-        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests)
+        by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests, as_planned=as_planned)
     if findings:
         # A rule for ten tools is wrong ten times, and is said once.
         raise PolicyError(list(dict.fromkeys(str(finding) for finding in findings)))
@@ -103,6 +104,9 @@ def _refuse_unknown_tools(policy: Policy, known: Mapping[str, Tool], findings: l
                     f"did you mean {close[0]!r}?" if close else f"tools are {', '.join(sorted(known)) or '(none)'}"
                 )
                 findings.append(Finding(str(place), f"{item.id!r} is for an unknown tool {pattern!r}; {way_out}"))
+    for pattern in policy.as_planned:
+        if pattern != _ANY and not any(fnmatch.fnmatchcase(name, pattern) for name in known):
+            findings.append(Finding(policy.file, f"as_planned names an unknown tool {pattern!r}"))
 
 
 def _compile(
@@ -214,7 +218,11 @@ def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
 
 
 def _digest_of(
-    rules: list[Rule], rates: tuple[Rate, ...], limits: dict[str, Json], cooldowns: tuple[Cooldown, ...]
+    rules: list[Rule],
+    rates: tuple[Rate, ...],
+    limits: dict[str, Json],
+    cooldowns: tuple[Cooldown, ...],
+    as_planned: bool,
 ) -> str:
     """The digest of what applies to one tool, so that an edit elsewhere changes nothing here.
 
@@ -223,5 +231,6 @@ def _digest_of(
     spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
     # Only where there are any: without cooldowns a tool's version stays what it was before there were cooldowns.
     rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
+    rests += [["as_planned"]] if as_planned else []
     text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])
     return hashlib.sha256(text).hexdigest()[:16]

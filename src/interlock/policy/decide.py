@@ -52,6 +52,8 @@ class ToolRules(msgspec.Struct, frozen=True, kw_only=True):
     needs_turn: bool = False
     risks: tuple[tuple[str, Condition], ...] = ()
     cooldowns: tuple[Cooldown, ...] = ()
+    as_planned: bool = False
+    """Whether a change that is not what was planned has failed."""
     no_rule: Verdict
 
 

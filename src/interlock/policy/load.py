@@ -29,7 +29,7 @@ PolicySource = str | Path | Mapping[str, Any] | Policy
 """A file, a dict with the same keys as the file has, or a policy that was read already."""
 
 _LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
-_TABLES = ("version", "mode", *_LISTS, "actor", "limits", "lists")
+_TABLES = ("version", "mode", "as_planned", *_LISTS, "actor", "limits", "lists")
 # [[rule]], [actor.ann] or [lists."a b"]: tomllib gives no line numbers, and a finding has to name its place.
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_][\w-]*)(?:\s*\.\s*(?:\"([^\"]+)\"|([\w-]+)))?\s*\]\]?")
 
@@ -147,6 +147,7 @@ class _Reader:
             grants=self._grants(),
             limits=self._limits(),
             lists=self._lists(),
+            as_planned=self._top.names("as_planned", ()),
             mode=Mode(mode) if mode in tuple(Mode) else None,
             places={str(part.raw["id"]): part.place for found in parts.values() for part in found if "id" in part},
         )

@@ -69,5 +69,7 @@ class Policy(Value, frozen=True):
     limits: dict[str, Json] = {}
     lists: dict[str, ListSpec] = {}
     places: dict[str, Place] = {}
+    as_planned: tuple[str, ...] = ()
+    """Tools whose changes have failed if they are not what was planned."""
     mode: Mode | None = None
     """How far writes and sends go unless a call or a setting says otherwise."""

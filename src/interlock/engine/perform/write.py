@@ -28,7 +28,7 @@ from interlock.state import ClaimState
 from interlock.tools import Reading, Tool
 from interlock.tools.wire import WIRE, Wire
 from interlock.transitions import CloseClaim, Transition
-from interlock.values import Attempt, Context, Json, Status
+from interlock.values import Attempt, Context, Json, Plan, Status, one_line
 
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
 
@@ -41,6 +41,8 @@ class _Effect(msgspec.Struct, frozen=True):
     landed: bool | None
     after: tuple[Snapshot, ...] = ()
     """The snapshots of the keys after it."""
+    deviates: tuple[str, ...] = ()
+    """Keys that became something else than was planned."""
     interrupt: BaseException | None = None
 
 
@@ -115,7 +117,16 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
     WIRE.set(step.work.wire)  # this task is the effect's own: whatever it sends is noted here
     reading = await step.work.attempt()
     landed, after = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
-    return _Effect(step, reading, landed, after)
+    return _Effect(step, reading, landed, after, _deviations(step.prepared.plan, after) if landed else ())
+
+
+def _deviations(plan: Plan, after: tuple[Snapshot, ...]) -> tuple[str, ...]:
+    """The keys that are not what the plan said they would be, where it could say, and where they could be read."""
+    if plan.after is None or len(after) != len(plan.keys):
+        return ()
+    return tuple(
+        key for key, planned, found in zip(plan.keys, plan.after, after, strict=True) if found.state != planned
+    )
 
 
 def _interrupted_effect(begun: Begun, error: BaseException, beat: Beat) -> _Effect:
@@ -132,6 +143,8 @@ def _settle(effect: _Effect) -> Ended:
     begun, work = effect.begun, effect.begun.work
     runs_on = work.runs_on and effect.landed is not True
     reading = _read(effect.reading, None if runs_on else effect.landed, work.attempts)
+    if effect.deviates:
+        reading = _say_deviation(reading, effect)
     ended = msgspec.structs.replace(
         work.end(reading),
         plan=begun.prepared.plan,
@@ -140,6 +153,7 @@ def _settle(effect: _Effect) -> Ended:
         tokens=tuple(work.tokens.values()),
         after=effect.after,
         ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
+        deviates=effect.deviates,
     )
     if not runs_on:
         ended = _close_claim(ended, begun, effect.landed)
@@ -189,6 +203,19 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         message = f"it may have landed, and nobody knows: {problem}"
         return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
     return reading
+
+
+def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
+    """The reading of a change that was made otherwise than planned: said, and a failure where the policy wants that.
+
+    It stands all the same, so that it can be undone.
+    """
+    keys = ", ".join(effect.deviates)
+    if effect.begun.prepared.admitted.binding.rules.as_planned:
+        message = f"it was made, and not as planned: {keys} is something else now; look, and undo it if it is wrong"
+        return refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
+    said = f"{reading.said or one_line(reading.value)} (not as planned: {keys})"
+    return msgspec.structs.replace(reading, said=said)
 
 
 def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:

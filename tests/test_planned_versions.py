@@ -1,0 +1,221 @@
+"""A change lands on the version it was planned on, or not at all; and what it did otherwise is said."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+import pytest
+
+from interlock import Context, PolicyError, Runtime, Status, Tool, tool
+from interlock.errors import Conflict
+from interlock.operations.execute import run_undo
+from interlock.policy import parse_policy
+from interlock.resources import Documents, HttpDocuments
+from tests.conftest import expect
+from tests.test_changes import OPEN, Shelf, error, retitle, running
+from tests.test_resources import Server, server  # noqa: F401 - a fixture
+
+
+def retitling(shelf: Any, before_the_write: Any = None) -> Tool:
+    """Sets a title through a resource that knows versions; somebody may come in between."""
+
+    @tool(
+        effect="write",
+        key="{id}",
+        resource=shelf,
+        simulate=lambda state, arguments: {**(state or {}), "title": arguments["title"]},
+    )
+    async def title(id: str, title: str, context: Context) -> str:
+        if before_the_write is not None:
+            await before_the_write(id)
+        await shelf.write(id, {"title": title}, context)
+        return title
+
+    return title
+
+
+@pytest.fixture
+async def documents(durable_url: str) -> Any:
+    made = Documents(durable_url, "shelf")
+    await made.write("a", {"title": "old"})
+    yield made
+    await made.close()
+
+
+async def set_title(runtime: Any, title: str, **details: Any) -> Any:
+    return await runtime.call("title", {"id": "a", "title": title}, actor="ann", **details)
+
+
+# Undo
+
+
+async def test_words_that_are_equal_again_hide_no_recorded_change(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        first = await set_title(runtime, "new", run="r1")
+        await set_title(runtime, "other", run="r2")
+        last = await set_title(runtime, "new", run="r3")
+        ((step, outcome),) = await runtime.operations.undo(run="r1")
+        assert (outcome, shelf.items["a"]) == (None, {"title": "new"})
+        assert f"has changed since (record {last.record})" in step.obstacle
+        for run in ("r3", "r2", "r1"):  # one after the other, each on what the one before it has put back
+            ((_step, undone),) = await runtime.operations.undo(run=run)
+            assert expect(undone).ok, run
+    assert (first.ok, shelf.items["a"]) == (True, {"title": "old"})
+
+
+async def test_a_version_that_moved_is_seen_where_the_words_are_the_same(documents: Documents) -> None:
+    async with running(retitling(documents)) as runtime:
+        await set_title(runtime, "new", run="r")
+        await documents.write("a", {"title": "a person's"})
+        await documents.write("a", {"title": "new"})
+        ((step, outcome),) = await runtime.operations.undo(run="r")
+    assert (outcome, await documents.get("a")) == (None, {"title": "new"})
+    assert "has changed since" in step.obstacle
+
+
+async def test_an_edit_between_undos_look_and_its_write_is_not_lost(documents: Documents) -> None:
+    original, calls = documents.restore_all, list[Any]()
+
+    async def restore_all(states: Any, context: Context | None = None) -> None:
+        calls.append(states)
+        await documents.write("a", {"title": "new", "by": "a person"})
+        await original(states, context)
+
+    documents.restore_all = restore_all  # type: ignore[method-assign]
+    async with running(retitling(documents)) as runtime:
+        await set_title(runtime, "new", run="r")
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
+    assert (len(calls), expect(outcome).status) == (1, Status.FAILED)
+    assert await documents.get("a") == {"title": "new", "by": "a person"}
+
+
+async def test_an_edit_between_the_look_and_the_call_is_not_lost() -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, [])) as runtime:
+        await set_title(runtime, "new", run="r")
+        steps = await runtime.operations.undo_plan(run="r")
+        await set_title(runtime, "other", run="r2")
+        await set_title(runtime, "new", run="r3")
+        (outcome,) = await run_undo(runtime._engine.run, runtime.context, steps, by="os:boss", name="u")
+    assert (expect(outcome).status, error(expect(outcome))) == (Status.DENIED, "plan_moved")
+    assert shelf.items["a"] == {"title": "new"}
+
+
+async def test_changes_of_one_run_are_taken_back_on_what_each_other_leaves(documents: Documents) -> None:
+    async with running(retitling(documents)) as runtime:
+        for n in range(4):
+            assert (await set_title(runtime, f"t{n}", run="r", turn=f"t{n}")).ok
+        done = await runtime.operations.undo(run="r")
+    assert [expect(outcome).status for _step, outcome in done] == [Status.OK] * 4
+    assert await documents.get("a") == {"title": "old"}
+
+
+# The write itself
+
+
+async def test_a_write_is_held_to_the_version_it_was_planned_on(documents: Documents) -> None:
+    async def somebody(key: str) -> None:
+        await documents.write(key, {"title": "a person's"})
+
+    async with running(retitling(documents, somebody)) as runtime:
+        plan = await set_title(runtime, "new", mode="dry_run", turn="t")
+        outcome = await set_title(runtime, "new", run="r", plan=expect(plan.plan).digest)
+    assert (outcome.status, error(outcome)) == (Status.FAILED, "conflict")
+    assert await documents.get("a") == {"title": "a person's"}
+
+
+async def test_a_document_that_was_made_meanwhile_is_not_overwritten(documents: Documents) -> None:
+    async def somebody(key: str) -> None:
+        await documents.write("b", {"title": "a person's"})
+
+    async with running(retitling(documents, somebody)) as runtime:
+        outcome = await runtime.call("title", {"id": "b", "title": "new"}, actor="ann", run="r")
+    assert (error(outcome), await documents.get("b")) == ("conflict", {"title": "a person's"})
+
+
+async def test_a_tool_may_write_a_key_twice(documents: Documents) -> None:
+    @tool(effect="write", key="{id}", resource=documents)
+    async def twice(id: str, context: Context) -> str:
+        await documents.write(id, {"title": "half"}, context)
+        await documents.write(id, None, context)
+        await documents.write(id, {"title": "whole"}, context)
+        return "done"
+
+    async with running(twice) as runtime:
+        assert (await runtime.call("twice", {"id": "a"}, actor="ann", run="r")).ok
+        assert (await runtime.call("twice", {"id": "new"}, actor="ann", run="r")).ok
+    assert (await documents.get("a"), await documents.get("new")) == ({"title": "whole"}, {"title": "whole"})
+
+
+async def test_http_documents_send_the_planned_version(server: Server) -> None:  # noqa: F811
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"title": "old"})
+
+        async def somebody(_key: str) -> None:
+            await shelf.write("a", {"title": "a person's"})
+
+        async with running(retitling(shelf, somebody)) as runtime:
+            outcome = await set_title(runtime, "new", run="r")
+        assert (error(outcome), server.items["a"]) == ("conflict", {"title": "a person's"})
+        async with running(retitling(shelf)) as runtime:
+            assert (await set_title(runtime, "new", run="r2")).ok
+            assert server.items["a"] == {"title": "new"}
+            ((_step, undone),) = await runtime.operations.undo(run="r2")
+        assert (expect(undone).ok, server.items["a"]) == (True, {"title": "a person's"})
+        held = Context(call_id="c", actor="ann", attempt=1, versions={"a": '"1"'})
+        with pytest.raises(Conflict):
+            await shelf.write("a", {"title": "late"}, held)
+
+
+# Not as planned
+
+
+def doing_something_else(shelf: Shelf) -> Tool:
+    @tool(
+        effect="write",
+        key="{id}",
+        resource=shelf,
+        simulate=lambda state, arguments: {**(state or {}), "title": arguments["title"]},
+    )
+    async def title(id: str, title: str) -> str:
+        shelf.items[id] = {"title": title.upper()}
+        return title
+
+    return title
+
+
+async def test_what_was_done_otherwise_than_planned_is_said(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(doing_something_else(shelf), url=store_url) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+        assert (outcome.status, outcome.deviates) == (Status.OK, ("shelf/a",))
+        assert outcome.summary == "new (not as planned: shelf/a)"
+        (entry,) = [entry async for entry in runtime.operations.journal(run="r")]
+        assert entry.deviates == ("a",)
+        as_planned = await runtime.call("title", {"id": "b", "title": "X"}, actor="ann", run="r")
+        assert (as_planned.deviates, as_planned.summary) == ((), "X")
+        ((_step, undone),) = await runtime.operations.undo(record=outcome.record)
+    assert (expect(undone).ok, shelf.items["a"]) == (True, {"title": "old"})
+
+
+async def test_a_policy_can_make_that_a_failure_and_it_can_be_undone() -> None:
+    shelf = Shelf(a={"title": "old"})
+    strict = OPEN.replace("version = 1\n", 'version = 1\nas_planned = ["tit*"]\n')
+    async with running(doing_something_else(shelf), policy=strict) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+        assert (outcome.status, error(outcome)) == (Status.FAILED, "not_as_planned")
+        again = await set_title(runtime, "new", run="r")
+        assert (again.status, shelf.items["a"]) == (Status.FAILED, {"title": "NEW"}), "it is not made once more"
+        ((_step, undone),) = await runtime.operations.undo(run="r")
+    assert (expect(undone).ok, shelf.items["a"]) == (True, {"title": "old"})
+
+
+def test_as_planned_names_tools_that_there_are() -> None:
+    policy = parse_policy('version = 1\nas_planned = ["titel"]\n')
+    with pytest.raises(PolicyError, match="as_planned names an unknown tool 'titel'"):
+        Runtime.open("memory://", policy=policy, tools=[retitle(Shelf(), [])])
+    with pytest.raises(PolicyError, match="as_planned is a list of names"):
+        parse_policy('version = 1\nas_planned = "title"\n')
