@@ -166,7 +166,7 @@ async def play(cell: Cell, points: Points) -> None:
         assert ticket is not None
         Path(cell.folder, "ticket").write_text(ticket)
         points.armed = True
-        await runtime.operations.decide(ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
         await runtime.operations.resume(ticket)
     else:
         points.armed = True

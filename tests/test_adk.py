@@ -45,6 +45,9 @@ from interlock.ports import Query  # noqa: E402
 from interlock.testing import BEHAVIOURS, FirstChoice, Script, make_scripted  # noqa: E402
 from tests.test_turns import AGENT, ANSWER, EXPECTED, NAMES, OPEN, QUESTION, SCRIPT, tools  # noqa: E402
 
+CONFIRMED = OPEN.replace('vouched = ["user"]', 'vouched = ["adk"]\nself_approval = true')
+"""Whoever asked may confirm in the session, as ADK's users expect it: the policy says so."""
+
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -192,7 +195,7 @@ async def test_two_hundred_invocations_at_once() -> None:
 
 async def test_a_parked_call_is_confirmed_in_the_session_and_made_once() -> None:
     ran: list[str] = []
-    policy = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
+    policy = CONFIRMED + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
     tell = Intent(name="tell", requires="notify", keywords=("tell",))
     agent = Agent(name="trails", tools=NAMES, intents=(tell,), semantic=False)
     script = Script("notify", {"to": "crew"}, "The crew was told.")

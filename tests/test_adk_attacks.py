@@ -26,11 +26,15 @@ from interlock.models import Proposal, Reply, Request  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import Script, make_scripted  # noqa: E402
-from tests.test_adk import application, use  # noqa: E402
+from tests.test_adk import (  # noqa: E402
+    CONFIRMED,
+    application,
+    use,
+)
 from tests.test_turns import AGENT, ANSWER, NAMES, OPEN, QUESTION, SCRIPT  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")
-REVIEWED = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
+REVIEWED = CONFIRMED + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
 TELLER = Agent(
     name="trails", tools=NAMES, semantic=False, intents=(Intent(name="tell", requires="notify", keywords=("tell",)),)
 )
@@ -245,6 +249,29 @@ async def test_a_denial_in_the_session_is_what_the_model_sees() -> None:
     assert ran == []
     assert not any("The crew was told." in text for text in texts(events))
     await runtime.close()
+
+
+async def test_whoever_asked_cannot_confirm_where_the_policy_wants_somebody_else() -> None:
+    for terms, sentence in (
+        ('vouched = ["adk"]', "asked for this, so somebody else decides"),
+        ("self_approval = true", "the word of an application is not enough"),
+    ):
+        ran: list[str] = []
+        policy = REVIEWED.replace('vouched = ["adk"]\nself_approval = true', terms)
+        app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=policy, ran=ran)
+        session = Session(app)
+        asked = await session.send(types.Part(text="please tell the crew"))
+        events = await session.send(confirmation(asked))
+        (ticket,) = await runtime.store.tickets()
+        assert (ran, ticket.state.value, ticket.on_behalf_of) == ([], "open", "adk:lead")
+        said = [
+            str(part.function_response.response)
+            for event in events
+            for part in (event.content.parts if event.content else None) or []
+            if part.function_response
+        ]
+        assert any(sentence in text for text in said), said
+        await runtime.close()
 
 
 async def test_parallel_delegation_and_waiting_inside_a_sub_agent(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "ports",
             "canonical",
             "config",
+            "principals",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -48,6 +49,7 @@ SIDEWAYS = {
     ("config", "canonical"),
     ("config", "errors"),
     ("config", "values"),
+    ("principals", "errors"),
     ("ports", "records"),
     ("ports", "values"),
     ("ports", "state"),

@@ -30,7 +30,10 @@ from interlock.testing import ManualClock
 from interlock.tools import Limits, RetryRule
 from tests.conftest import expect
 
-OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+OPEN = (
+    'version = 1\nmode = "apply"\n[review]\nvouched = ["user", "svc"]\n'
+    '[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+)
 
 
 class Shelf:
@@ -676,11 +679,11 @@ async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_proce
         )
         for scope in ("all", "tool:mail", "actor:ann", "run:r"):
             assert (await other.call("mail", {"to": "x"}, actor="ann", run="r")).ok
-            await runtime.operations.halt(scope, reason="look first", by="os:boss")
+            await runtime.operations.halt(scope, reason="look first", by="user:boss")
             clock.advance(0.6)
             denied = await other.call("mail", {"to": "x"}, actor="ann", run="r")
             assert (denied.status, error(denied)) == (Status.DENIED, "halted")
-            assert "halted by os:boss: look first" in denied.summary
+            assert "halted by user:boss: look first" in denied.summary
             await runtime.operations.unhalt(scope)
             clock.advance(0.6)
     assert len(made) == 4

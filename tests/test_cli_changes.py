@@ -148,8 +148,13 @@ def test_a_service_decides_with_a_token_of_a_trusted_key(run: Run, tmp_path: Pat
     assert json.loads(run("review", "token", "d", "--key", "service.key", "--json")[1])["name"] == "d"
     (tmp_path / "token").write_text(token)
     code, _, err = run("review", "approve", ticket["id"], "--token", "token")
-    assert (code, "no key is trusted" in err) == (2, True)
-    (tmp_path / "interlock.toml").write_text(SETTINGS + 'review_keys = ["service.key"]\n')
+    assert (code, "no key is trusted" in err) == (1, True)
+    policy = tmp_path / "policy.toml"
+    policy.write_text(policy.read_text() + '[review]\nkeys = ["service.key"]\n')
+    code, _, err = run("review", "approve", ticket["id"], "--token", "token")
+    assert (code, "no key is trusted" in err) == (1, True), "its terms are those under which it was asked"
+    title(run, "precious", "y")
+    ticket = json.loads(run("review", "list", "--json")[1])[-1]
     code, out, _ = run("review", "approve", ticket["id"], "--token", "token")
     assert (code, "approved by token:deployer" in out) == (0, True)
     (tmp_path / "token").write_text("forged")

@@ -32,7 +32,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, dict[
         found = {}
         async with runtime:
             for name in ("obedient", "skips once", "claims success", "hallucinates"):
-                async with Answers(runtime).turn(QUESTION, agent=AGENT, principal="os:somebody") as turn:
+                async with Answers(runtime).turn(QUESTION, agent=AGENT, principal="user:somebody") as turn:
                     found[name] = await run_turn(turn, make_scripted(name, SCRIPT))
             async with Answers(runtime).turn("brief me", agent=AGENT, requires="list_trails") as parent:
                 await parent.call("list_trails", {})

@@ -13,7 +13,8 @@ import msgspec
 import pytest
 
 from interlock import ConfigError
-from interlock.config import HELP, Settings, SettingsSource, default_principal, help_texts, load_settings, setting
+from interlock.config import HELP, Settings, SettingsSource, help_texts, load_settings, setting
+from interlock.principals import default_principal
 
 SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 

@@ -112,7 +112,7 @@ async def settle_by_hand(cell: Cell, counter: Counter) -> None:
             if ticket.kind == "settle" and ticket.state == "open":
                 undone = ticket.tool.startswith("undo.")
                 landed = counter.get(cell.key) == "-" if undone else counter.count(cell.key) > 0
-                await runtime.operations.decide(ticket.id, approve=landed, by="os:boss", reason="I looked")
+                await runtime.operations.decide(ticket.id, approve=landed, by="user:boss", reason="I looked")
 
 
 async def nothing_is_stranded(cell: Cell) -> None:
@@ -168,7 +168,7 @@ async def check_approval(cell: Cell, counter: Counter) -> None:
         ticket = await runtime.store.ticket(name)
         assert ticket is not None
         if ticket.state == "open":
-            await runtime.operations.decide(name, approve=True, by="os:boss")
+            await runtime.operations.decide(name, approve=True, by="user:boss")
     async with opened(cell, None, Later()) as runtime:
         outcome = await runtime.operations.resume(name)
     if outcome.status is Status.UNKNOWN:

@@ -98,7 +98,7 @@ async def test_an_edit_between_the_look_and_the_call_is_not_lost() -> None:
         steps = await runtime.operations.undo_plan(run="r")
         await set_title(runtime, "other", run="r2")
         await set_title(runtime, "new", run="r3")
-        (outcome,) = await run_undo(runtime._engine.run, runtime.context, steps, by="os:boss", name="u")
+        (outcome,) = await run_undo(runtime._engine.run, runtime.context, steps, by="user:boss", name="u")
     assert (expect(outcome).status, error(expect(outcome))) == (Status.DENIED, "plan_moved")
     assert shelf.items["a"] == {"title": "new"}
 

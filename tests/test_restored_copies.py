@@ -77,14 +77,14 @@ async def test_somebody_says_which_history_stands(tmp_path: Path) -> None:
     async with opened(url) as runtime:
         gone = runtime.store.missing
         assert [head.id for head in gone] == [4]
-        await accept_history(runtime.operations.writer("os:boss"), "the newer disk is lost")
+        await accept_history(runtime.operations.writer("user:boss"), "the newer disk is lost")
         refused = await runtime.call("pay", {"order": "3"}, actor="ann", mode="apply")
         assert error(refused) == "rolled_back", "an open runtime is opened again on purpose"
     async with opened(url) as runtime:
         assert runtime.store.missing == ()
         assert (await runtime.call("pay", {"order": "3"}, actor="ann", mode="apply")).ok
         with pytest.raises(NotAllowed, match="nothing to accept"):
-            await accept_history(runtime.operations.writer("os:boss"), "once more")
+            await accept_history(runtime.operations.writer("user:boss"), "once more")
     shutil.copy(tmp_path / "backup.db", file)  # another copy, after that: it is noticed again
     assert error(await pays(url, "3")) == "rolled_back"
 

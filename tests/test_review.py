@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from interlock import Outcome, Runtime, Status, Tool
-from interlock.config import Settings
 from interlock.errors import NotAllowed
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -33,14 +32,14 @@ async def test_an_approved_call_is_made_once_and_the_ticket_is_spent(store_url: 
         waiting = await parked(runtime)
         assert made == []
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss", reason="looks right")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss", reason="looks right")
         outcomes = await asyncio.gather(*(runtime.operations.resume(waiting.ticket) for _ in range(5)))
         ticket = await runtime.store.ticket(waiting.ticket)
         kinds = [(record.kind, record.status) async for record in runtime.store.records(Query())]
     assert [outcome.value for outcome in outcomes] == ["new"] * 5
     assert len(made) == 1
     assert ticket is not None
-    assert (ticket.state, ticket.decided_by, ticket.reason) == (TicketState.SPENT, "os:boss", "looks right")
+    assert (ticket.state, ticket.decided_by, ticket.reason) == (TicketState.SPENT, "user:boss", "looks right")
     assert (ticket.asked_by, ticket.why, ticket.record) == (runtime.principal, "somebody should look", 1)
     assert kinds[:3] == [("call", "parked"), ("ticket", "approved"), ("intent", "intent")]
 
@@ -50,10 +49,10 @@ async def test_a_denial_is_an_outcome_with_its_reason() -> None:
     async with running(retitle(Shelf(), made), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=False, by="os:boss", reason="not that one")
+        await runtime.operations.decide(waiting.ticket, approve=False, by="user:boss", reason="not that one")
         denied = await runtime.operations.resume(waiting.ticket)
     assert (denied.status, error(denied), made) == (Status.DENIED, "not_approved", [])
-    assert "os:boss denied ticket" in denied.summary
+    assert "user:boss denied ticket" in denied.summary
     assert "not that one" in denied.summary
 
 
@@ -69,8 +68,8 @@ async def test_the_same_question_is_asked_once() -> None:
 async def test_tickets_expire_and_escalate_and_leave_records(store_url: str) -> None:
     clock = ManualClock()
     made: list[Made] = []
-    settings = Settings(review_expires_s=100, review_escalate_s=10)
-    async with running(retitle(Shelf(), made), policy=ASK, url=store_url, clock=clock, settings=settings) as runtime:
+    times = ASK.replace("[review]\n", '[review]\nexpires = "100s"\nescalate = "10s"\n')
+    async with running(retitle(Shelf(), made), policy=times, url=store_url, clock=clock) as runtime:
         waiting = await parked(runtime)
         clock.advance(11)
         await runtime.operations.recover()
@@ -79,7 +78,7 @@ async def test_tickets_expire_and_escalate_and_leave_records(store_url: str) -> 
         escalated = await runtime.store.ticket(waiting.ticket)
         clock.advance(100)
         with pytest.raises(NotAllowed, match="is expired, not open"):
-            await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+            await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         late = await runtime.operations.resume(waiting.ticket)
         await runtime.operations.recover()
         expired = await runtime.store.ticket(waiting.ticket)
@@ -159,7 +158,7 @@ async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack
     async with running(change, mailing(made), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         outcome = await attack(Attack(runtime, waiting.ticket, shelf, made, change))
     assert (outcome.status, error(outcome), made) == (Status.DENIED, "not_approved", [])
     assert sentence in outcome.summary
@@ -171,7 +170,7 @@ async def test_a_spent_ticket_buys_no_second_change() -> None:
     async with running(mailing(made, repeatable=True), policy=ask) as runtime:
         waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         first = await runtime.operations.resume(waiting.ticket)
         again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=waiting.ticket)
     assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
@@ -184,7 +183,7 @@ async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
     async with running(mailing(made, repeatable=True), policy=ask) as runtime:
         waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         outcomes = await asyncio.gather(
             *(
                 runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=waiting.ticket)
@@ -202,7 +201,8 @@ async def test_nobody_approves_what_he_proposed_unless_that_is_the_setting() -> 
         with pytest.raises(NotAllowed, match="svc:bot asked for this, so somebody else decides"):
             await runtime.operations.decide(waiting.ticket, approve=True, by="svc:bot")
         await runtime.operations.decide(waiting.ticket, approve=False, by="svc:bot")  # but may withdraw it
-    async with running(retitle(Shelf(), []), policy=ASK, settings=Settings(self_approval=True)) as runtime:
+    alone = ASK.replace("[review]\n", "[review]\nself_approval = true\n")
+    async with running(retitle(Shelf(), []), policy=alone) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
         await runtime.operations.decide(waiting.ticket, approve=True)
@@ -213,11 +213,11 @@ async def test_a_ticket_is_decided_once() -> None:
     async with running(retitle(Shelf(), []), policy=ASK) as runtime:
         waiting = await parked(runtime)
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=False, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=False, by="user:boss")
         with pytest.raises(NotAllowed, match="is denied, not open"):
-            await runtime.operations.decide(waiting.ticket, approve=True, by="os:other")
+            await runtime.operations.decide(waiting.ticket, approve=True, by="user:other")
         with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
-            await runtime.operations.decide("nope", approve=True, by="os:boss")
+            await runtime.operations.decide("nope", approve=True, by="user:boss")
         with pytest.raises(NotAllowed, match="there is no ticket 'nope'"):
             await runtime.operations.resume("nope")
 
@@ -225,11 +225,11 @@ async def test_a_ticket_is_decided_once() -> None:
 async def test_a_read_can_wait_for_a_person_too() -> None:
     from tests.conftest import echo
 
-    policy = 'version = 1\n[[rule]]\nid = "ask"\ntools = ["echo"]\ndecision = "review"\n'
+    policy = 'version = 1\n[review]\nvouched = ["user"]\n[[rule]]\nid = "ask"\ntools = ["echo"]\ndecision = "review"\n'
     async with running(echo, policy=policy) as runtime:
         waiting = await runtime.call("echo", {"text": "x"}, actor="ann")
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         first, again = await runtime.operations.resume(waiting.ticket), await runtime.operations.resume(waiting.ticket)
     assert (first.value, again.status) == ("x", Status.DENIED)
     assert "was spent already" in again.summary

@@ -164,7 +164,7 @@ async def test_a_denied_ticket_is_not_waited_for() -> None:
         still = await again.finish(None)
     assert isinstance(still, TurnResult)
     assert still.outcome is TurnOutcome.WAITING
-    await Answers(runtime).decide(waiting.ticket, approve=False, by="os:boss")
+    await Answers(runtime).decide(waiting.ticket, approve=False, by="user:boss")
     async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         for _ in range(6):
             if isinstance(after := await again.finish("x"), TurnResult):
@@ -236,6 +236,6 @@ async def test_finish_at_the_same_time_and_the_ticket_of_an_answer(tmp_path: Any
         result = await run_turn(turn, model)
     assert result.ticket is not None
     assert result.model_calls == model.calls
-    await Answers(runtime).decide(result.ticket, approve=True, by="os:boss")
+    await Answers(runtime).decide(result.ticket, approve=True, by="user:boss")
     assert (await Answers(runtime).result(turn.id)).status is TurnStatus.RELEASED
     await runtime.close()

@@ -114,6 +114,8 @@ async def test_what_is_no_record_of_a_turn_is_no_event() -> None:
 POLICY = """
 version = 1
 mode = "apply"
+[review]
+vouched = ["user"]
 [[rule]]
 id = "open"
 tools = ["*"]
@@ -193,7 +195,7 @@ async def test_a_turn_reopened_on_the_same_file_knows_what_it_knew(tmp_path: Pat
 
     runtime = opened(tmp_path / "l.db")
     async with runtime:
-        await runtime.operations.decide(left.ticket or "", approve=True, by="os:boss")
+        await runtime.operations.decide(left.ticket or "", approve=True, by="user:boss")
         assert (await runtime.operations.resume(left.ticket or "")).ok
         async with await Answers(runtime).reopen(name, agent=AGENT) as turn:
             assert (turn.replies, [tool.name for tool in turn.tools]) == (3, ["search", "access", "keep"])

@@ -18,7 +18,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.testing import BEHAVIOURS, Script, make_scripted
 
-OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 TRAILS = {"waldo-lake-3536": "Waldo Lake", "waldo-mtn-3540": "Waldo Mountain", "bobby-lake-3526": "Bobby Lake"}
 QUESTION = "What is the damage on Waldo Lake?"
 ANSWER = "Waldo Lake is class 3 with 41.5 downed trees per mile."
@@ -190,7 +190,7 @@ async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() 
     assert ran == []
     with pytest.raises(NotAllowed, match="asked for this"):
         await Answers(runtime).decide(result.ticket, approve=True)
-    await Answers(runtime).decide(result.ticket, approve=True, by="os:boss")
+    await Answers(runtime).decide(result.ticket, approve=True, by="user:boss")
     assert (await runtime.operations.resume(result.ticket)).ok
     again = await Answers(runtime).reopen(turn.id, agent=AGENT)
     async with again:
@@ -369,11 +369,9 @@ async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_
     from interlock.answers.answer_review import decide_answer
     from interlock.operations.ledger_writer import LedgerWriter
     from interlock.ports import SystemClock, SystemIds
-    from interlock.review import Terms
     from interlock.state import TicketState
 
     runtime = opened()
-    terms = Terms(0, 0, False)
     for state, text, status in (
         (TicketState.APPROVED, "", TurnStatus.RELEASED),
         (TicketState.APPROVED, "Class 3, I looked it up.", TurnStatus.CORRECTED),
@@ -384,14 +382,14 @@ async def test_an_escalated_draft_is_released_corrected_or_rejected_by_somebody_
         assert result.ticket is not None
         own = LedgerWriter(turn.asked.principal, runtime.store, SystemClock(), SystemIds())
         with pytest.raises(NotAllowed, match="somebody else decides"):
-            await decide_answer(own, terms, result.ticket, state, "")
+            await decide_answer(own, result.ticket, state, "")
         desk = LedgerWriter("os:reviewer", runtime.store, SystemClock(), SystemIds())
-        await decide_answer(desk, terms, result.ticket, state, "checked", text)
+        await decide_answer(desk, result.ticket, state, "checked", text)
         after = await Answers(runtime).result(turn.id)
         assert after.status is status
         assert ("successfully" in after.answer) is (status is TurnStatus.RELEASED)
         with pytest.raises(NotAllowed):
-            await decide_answer(desk, terms, result.ticket, state, "twice")
+            await decide_answer(desk, result.ticket, state, "twice")
     await runtime.close()
 
 

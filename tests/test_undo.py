@@ -41,7 +41,7 @@ async def test_a_run_is_taken_back_in_reverse_order(store_url: str) -> None:
             await write(runtime, key, f"t{n}", run="r", turn=f"turn{n}")
         plan = await runtime.operations.undo_plan(run="r")
         assert shelf.items["a"]["title"] == "t3"
-        done = await runtime.operations.undo(run="r", by="os:boss")
+        done = await runtime.operations.undo(run="r", by="user:boss")
         nothing = await runtime.operations.undo_plan(run="r")
         states = [claim.state for claim in await runtime.store.claims(ChangeFilter(run="r"))]
     assert [step.keys for step in plan] == [("shelf/a",), ("shelf/a",), ("shelf/b",), ("shelf/a",)]
@@ -81,7 +81,7 @@ async def test_what_somebody_changed_since_is_left_alone_and_force_asks_a_person
         assert waiting.status is Status.PARKED
         assert shelf.items["a"] == {"title": "by hand"}
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         assert (await runtime.operations.resume(waiting.ticket)).ok
     assert shelf.items["a"] == {"title": "old"}
 
@@ -236,7 +236,7 @@ async def test_recovery_asks_the_probe_or_a_person(store_url: str, says: bool | 
             assert found.ticket is not None
             still = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
             assert still.status is Status.UNKNOWN
-            await runtime.operations.decide(found.ticket, approve=True, by="os:boss", reason="it is in the outbox")
+            await runtime.operations.decide(found.ticket, approve=True, by="user:boss", reason="it is in the outbox")
         else:
             assert (found.state, again) == ("done" if says else "failed", ())
         after = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
@@ -264,7 +264,7 @@ async def test_a_holder_that_may_be_alive_is_not_declared_dead_by_a_look_at_an_u
         (found,) = await other.operations.recover()
         release.set()
         outcome = await task
-        await other.operations.decide(expect(found.ticket), approve=True, by="os:boss", reason="I looked")
+        await other.operations.decide(expect(found.ticket), approve=True, by="user:boss", reason="I looked")
         again = await runtime.call("put", {"id": "a"}, actor="ann", turn="t")
     assert (found.state, "does not check fencing tokens" in found.how) == ("asked", True)
     assert (outcome.status, error(outcome)) == (Status.UNKNOWN, "lease_lost")
@@ -381,10 +381,10 @@ async def test_an_approved_undo_or_replay_closes_what_it_took_back() -> None:
     ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["undo.*", "title"]\ndecision = "review"\nwhen = "actor != \'ann\'"\n'
     async with running(retitle(shelf, []), policy=ask) as runtime:
         await write(runtime, "a", "new", turn="t", run="r", call_id="c1")
-        ((_step, waiting),) = await runtime.operations.undo(turn="t", by="os:eve")
+        ((_step, waiting),) = await runtime.operations.undo(turn="t", by="user:eve")
         assert waiting is not None
         assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="os:boss")
+        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
         assert (await runtime.operations.resume(waiting.ticket)).ok
         (claim,) = await runtime.store.claims(ChangeFilter(turn="t"))
         assert (claim.state, shelf.items) == (ClaimState.UNDONE, {})

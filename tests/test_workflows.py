@@ -17,7 +17,7 @@ from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
 
-OPEN = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
 
 def opened() -> Runtime:

@@ -74,9 +74,9 @@ def test_a_part_of_a_wrong_kind_is_refused(parts: dict[str, Any], sentence: str)
 @pytest.mark.parametrize("approve", ["no", "yes", 1, None])
 async def test_what_only_looks_like_a_yes_decides_nothing(runtime: Any, approve: Any) -> None:
     with pytest.raises(NotAllowed, match="approve is True or False"):
-        await runtime.operations.decide("ticket", approve=approve, by="os:boss")
+        await runtime.operations.decide("ticket", approve=approve, by="user:boss")
     with pytest.raises(NotAllowed, match="approve is True or False"):
-        await Answers(runtime).decide("ticket", approve=approve, by="os:boss")
+        await Answers(runtime).decide("ticket", approve=approve, by="user:boss")
 
 
 @pytest.mark.parametrize("which", [{"record": "seven"}, {"since_us": "yesterday"}, {"turn": 3}, {"run": ["r"]}])

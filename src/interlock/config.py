@@ -7,7 +7,6 @@ what they are (`setting`), and a `SettingsSource` says where their values are wr
 from __future__ import annotations
 
 import os
-import pwd
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -180,9 +179,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         tuple[str, ...],
         setting("where policy packs are found, beside those that are installed: module:NAME of a Pack"),
     ] = ()
-    principal: Annotated[str, setting("who calls, if the caller does not say (default: the operating-system user)")] = (
-        ""
-    )
+    token: Annotated[
+        str,
+        setting(
+            "file with the token that says which service calls (default: none, so the operating-system user calls)",
+            anchor="file",
+        ),
+    ] = ""
     busy_s: Annotated[float, setting("seconds to wait for a store that another process holds")] = 10.0
     threads: Annotated[int, setting("threads for sync tools")] = 8
     repeats: Annotated[str, setting("identical calls in a turn: answer (from the record), stop, or allow")] = "answer"
@@ -212,18 +215,6 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     lease_s: Annotated[
         float, setting("seconds after which the holder of a claim that gives no sign of life is taken for dead")
     ] = 30.0
-    review_expires_s: Annotated[float, setting("seconds a ticket stays open, and an approval good")] = 86_400.0
-    review_escalate_s: Annotated[float, setting("seconds after which an undecided ticket is escalated")] = 14_400.0
-    self_approval: Annotated[
-        bool, setting("whether one may approve what one proposed oneself (for a machine with a single user)")
-    ] = False
-    review_keys: Annotated[
-        tuple[str, ...],
-        setting(
-            "files of public keys that may sign tokens for review (default: none, so that only people decide)",
-            anchor="file",
-        ),
-    ] = ()
     apps: Annotated[
         tuple[str, ...],
         setting(
@@ -262,14 +253,6 @@ def parse_mode(text: str) -> Mode:
         raise ConfigError(f"mode is {', '.join(Mode)}, not {text!r}") from None
 
 
-def default_principal() -> str:
-    """The operating-system user, by the system's own account and not by a variable that anybody can set."""
-    try:
-        return f"os:{pwd.getpwuid(os.getuid()).pw_name}"
-    except (KeyError, OSError):
-        return f"os:{os.getuid()}"
-
-
 def default_key_file() -> Path:
     """Where the signing key is kept unless a setting says otherwise."""
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
@@ -295,8 +278,8 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         raise ConfigError(f"{origins['repeats']}: repeats is answer, stop or allow, not {settings.repeats!r}")
     if settings.mode not in ("", *Mode):
         raise ConfigError(f"{origins['mode']}: mode is {', '.join(Mode)} or empty, not {settings.mode!r}")
-    if settings.lease_s < 1 or settings.review_expires_s <= 0 or settings.review_escalate_s <= 0:
-        raise ConfigError("lease_s must be at least 1; review_expires_s and review_escalate_s must be above 0")
+    if settings.lease_s < 1:
+        raise ConfigError("lease_s must be at least 1")
     if settings.threads < 1 or settings.record_bytes < 0 or settings.busy_s < 0:
         raise ConfigError("threads must be at least 1; record_bytes and busy_s must not be negative")
     if settings.model_timeout_s <= 0 or settings.model_tools not in ("native", "json", "xml", "batch"):

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, default_principal, heads_folder, parse_mode
+from interlock.config import Settings, heads_folder, parse_mode
 from interlock.engine import Engine, EngineContext, HaltSwitch, Heart, Observer, ToolBinding, ToolLimits, hold_locks
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
@@ -21,8 +21,10 @@ from interlock.operations import Operations
 from interlock.operations.undo import with_undo
 from interlock.policy import ListSource, Pack, PolicySource, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
+from interlock.principals import check_name, check_vouched, default_principal
 from interlock.resilience import Deadlines
-from interlock.review import Terms
+from interlock.review import terms_of
+from interlock.review.identity import authenticate
 from interlock.stores import Witness, open_store
 from interlock.tools import Tool
 from interlock.tools.registry import Registry, list_tools
@@ -63,6 +65,8 @@ class Parts(TypedDict, total=False):
     observers: tuple[Observer, ...]
     lists: Mapping[str, ListSource]
     packs: Pack | Iterable[Pack]
+    principal: str
+    """Who calls, by the program's own word (default: the account that it runs under)."""
 
 
 class Runtime:
@@ -124,11 +128,9 @@ class Runtime:
             halts=HaltSwitch(opened, clock, faults),
             lease_us=lease_us,
             heart=Heart(opened, clock, lease_us, at),
-            review=Terms(
-                round(settings.review_expires_s * 1e6), round(settings.review_escalate_s * 1e6), settings.self_approval
-            ),
+            review=terms_of(written),
         )
-        return cls(ctx, settings.principal or default_principal())
+        return cls(ctx, _principal(ctx, settings, parts))
 
     def call(
         self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
@@ -138,6 +140,7 @@ class Runtime:
         if given or actor not in self._known_actors:
             _refuse_odd_details(given)
             _refuse_odd_names(actor, given)
+            _refuse_other_people(given, self.principal)
             if len(self._known_actors) < _MOST_NAMES:
                 self._known_actors.add(actor)
             if given.get("mode") is not None:
@@ -207,6 +210,30 @@ def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
     if not hasattr(store, "commit"):
         raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")
     return store
+
+
+def _principal(ctx: EngineContext, settings: Settings, parts: Parts) -> str:
+    """Who calls: a service by its token, whoever the program says, or the account that it runs under."""
+    if settings.token:
+        try:
+            text = Path(settings.token).expanduser().read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"the setting token: {settings.token} cannot be read: {error}") from None
+        trusted, ledger = ctx.review.everywhere.keys, ctx.store.identity.ledger
+        return authenticate(text, trusted=trusted, ledger=ledger, now_us=ctx.clock.now_us())
+    given = parts.get("principal")
+    if given is None:
+        return default_principal()
+    check_vouched(given, default_principal())
+    return given
+
+
+def _refuse_other_people(details: Mapping[str, Any], own: str) -> None:
+    """For whom a program calls is its own word; what only the system or a token can say is not."""
+    if details.get("principal") is not None:
+        check_vouched(details["principal"], own)
+    if details.get("on_behalf_of") is not None:
+        check_name(details["on_behalf_of"])
 
 
 def _nowhere(_point: str) -> None:

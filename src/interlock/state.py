@@ -111,6 +111,37 @@ class Lease(Value, frozen=True):
     """When, and in which run (or turn), the last change that landed was made."""
 
 
+class Delegation(Value, frozen=True):
+    """Who may decide in another's place, and until when."""
+
+    of: str
+    to: str
+    until_us: int
+
+
+class ReviewTerms(Value, frozen=True):
+    """Who may decide a ticket. They are the policy's, and stand in the ticket itself from the moment it is opened: no
+    setting of whoever decides can change them."""
+
+    approvers: tuple[str, ...] = ()
+    """Empty: everybody but whoever asked."""
+    quorum: int = 1
+    self_approval: bool = False
+    keys: tuple[str, ...] = ()
+    """Public keys that may sign tokens of services."""
+    vouched: tuple[str, ...] = ()
+    """Kinds of names (`user`, `adk`) for which an application's own word is enough."""
+    delegations: tuple[Delegation, ...] = ()
+
+
+class Approval(Value, frozen=True):
+    """One who said yes, and for whom."""
+
+    by: str
+    voice: str
+    at_us: int
+
+
 class Ticket(Value, frozen=True):
     """One question to a person, bound to what was asked: arguments, policy and resource versions, turn and actor."""
 
@@ -140,6 +171,18 @@ class Ticket(Value, frozen=True):
     """For a ticket that asks whether an effect landed: the claim that its answer settles,"""
     holder: str = ""
     """and which attempt at it is meant."""
+    on_behalf_of: str | None = None
+    """For whom the call was made: they cannot decide it either."""
+    terms: ReviewTerms = ReviewTerms()
+    approvals: tuple[Approval, ...] = ()
+    """So far; it is approved when there are as many as its terms want."""
+    remind_us: int = 0
+    """How often whoever has to decide is reminded; 0: never."""
+    reminded_us: int = 0
+
+    def reminder_is_due(self, now_us: int) -> bool:
+        """Whether nobody has been reminded for long enough."""
+        return bool(self.remind_us) and max(self.created_us, self.reminded_us) + self.remind_us <= now_us
 
 
 class Halted(Value, frozen=True):

@@ -125,12 +125,23 @@ class OpenTicket(Value, frozen=True):
 
 
 class DecideTicket(Value, frozen=True):
-    """Close an open ticket by a decision (approved, denied, expired); refused if it is not open."""
+    """A decision about an open ticket; refused if it is not open, or the same voice has approved it before.
+
+    Denied and expired close it; approved does when as many have said so as its terms want.
+    """
 
     ticket: str
     state: TicketState
     by: str
     reason: str
+    voice: str = ""
+    """For whom, if in somebody's place."""
+
+
+class RemindTicket(Value, frozen=True):
+    """Whoever has to decide is reminded; refused if it is not open, or not due."""
+
+    ticket: str
 
 
 class EscalateTicket(Value, frozen=True):
@@ -181,6 +192,7 @@ Transition = (
     | OpenTicket
     | DecideTicket
     | EscalateTicket
+    | RemindTicket
     | SpendTicket
     | Halt
     | Lift

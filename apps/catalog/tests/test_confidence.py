@@ -105,7 +105,7 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
         asked = await approvals(steps, "r1")
         assert {entry.confidence for entry in asked} == {Tally(7, 0).confidence}
         for ticket in await steps.app.runtime.store.tickets(TicketState.OPEN):
-            await steps.app.runtime.operations.decide(ticket.id, approve=yes, by="os:reviewer", reason="looked at it")
+            await steps.app.runtime.operations.decide(ticket.id, approve=yes, reason="looked at it")
         learned = await tally_decisions(steps.app.runtime)
         assert learned == {rule: Tally(2, 0) if yes else Tally(0, 2)}
         run, _results = await run_all(steps, RunRequest(run="r2", mode="apply", families=("bench-press",)))
@@ -127,7 +127,7 @@ async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are
         first, second = await runtime.store.tickets(TicketState.OPEN)
         await runtime.operations.decide(first.id, approve=False, by=first.asked_by, reason="withdrawn")
         assert await tally_decisions(runtime) == {}
-        await runtime.operations.decide(second.id, approve=True, by="os:reviewer")
+        await runtime.operations.decide(second.id, approve=True)
         assert (await runtime.operations.resume(second.id)).ok
         assert await tally_decisions(runtime) == {"verified:judged@says": Tally(1, 0)}
         await runtime.operations.undo(run="r1")

@@ -266,7 +266,7 @@ async def test_a_merge_that_only_looks_right_is_asked_about(app: AppContext, loa
     assert parked.status.value == "parked"
     assert parked.plan is not None
     assert parked.plan.risk == "high"
-    await app.runtime.operations.decide(parked.ticket or "", approve=True, by="os:reviewer")
+    await app.runtime.operations.decide(parked.ticket or "", approve=True)
     assert (await app.runtime.operations.resume(parked.ticket or "")).ok
 
 

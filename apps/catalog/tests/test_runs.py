@@ -350,7 +350,7 @@ async def test_drafts_wait_for_a_person_unless_a_judge_with_a_good_record_has_lo
         assert (entry.op_type, entry.status, entry.rule) == ("approve_exercise", "parked", "approver-asks")
         assert entry.ticket
         assert entry.after[draft]["status"] == "approved"
-        await steps.app.runtime.operations.decide(entry.ticket, approve=True, by="os:reviewer")
+        await steps.app.runtime.operations.decide(entry.ticket, approve=True)
         assert (await steps.app.runtime.operations.resume(entry.ticket)).ok
     assert (await read_catalog(loaded))[draft]["status"] == "approved"
     await fill_catalog(loaded, {draft: docs[draft]})

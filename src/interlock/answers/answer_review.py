@@ -16,11 +16,11 @@ from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
-from interlock.operations.approvals import decide_ticket, refuse_own
+from interlock.operations.approvals import decide_ticket
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Stored
-from interlock.review import Terms
+from interlock.review import voice_of
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import DecideTicket
 
@@ -77,16 +77,14 @@ async def reopen_turn(ctx: EngineContext, turn: str, agent: str, on_behalf_of: s
     )
 
 
-async def decide_answer(
-    writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str, text: str = ""
-) -> int:
+async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, reason: str, text: str = "") -> int:
     """Release an escalated draft, put another answer in its place, or reject it; under the same turn."""
     if writer.faults is not None:
         writer.faults.at("answer.read")
     ticket = await writer.store.ticket(name)
     if ticket is None or ticket.kind is not TicketKind.ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
-    refuse_own(writer, terms, ticket)
+    voice = voice_of(ticket, writer.by, writer.clock.now_us())
     ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
     # A turn that was gone on with has ended several times; the ticket is about one of them.
     finished = next((record for record, event in ended if event.ticket == name), ended[-1][0])
@@ -97,20 +95,20 @@ async def decide_answer(
     before = msgspec.convert(payload["result"], TurnResult)
     after = _apply_decision(before, ticket, state, payload["draft"], text or "", reason)
     event = Reviewed(status=after.status, outcome=after.outcome, agent=ticket.actor, ticket=name, reason=reason)
-    decision = DecideTicket(name, state, writer.by, reason)
+    decision = DecideTicket(name, state, writer.by, reason, voice)
+    if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
+        return await decide_ticket(writer, name, state, reason)
     return await TurnLog(writer, ticket.turn).append(event, {"result": msgspec.to_builtins(after)}, decision)
 
 
-async def decide_any(
-    writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str, text: str = ""
-) -> int:
+async def decide_any(writer: LedgerWriter, name: str, state: TicketState, reason: str, text: str = "") -> int:
     """Decide a ticket, whatever it asks: about a call, an effect in doubt, or an answer."""
     if writer.faults is not None:
         writer.faults.at("decide.kind")
     ticket = await writer.store.ticket(name)
     if ticket is not None and ticket.kind is TicketKind.ANSWER:
-        return await decide_answer(writer, terms, name, state, reason, text)
-    return await decide_ticket(writer, terms, name, state, reason)
+        return await decide_answer(writer, name, state, reason, text)
+    return await decide_ticket(writer, name, state, reason)
 
 
 async def read_held_answer(store: Store, ticket: Ticket) -> dict[str, str]:

@@ -76,12 +76,19 @@ class Answers:
         return await fetch_result(self.runtime.store, turn)
 
     async def decide(
-        self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "", text: str = ""
+        self,
+        ticket: str,
+        *,
+        approve: bool,
+        by: str | None = None,
+        token: str | None = None,
+        reason: str = "",
+        text: str = "",
     ) -> int:
         """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it."""
         state = decision_state(approve)
-        writer = self.runtime.operations.writer(by)
-        return await decide_any(writer, self.runtime.context.review, ticket, state, reason, text)
+        writer = await self.runtime.operations.decider(ticket, by, token)
+        return await decide_any(writer, ticket, state, reason, text)
 
     def classify(self, agent: Agent, question: str) -> Classified:
         """Which of an agent's intents a question has, and so what its answer needs."""

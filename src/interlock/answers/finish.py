@@ -41,6 +41,7 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage
     replies: int
     overhead_us: int = 0
+    on_behalf_of: str | None = None
 
 
 async def finish_turn(
@@ -228,4 +229,7 @@ def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ti
         created_us=now_us,
         expires_us=now_us + terms.expires_us,
         escalate_us=now_us + terms.escalate_us,
+        on_behalf_of=ending.on_behalf_of,
+        terms=terms.everywhere,
+        remind_us=terms.remind_us,
     )

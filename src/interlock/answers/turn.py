@@ -321,6 +321,7 @@ class Turn:
             notes=self._said,
             usage=self._usage,
             replies=self.replies,
+            on_behalf_of=self.asked.on_behalf_of,
         )
 
     async def _state(self, history: History, draft: str, blocked: str) -> tuple[TurnState, Grounded]:

@@ -29,11 +29,11 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
-from interlock.config import default_principal
 from interlock.errors import ConfigError
 from interlock.operations.histories import accept_history
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.ports import Query, SystemClock, SystemIds
+from interlock.principals import default_principal
 from interlock.records import Stored
 from interlock.values import Json, Status
 
@@ -186,7 +186,7 @@ async def _accept(given: argparse.Namespace) -> int:
     settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
         gone = store.missing
-        writer = LedgerWriter(settings.principal or default_principal(), store, SystemClock(), SystemIds())
+        writer = LedgerWriter(default_principal(), store, SystemClock(), SystemIds())
         number = await accept_history(writer, given.reason)
     if given.json:
         print_json({"record": number, "missing": gone})

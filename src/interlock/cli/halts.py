@@ -12,11 +12,12 @@ from interlock.cli.options import load_command_settings
 from interlock.cli.output import console, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_tools
-from interlock.config import Loaded, Settings, default_principal
+from interlock.config import Loaded
 from interlock.errors import ConfigError
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.ports import Store, SystemClock, SystemIds
+from interlock.principals import default_principal
 from interlock.state import Halted, halt_message
 
 
@@ -56,8 +57,8 @@ def _scope(given: argparse.Namespace, question: str) -> str:
     return found
 
 
-def _writer(settings: Settings, store: Store) -> LedgerWriter:
-    return LedgerWriter(settings.principal or default_principal(), store, SystemClock(), SystemIds())
+def _writer(store: Store) -> LedgerWriter:
+    return LedgerWriter(default_principal(), store, SystemClock(), SystemIds())
 
 
 def _refuse_unknown_tool(loaded: Loaded, name: str | None) -> None:
@@ -82,7 +83,7 @@ async def _halt(given: argparse.Namespace) -> int:
     _refuse_unknown_tool(loaded, given.tool)
     async with open_ledger(settings) as store:
         if scope is not None:
-            await halt(_writer(settings, store), scope, given.reason)
+            await halt(_writer(store), scope, given.reason)
         found = await store.halts()
     if given.json:
         print_json(found)
@@ -105,7 +106,7 @@ async def _unhalt(given: argparse.Namespace) -> int:
         given, "unhalt what? name --tool, --actor, --run or --all, as it was halted (see interlock halt --list)"
     )
     async with open_ledger(settings) as store:
-        number = await unhalt(_writer(settings, store), scope)
+        number = await unhalt(_writer(store), scope)
     if given.json:
         print_json({"scope": scope, "record": number})
     else:

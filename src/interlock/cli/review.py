@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from interlock.answers.answer_review import decide_any, read_held_answer
-from interlock.audit import as_row, load_public_key
+from interlock.audit import as_row
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -19,12 +19,12 @@ from interlock.cli.options import find_key_file, load_command_settings, parse_du
 from interlock.cli.output import colorize, console, format_count, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
-from interlock.config import Settings, default_principal
 from interlock.errors import ConfigError
+from interlock.operations.approvals import decider, sweep
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Query, Store, SystemClock, SystemIds
-from interlock.review import Terms
-from interlock.review.identity import TokenClaims, authenticate, issue
+from interlock.principals import default_principal
+from interlock.review.identity import TokenClaims, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Json, Status
 
@@ -37,6 +37,12 @@ def register(commands: Any, common: Any) -> None:
     one = actions.add_parser("show", help="one ticket with its plan")
     approve = actions.add_parser("approve", help="allow it, once, as it is now")
     deny = actions.add_parser("deny", help="refuse it; the model sees the reason")
+    remind = actions.add_parser(
+        "remind",
+        help="expire, escalate and remind of what is due, and say who has to decide; for a schedule",
+        description="Expire, escalate and remind of what is due by [review] of the policy under which it was asked, and"
+        " print those tickets with who may decide them, for whatever tells people (--json for scripts).",
+    )
     go_on = actions.add_parser("resume", help="make the call that waits for a ticket")
     for action in (one, approve, deny, go_on):
         action.add_argument("ticket", help="its id, as `interlock review list` shows it")
@@ -56,6 +62,7 @@ def register(commands: Any, common: Any) -> None:
         (approve, _approve, f"{not_yours}; with --resume, the call was not ok"),
         (deny, _deny, not_yours),
         (go_on, _resume, "the ticket is not approved, or the call was not ok"),
+        (remind, _remind, ""),
         (token, _token, ""),
     ):
         common(action)
@@ -144,27 +151,39 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
     settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
         await _ticket(store, given.ticket)
-        by = _who(given, settings, store)
+        token = None if given.token is None else Path(given.token).read_text(encoding="utf-8")
+        # Not a setting: who decides is who is logged in, or whoever a token that the ticket's own terms trust says.
+        by = await decider(store, given.ticket, default_principal(), None, token, time.time_ns() // 1000)
         writer = LedgerWriter(by, store, SystemClock(), SystemIds())
-        terms = Terms(0, 0, settings.self_approval)  # times matter only where a ticket is opened
-        number = await decide_any(writer, terms, given.ticket, state, given.reason, getattr(given, "answer", ""))
+        number = await decide_any(writer, given.ticket, state, given.reason, getattr(given, "answer", ""))
+        after = await _ticket(store, given.ticket)
     if quiet:
         return 0
+    count = len(after.approvals)
     if given.json:
-        print_json({"ticket": given.ticket, "state": state.value, "by": by, "record": number})
-    else:
-        console().print(f"{colorize(state.value)} by {sanitize(by)} [dim](record {number})[/]")
+        said = {"ticket": given.ticket, "state": state.value, "by": by, "record": number}
+        print_json({**said, "ticket_state": after.state.value, "approvals": count, "quorum": after.terms.quorum})
+        return 0
+    missing = after.terms.quorum - count if after.state is TicketState.OPEN else 0
+    more = f"; {format_count(missing, 'more approval')} needed" if missing else ""
+    console().print(f"{colorize(state.value)} by {sanitize(by)} [dim](record {number})[/]{more}")
     return 0
 
 
-def _who(given: argparse.Namespace, settings: Settings, store: Store) -> str:
-    if given.token is None:
-        return default_principal()  # not a setting: who decides is who is logged in
-    trusted = tuple(load_public_key(Path(file)) for file in settings.review_keys)
-    if not trusted:
-        raise ConfigError("no key is trusted to sign tokens; name public keys in the setting review_keys")
-    text = Path(given.token).read_text(encoding="utf-8")
-    return authenticate(text, trusted=trusted, ledger=store.identity.ledger, now_us=time.time_ns() // 1000)
+async def _remind(given: argparse.Namespace) -> int:
+    settings = load_command_settings(given).settings
+    async with open_ledger(settings) as store:
+        due = await sweep(LedgerWriter(default_principal(), store, SystemClock(), SystemIds()))
+    if given.json:
+        print_json(due)
+        return 0
+    out = console()
+    out.print(f"[bold]{format_count(len(due), 'ticket')} due[/]")
+    for ticket in due:
+        what = "has expired" if ticket.state is TicketState.EXPIRED else "is escalated" if ticket.escalated else "waits"
+        who = ", ".join(ticket.terms.approvers) or f"anybody but {ticket.asked_by}"
+        out.print(f"[bold]{ticket.id}[/]  {what}: {sanitize(ticket.why)}  [dim]may decide: {sanitize(who)}[/]")
+    return 0
 
 
 async def _resume(given: argparse.Namespace) -> int:

@@ -118,7 +118,7 @@ def _decide_finally(admitted: Admitted, plan: Plan) -> Verdict:
 
 def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> Prepared | Ended:
     """The call with the approval that it spends, if that is good for this plan."""
-    why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us())
+    why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us(), ctx.digest)
     if why is None:
         return prepared
     return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))
@@ -153,7 +153,8 @@ def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) 
     """The call waits for a person; the ticket is bound to the plan, and so to arguments, policy and resource."""
     call = admitted.facts.call
     # Bound to the digest, so to arguments, policy and versions: another plan needs another approval.
-    ticket = open_ticket(ctx.review, call, plan, verdict.reason, ctx.ids.new(), ctx.clock.now_us())
+    ticket = open_ticket(ctx.review, call, plan, verdict, ctx.clock.now_us(), ctx.digest)
+    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new())
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 

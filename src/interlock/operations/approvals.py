@@ -5,12 +5,16 @@ from __future__ import annotations
 from interlock.changes import mark_undone
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.ports import Store
+from interlock.principals import check_vouched, kind_of
 from interlock.records import Stored
-from interlock.review import Terms
+from interlock.review import is_party, voice_of
+from interlock.review.identity import authenticate
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
     DecideTicket,
     EscalateTicket,
+    RemindTicket,
     ResolveClaim,
     Settle,
     Transition,
@@ -18,16 +22,15 @@ from interlock.transitions import (
 from interlock.values import Json
 
 
-async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: TicketState, reason: str) -> int:
+async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, reason: str) -> int:
     """Approve or deny a ticket; the id of the decision's record."""
     if writer.faults is not None:
         writer.faults.at("decide.read")
-    ticket = await writer.store.ticket(name)
-    if ticket is None:
-        raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
-    by = writer.by
-    if state is not TicketState.DENIED or ticket.kind is not TicketKind.CHANGE:  # one's own question may be withdrawn
-        refuse_own(writer, terms, ticket)
+    ticket = await find_ticket(writer.store, name)
+    by, withdraws = writer.by, state is TicketState.DENIED and ticket.kind is TicketKind.CHANGE
+    # One's own question may be withdrawn.
+    own = withdraws and is_party(ticket, writer.by)
+    voice = by if own else voice_of(ticket, by, writer.clock.now_us())
     what: dict[str, Json] = {
         "ticket": name,
         "state": state.value,
@@ -35,17 +38,47 @@ async def decide_ticket(writer: LedgerWriter, terms: Terms, name: str, state: Ti
         "binding": ticket.binding,
         "reason": reason,
     }
-    if by == ticket.asked_by:
-        what["by_proposer"] = True  # who may approve by a setting, or withdraw
-    decision = DecideTicket(name, state, by, reason)
+    if is_party(ticket, by):
+        what["by_proposer"] = True  # who may approve by the policy, or withdraw
+    if voice != by:
+        what["in_place_of"] = voice
+    decision = DecideTicket(name, state, by, reason, voice)
     if ticket.kind is not TicketKind.SETTLE:
         return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
     record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
     if claim is None or ticket.holder != claim.holder:
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
+    if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
+        return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
     landed = state is TicketState.APPROVED
     return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
+
+
+async def find_ticket(store: Store, name: str) -> Ticket:
+    """A ticket that there is; `NotAllowed` if there is none."""
+    ticket = await store.ticket(name)
+    if ticket is None:
+        raise NotAllowed(f"there is no ticket {name!r}; see interlock review list")
+    return ticket
+
+
+async def decider(store: Store, name: str, own: str, by: str | None, token: str | None, now_us: int) -> str:
+    """Who decides a ticket: whoever runs this, somebody with a token, or a name that the application may vouch for."""
+    if token is not None:
+        ticket = await find_ticket(store, name)
+        if not ticket.terms.keys:
+            raise NotAllowed("no key is trusted to sign tokens for this ticket: the policy names none in [review] keys")
+        return authenticate(token, trusted=ticket.terms.keys, ledger=store.identity.ledger, now_us=now_us)
+    if by is None or by == own:
+        return own
+    check_vouched(by, own)
+    ticket = await find_ticket(store, name)
+    if kind_of(by) not in ticket.terms.vouched:
+        raise NotAllowed(
+            f"the word of an application is not enough for {by!r}: name the kind in [review] vouched, or pass a token"
+        )
+    return by
 
 
 def decision_state(approve: bool) -> TicketState:
@@ -53,14 +86,6 @@ def decision_state(approve: bool) -> TicketState:
     if not isinstance(approve, bool):
         raise NotAllowed(f"approve is True or False, not {approve!r}")
     return TicketState.APPROVED if approve else TicketState.DENIED
-
-
-def refuse_own(writer: LedgerWriter, terms: Terms, ticket: Ticket) -> None:
-    """Whoever asked does not decide."""
-    if writer.by == ticket.asked_by and not terms.self_approval:
-        raise NotAllowed(
-            f"{writer.by} asked for this, so somebody else decides (on a machine with one user: self_approval = true)"
-        )
 
 
 async def settle(
@@ -100,7 +125,7 @@ async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: b
 
 
 async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
-    """Expire and escalate what is due; the tickets that were touched."""
+    """Expire, escalate and remind of what is due; the tickets that were touched, as they are now."""
     touched = []
     now_us = writer.clock.now_us()
     if writer.faults is not None:
@@ -111,6 +136,8 @@ async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
             change, state = DecideTicket(ticket.id, TicketState.EXPIRED, writer.by, "nobody decided in time"), "expired"
         elif ticket.escalate_us <= now_us and not ticket.escalated:
             change, state = EscalateTicket(ticket.id), "escalated"
+        elif ticket.reminder_is_due(now_us):
+            change, state = RemindTicket(ticket.id), "reminded"
         if change is None:
             continue
         try:
@@ -118,5 +145,5 @@ async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
             await writer.commit(LedgerEntry("ticket", state, what, turn=ticket.turn), change)
         except NotAllowed:
             continue  # somebody decided meanwhile
-        touched.append(ticket)
+        touched.append(await writer.store.ticket(ticket.id) or ticket)
     return tuple(touched)

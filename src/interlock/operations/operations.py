@@ -10,7 +10,7 @@ import msgspec
 from interlock.canonical import did_you_mean
 from interlock.engine import EngineContext
 from interlock.errors import ConfigError
-from interlock.operations.approvals import decide_ticket, decision_state, sweep
+from interlock.operations.approvals import decide_ticket, decider, decision_state, sweep
 from interlock.operations.execute import resume, run_replay, run_undo
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
@@ -20,7 +20,8 @@ from interlock.operations.recover import Recovered, recover
 from interlock.operations.replay import replay_steps
 from interlock.operations.shadow import ShadowComparison, compare
 from interlock.operations.undo import UndoStep, undo_steps
-from interlock.state import ChangeFilter
+from interlock.principals import check_vouched
+from interlock.state import ChangeFilter, Ticket
 from interlock.values import Call, Outcome
 
 Done = tuple[UndoStep, Outcome | None]
@@ -52,7 +53,7 @@ class Operations:
     async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
         """Take those changes back, each as a call on the path; None where there is no way back."""
         steps, name = await self.undo_plan(force=force, **which), f"undo-{self._ctx.ids.new()}"
-        done = await run_undo(self._run, self._ctx, steps, by=by or self._principal, name=name)
+        done = await run_undo(self._run, self._ctx, steps, by=self.writer(by).by, name=name)
         return tuple(zip(steps, done, strict=True))
 
     async def replay_plan(self, run: str) -> Sequence[UndoStep]:
@@ -89,10 +90,27 @@ class Operations:
         """What was changed, and for a turn also what was planned or refused, with snapshots and evidence."""
         return journal(self._ctx, ChangeFilter(**which))
 
-    async def decide(self, ticket: str, *, approve: bool, by: str | None = None, reason: str = "") -> int:
-        """Approve or deny a ticket as an authenticated person or service; the id of the decision's record."""
+    async def decide(
+        self, ticket: str, *, approve: bool, by: str | None = None, token: str | None = None, reason: str = ""
+    ) -> int:
+        """Approve or deny a ticket; the id of the decision's record.
+
+        As whoever runs this, as the service of a token, or as somebody whom the application has authenticated (`by`),
+        where the policy takes its word for that (`[review] vouched`).
+        """
         state = decision_state(approve)
-        return await decide_ticket(self.writer(by), self._ctx.review, ticket, state, reason)
+        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason)
+
+    async def decider(self, ticket: str, by: str | None, token: str | None) -> LedgerWriter:
+        """What writes the decision of whoever may decide a ticket."""
+        ctx = self._ctx
+        ctx.at("decide.who")
+        who = await decider(ctx.store, ticket, self._principal, by, token, ctx.clock.now_us())
+        return LedgerWriter(who, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+
+    async def sweep(self) -> tuple[Ticket, ...]:
+        """Expire, escalate and remind of the tickets that are due; those tickets, for whoever tells people."""
+        return await sweep(self.writer())
 
     async def resume(self, ticket: str) -> Outcome:
         """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
@@ -120,6 +138,8 @@ class Operations:
     def writer(self, by: str | None = None) -> LedgerWriter:
         """What writes a person's or service's decisions into the ledger."""
         ctx = self._ctx
+        if by is not None:
+            check_vouched(by, self._principal)
         return LedgerWriter(by or self._principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
 
 

@@ -162,6 +162,9 @@ async def _ask(
         record=claim.intent,
         claim=claim.name,
         holder=claim.holder,
+        on_behalf_of=None if record is None else record.content().on_behalf_of,
+        terms=terms.everywhere,
+        remind_us=terms.remind_us,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()

@@ -15,7 +15,7 @@ from interlock.errors import PolicyError
 from interlock.policy.conditions import Condition, ConditionError
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
-from interlock.policy.model import RISKS, Cooldown, Place, Policy, Rule
+from interlock.policy.model import RISKS, Cooldown, Place, Policy, ReviewSpec, Rule
 from interlock.policy.sections import Finding
 from interlock.tools import Tool
 from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
@@ -77,7 +77,8 @@ def compile_policy(policy: Policy, tools: Iterable[Tool], lists: Mapping[str, Li
         compiler = ConditionCompiler(variables, held.holds, held.names) if variables else None
         rests = tuple(item for item in policy.cooldowns if matches(item.tools, tool.name))
         as_planned = matches(policy.as_planned, tool.name)
-        version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests, as_planned)
+        more = _also_decides(policy, as_planned)
+        version = _digest_of(mine + risks, rates[tool.name], policy.limits, rests, more)
         compiled = _compile(tool, mine, compiler, version, findings)
         found = _risks(tool, risks, compiler, findings)
         by_tool[tool.name] = msgspec.structs.replace(compiled, risks=found, cooldowns=rests, as_planned=as_planned)
@@ -217,12 +218,18 @@ def _no_rule(tool: Tool, version: str, deciders: list[Decider]) -> Verdict:
     )
 
 
+def _also_decides(policy: Policy, as_planned: bool) -> list[Json]:
+    """What else an approval must not outlive: the terms of review, and whether a change has to be as planned."""
+    terms: list[Json] = [msgspec.to_builtins(policy.review)] if policy.review != ReviewSpec() else []
+    return [*terms, "as_planned"] if as_planned else terms
+
+
 def _digest_of(
     rules: list[Rule],
     rates: tuple[Rate, ...],
     limits: dict[str, Json],
     cooldowns: tuple[Cooldown, ...],
-    as_planned: bool,
+    more: list[Json],
 ) -> str:
     """The digest of what applies to one tool, so that an edit elsewhere changes nothing here.
 
@@ -231,6 +238,5 @@ def _digest_of(
     spelled = [{**msgspec.to_builtins(rule), "place": None} for rule in rules]
     # Only where there are any: without cooldowns a tool's version stays what it was before there were cooldowns.
     rests = [msgspec.to_builtins(cooldowns)] if cooldowns else []
-    rests += [["as_planned"]] if as_planned else []
-    text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests])
+    text = canonical([spelled, msgspec.to_builtins(rates), limits, *rests, *more])
     return hashlib.sha256(text).hexdigest()[:16]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date
 from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 from interlock.errors import ConfigError, PolicyError
 from interlock.policy.model import ListSpec, Place, Policy
 from interlock.policy.packs import Pack, Use
+from interlock.policy.review_table import groups_of, read_review
 from interlock.policy.sections import Finding, Section
 from interlock.policy.tables import (
     is_limit,
@@ -29,7 +31,7 @@ PolicySource = str | Path | Mapping[str, Any] | Policy
 """A file, a dict with the same keys as the file has, or a policy that was read already."""
 
 _LISTS = ("rule", "risk", "use", "rate", "budget", "cooldown")
-_TABLES = ("version", "mode", "as_planned", *_LISTS, "actor", "limits", "lists")
+_TABLES = ("version", "mode", "as_planned", "review", *_LISTS, "actor", "limits", "lists")
 # [[rule]], [actor.ann] or [lists."a b"]: tomllib gives no line numbers, and a finding has to name its place.
 _HEADER = re.compile(r"^\s*\[\[?\s*([A-Za-z_][\w-]*)(?:\s*\.\s*(?:\"([^\"]+)\"|([\w-]+)))?\s*\]\]?")
 
@@ -90,7 +92,7 @@ def _as_in_toml(value: Any) -> Any:
         return [_as_in_toml(item) for item in value]
     if isinstance(value, Enum):
         return _as_in_toml(value.value)
-    if not isinstance(value, str | int | float):
+    if not isinstance(value, str | int | float | date):
         raise TypeError(f"{value!r} is none of these")
     return value
 
@@ -134,7 +136,9 @@ class _Reader:
         if mode not in (None, *Mode):
             self._refuse(f"mode is one of {', '.join(Mode)}, not {mode!r}")
         parts = {name: self._tables(name) for name in _LISTS}
-        rules = _read_all(parts["rule"], read_rule)
+        review = Section(self._raw.get("review", {}), self._place("review", None), "[review]", self._findings)
+        groups = groups_of(review)
+        rules = [made for part in parts["rule"] if (made := read_rule(part, groups)) is not None]
         for part in parts["use"]:
             rules.extend(expand_pack(Use(part.raw, part.place, part.title, self._findings), self._packs))
         policy = Policy(
@@ -148,6 +152,7 @@ class _Reader:
             limits=self._limits(),
             lists=self._lists(),
             as_planned=self._top.names("as_planned", ()),
+            review=read_review(review),
             mode=Mode(mode) if mode in tuple(Mode) else None,
             places={str(part.raw["id"]): part.place for found in parts.values() for part in found if "id" in part},
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.state import Delegation
 from interlock.values import EVERYONE, Budget, Decision, Grant, Json, Mode, Rate, Value
 
 RISKS = ("none", "low", "medium", "high")
@@ -31,6 +32,9 @@ class Rule(Value, frozen=True):
     needs_egress: bool = False
     field: str | None = None
     """The argument that a pack looks at: where it is optional and left out, there is nothing to look at."""
+    approvers: tuple[str, ...] = ()
+    quorum: int = 0
+    """For a rule that asks for a review: who may approve, and how many must; where they say nothing, [review] does."""
     level: str | None = None
     """For a rule of [[risk]]: how risky a plan is for which it holds."""
 
@@ -42,6 +46,21 @@ class Cooldown(Value, frozen=True):
     tools: tuple[str, ...]
     window_s: int
     actors: tuple[str, ...] = EVERYONE
+
+
+class ReviewSpec(Value, frozen=True):
+    """What [review] says: who decides, how many, by which keys, for how long."""
+
+    expires_s: int = 86_400
+    escalate_s: int = 14_400
+    remind_s: int = 0
+    self_approval: bool = False
+    approvers: tuple[str, ...] = ()
+    quorum: int = 1
+    keys: tuple[str, ...] = ()
+    """Files of public keys, relative to the policy, or `ed25519:HEX`."""
+    vouched: tuple[str, ...] = ()
+    delegations: tuple[Delegation, ...] = ()
 
 
 class ListSpec(Value, frozen=True):
@@ -71,5 +90,6 @@ class Policy(Value, frozen=True):
     places: dict[str, Place] = {}
     as_planned: tuple[str, ...] = ()
     """Tools whose changes have failed if they are not what was planned."""
+    review: ReviewSpec = ReviewSpec()
     mode: Mode | None = None
     """How far writes and sends go unless a call or a setting says otherwise."""

@@ -30,7 +30,7 @@ class Section:
         self.title = title
         self.is_sound = True
         """Whether nothing was wrong in this table so far."""
-        self._findings = findings
+        self.findings = findings
         if not isinstance(raw, dict):
             self.refuse(f"is a table with keys, not {type(raw).__name__}")
 
@@ -41,7 +41,7 @@ class Section:
         """Note what is wrong in this table, named by its id where it has one."""
         name = self.raw.get("id")
         self.is_sound = False
-        self._findings.append(Finding(str(self.place), f"{self.title}{f' {name!r}' if name else ''}: {message}"))
+        self.findings.append(Finding(str(self.place), f"{self.title}{f' {name!r}' if name else ''}: {message}"))
 
     def refuse_unknown(self, known: Iterable[str]) -> None:
         """Every key that nothing reads is an error that names the nearest one."""

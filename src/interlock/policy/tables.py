@@ -7,18 +7,18 @@ from math import isfinite
 from typing import Any
 
 from interlock.policy.model import RISKS, Cooldown, ListSpec, Rule
+from interlock.policy.review_table import read_approvers, read_quorum
 from interlock.policy.sections import Section
+from interlock.policy.spans import UNIT_S, span_s
 from interlock.values import EVERYONE, Budget, Decision, Grant, Mode, Rate
 
 _LONGEST_S = 3650 * 86_400
-_UNIT_S = {"s": 1, "second": 1, "m": 60, "minute": 60, "h": 3600, "hour": 3600, "d": 86400, "day": 86400}
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*/\s*([a-z]+)")
-_SPAN = re.compile(r"(\d+)\s*(s|m|h|d)")
 
 
-def read_rule(part: Section) -> Rule | None:
+def read_rule(part: Section, groups: dict[str, tuple[str, ...]]) -> Rule | None:
     """A rule that decides, or one that sets arguments."""
-    part.refuse_unknown(("id", "tools", "decision", "when", "reason", "set", "actors", "modes"))
+    part.refuse_unknown(("id", "tools", "decision", "when", "reason", "set", "actors", "modes", "approvers", "quorum"))
     identity, tools, reason = part.need_text("id"), part.names("tools"), part.text("reason")
     decision, sets = part.raw.get("decision"), part.raw.get("set", {})
     if decision == "clamp":
@@ -28,11 +28,24 @@ def read_rule(part: Section) -> Rule | None:
         part.refuse(f"decision is allow, deny, review or clamp, not {decision!r}")
     elif "set" in part:
         part.refuse('only a rule with decision = "clamp" may set arguments')
+    if decision != "review" and ("approvers" in part or "quorum" in part):
+        part.refuse('only a rule with decision = "review" has approvers or a quorum')
+    approvers, quorum = read_approvers(part, groups), read_quorum(part)
     when = _read_condition(part)
     if not part.is_sound:
         return None
     decides = None if decision == "clamp" else Decision(str(decision))
-    return Rule(id=identity, tools=tools, place=part.place, decision=decides, when=when, reason=reason, set=sets)
+    return Rule(
+        id=identity,
+        tools=tools,
+        place=part.place,
+        decision=decides,
+        when=when,
+        reason=reason,
+        set=sets,
+        approvers=approvers,
+        quorum=quorum,
+    )
 
 
 def _read_condition(part: Section) -> str | None:
@@ -71,7 +84,7 @@ def read_rate(part: Section) -> Rate | None:
     identity, tools, actors = part.need_text("id"), part.names("tools"), part.names("actors", EVERYONE)
     per, burst = part.names("per", ("actor", "tool")), part.raw.get("burst", 1)
     spelled = _RATE.fullmatch(part.text("rate"))
-    if spelled is None or spelled[2] not in _UNIT_S or float(spelled[1]) <= 0:
+    if spelled is None or spelled[2] not in UNIT_S or float(spelled[1]) <= 0:
         part.refuse('rate is written "10/minute" (second, minute, hour, day)')
     if any(name not in ("actor", "tool") for name in per):
         part.refuse('per is ["actor"], ["tool"] or both')
@@ -79,7 +92,7 @@ def read_rate(part: Section) -> Rate | None:
         part.refuse("burst is a whole number, at least 1")
     if spelled is None or not part.is_sound:
         return None
-    per_s = float(spelled[1]) / _UNIT_S[spelled[2]]
+    per_s = float(spelled[1]) / UNIT_S[spelled[2]]
     return Rate(id=identity, tools=tools, per=per, per_s=per_s, burst=burst, actors=actors)
 
 
@@ -96,7 +109,7 @@ def read_budget(part: Section) -> Budget | None:
         part.refuse("a budget limits calls, cost_usd or seconds (or several)")
     if calls is not None and calls != int(calls):
         part.refuse("calls is a whole number")
-    window_s = _span_s(part.text("window"))
+    window_s = span_s(part.text("window"))
     if "window" in part and (window_s is None or per != "actor"):
         part.refuse('window is written "1d" (s, m, h, d) and goes with per = "actor"')
     if not part.is_sound:
@@ -116,18 +129,12 @@ def read_cooldown(part: Section) -> Cooldown | None:
     """How long a key rests after a change."""
     part.refuse_unknown(("id", "tools", "window", "actors"))
     identity, tools, actors = part.need_text("id"), part.names("tools"), part.names("actors", EVERYONE)
-    window_s = _span_s(part.text("window"))
+    window_s = span_s(part.text("window"))
     if window_s is None or window_s > _LONGEST_S:
         part.refuse('window is written "7d" (s, m, h, d), and at most ten years')
     if window_s is None or not part.is_sound:
         return None
     return Cooldown(id=identity, tools=tools, window_s=window_s, actors=actors)
-
-
-def _span_s(text: str) -> int | None:
-    """The seconds of a stretch of time as "7d"; None for what is none."""
-    found = _SPAN.fullmatch(text)
-    return int(found[1]) * _UNIT_S[found[2]] or None if found else None
 
 
 def read_grant(actor: str, part: Section) -> Grant | None:

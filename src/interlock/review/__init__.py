@@ -1,5 +1,6 @@
 """Review: tickets, who may decide them, and what an approval is good for."""
 
-from interlock.review.tickets import Terms, open_ticket, rejection_reason
+from interlock.review.terms import Terms, terms_of
+from interlock.review.tickets import is_party, open_ticket, rejection_reason, voice_of
 
-__all__ = ["Terms", "open_ticket", "rejection_reason"]
+__all__ = ["Terms", "is_party", "open_ticket", "rejection_reason", "terms_of", "voice_of"]

@@ -2,43 +2,78 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
 
+from interlock.canonical import WHATEVER, canonical
 from interlock.changes import plan_difference
+from interlock.errors import NotAllowed
+from interlock.principals import is_same
+from interlock.review.terms import Terms
 from interlock.state import Ticket, TicketKind, TicketState, state_of
-from interlock.values import Call, Plan
+from interlock.values import Call, Plan, Verdict
+
+Digest = Callable[[bytes], str]
 
 
-class Terms(msgspec.Struct, frozen=True):
-    """How long a question stays open, when it is put to more people, and whether one may answer one's own."""
-
-    expires_us: int
-    escalate_us: int
-    self_approval: bool
-
-
-def open_ticket(terms: Terms, call: Call, plan: Plan, why: str, name: str, now_us: int) -> Ticket:
-    """The ticket for a call that waits for a person."""
+def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: int, digest: Digest) -> Ticket:
+    """The ticket for a call that waits for a person; whoever opens it gives it an id."""
     return Ticket(
-        id=name,
+        id="",
         kind=TicketKind.CHANGE,
         state=TicketState.OPEN,
-        # Whose call in which turn, too: an approval is not for whoever proposes the same change next.
-        binding=f"{plan.digest}|{call.actor}|{call.turn or ''}|{call.principal}",
+        binding=binding_of(call, plan, digest),
         tool=call.tool,
         actor=call.actor,
         asked_by=call.principal,
         call=call.call_id,
         turn=call.turn,
-        why=why,
+        why=verdict.reason,
         created_us=now_us,
         expires_us=now_us + terms.expires_us,
         escalate_us=now_us + terms.escalate_us,
         plan=plan.digest,
+        on_behalf_of=call.on_behalf_of,
+        terms=terms.of(verdict.rule),
+        remind_us=terms.remind_us,
     )
 
 
-def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int) -> str | None:
+def binding_of(call: Call, plan: Plan, digest: Digest) -> str:
+    """What an approval is good for: the plan, and everything else that rules can see of the call."""
+    seen = [call.actor, call.principal, call.on_behalf_of, call.turn, call.run, call.evidence, call.confidence]
+    return f"{plan.digest}|{digest(canonical(seen, WHATEVER))}"
+
+
+def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
+    """For whom somebody speaks who decides a ticket: themselves, or one who has delegated it to them.
+
+    `NotAllowed`, with the reason, if they may not.
+    """
+    terms = ticket.terms
+    if not terms.self_approval and is_party(ticket, by):
+        raise NotAllowed(
+            f"{by} asked for this, so somebody else decides (for one person alone: self_approval = true in [review])"
+        )
+    if not terms.approvers:
+        return by
+    for name in terms.approvers:
+        if is_same(name, by):
+            return name
+    for given in terms.delegations:
+        entitled = any(is_same(name, given.of) for name in terms.approvers)
+        if entitled and is_same(given.to, by) and given.until_us > now_us:
+            if is_party(ticket, given.of) and not terms.self_approval:
+                raise NotAllowed(f"{given.of} asked for this, and nobody decides in their place")
+            return given.of
+    raise NotAllowed(f"{by} may not decide this; {', '.join(terms.approvers)} may")
+
+
+def is_party(ticket: Ticket, name: str) -> bool:
+    """Whether somebody asked for the call, or it was made for them."""
+    return is_same(name, ticket.asked_by) or is_same(name, ticket.on_behalf_of)
+
+
+def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int, digest: Digest) -> str | None:
     """Why an approval is not good for this call; None if it is."""
     if ticket is None:
         return f"there is no ticket {call.ticket!r}"
@@ -48,6 +83,8 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int)
     match state_of(ticket, now_us):
         case TicketState.APPROVED:
             differs = plan_difference(ticket.plan, plan.digest, since="approved")
+            if differs is None and ticket.binding != binding_of(call, plan, digest):
+                differs = "the run, the evidence or the confidence of the call is not what was approved"
             return None if differs is None else f"{differs}; ask again"
         case TicketState.OPEN:
             return f"ticket {ticket.id!r} has not been decided yet"
@@ -70,6 +107,8 @@ def _other_call(ticket: Ticket, call: Call) -> str | None:
         return f"ticket {ticket.id!r} belongs to another turn"
     if ticket.asked_by != call.principal:
         return f"ticket {ticket.id!r} was asked for by {ticket.asked_by!r}, not by {call.principal!r}"
+    if ticket.on_behalf_of != call.on_behalf_of:
+        return f"ticket {ticket.id!r} was asked for on behalf of {ticket.on_behalf_of!r}, not of {call.on_behalf_of!r}"
     if ticket.actor != call.actor:
         return f"ticket {ticket.id!r} was asked for by {ticket.actor!r}, not by {call.actor!r}"
     return None

@@ -23,6 +23,7 @@ from interlock.transitions import (
     MarkUndone,
     OpenClaim,
     OpenTicket,
+    RemindTicket,
     RenewClaim,
     RequireClaim,
     RequireNotHalted,
@@ -96,7 +97,7 @@ def _load_tickets(connection: Connection, state: State, transitions: Iterable[Tr
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    named = {t.ticket for t in transitions if isinstance(t, DecideTicket | EscalateTicket | SpendTicket)}
+    named = {t.ticket for t in transitions if isinstance(t, DecideTicket | EscalateTicket | RemindTicket | SpendTicket)}
     for name in sorted(named | {t.ticket.id for t in transitions if isinstance(t, OpenTicket)}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:

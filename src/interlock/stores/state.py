@@ -28,6 +28,7 @@ from interlock.transitions import (
     OpenClaim,
     OpenTicket,
     Refused,
+    RemindTicket,
     RenewClaim,
     RequireClaim,
     RequireNotHalted,
@@ -203,7 +204,7 @@ class State:
                 return self._rate_refusal(transition, now_us)
             case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
                 return self.claims.check(transition, clock_us)
-            case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
+            case OpenTicket() | DecideTicket() | EscalateTicket() | RemindTicket() | SpendTicket():
                 return self.tickets.check(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
                 return self.halts.check(transition)
@@ -214,7 +215,7 @@ class State:
         match transition:
             case OpenClaim() | RenewClaim() | CloseClaim() | ResolveClaim() | MarkUndone() | RequireClaim():
                 self.claims.apply(transition, clock_us)
-            case OpenTicket() | DecideTicket() | EscalateTicket() | SpendTicket():
+            case OpenTicket() | DecideTicket() | EscalateTicket() | RemindTicket() | SpendTicket():
                 self.tickets.apply(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
                 self.halts.apply(transition, clock_us)

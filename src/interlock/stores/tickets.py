@@ -6,8 +6,9 @@ from typing import assert_never
 
 import msgspec
 
+from interlock.principals import is_same
 from interlock.reasons import RefusalKind
-from interlock.state import Halted, Ticket, TicketState, halt_message, state_of
+from interlock.state import Approval, Halted, Ticket, TicketState, halt_message, state_of
 from interlock.transitions import (
     DecideTicket,
     EscalateTicket,
@@ -15,11 +16,12 @@ from interlock.transitions import (
     Lift,
     OpenTicket,
     Refused,
+    RemindTicket,
     RequireNotHalted,
     SpendTicket,
 )
 
-TicketTransition = OpenTicket | DecideTicket | EscalateTicket | SpendTicket
+TicketTransition = OpenTicket | DecideTicket | EscalateTicket | RemindTicket | SpendTicket
 HaltTransition = Halt | Lift | RequireNotHalted
 
 
@@ -46,11 +48,10 @@ class TicketTable:
                 due = ticket.state is TicketState.OPEN and ticket.expires_us <= now_us
                 return None if due else Refused(RefusalKind.TICKET, ticket.id, "the ticket is not due")
             case DecideTicket():
-                if is_open(ticket, now_us):
-                    return None
-                return Refused(
-                    RefusalKind.TICKET, ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open"
-                )
+                return _undecidable(ticket, ask, now_us)
+            case RemindTicket():
+                due = is_open(ticket, now_us) and ticket.reminder_is_due(now_us)
+                return None if due else Refused(RefusalKind.TICKET, ticket.id, "the ticket is not due")
             case EscalateTicket():
                 due = is_open(ticket, now_us) and not ticket.escalated and ticket.escalate_us <= now_us
                 return None if due else Refused(RefusalKind.TICKET, ticket.id, "the ticket is not due")
@@ -70,15 +71,11 @@ class TicketTable:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
             case DecideTicket():
-                ticket = msgspec.structs.replace(
-                    self.tickets[ask.ticket],
-                    state=ask.state,
-                    decided_by=ask.by,
-                    decided_us=now_us,
-                    reason=ask.reason,
-                )
+                ticket = _decided(self.tickets[ask.ticket], ask, now_us)
+            case RemindTicket():
+                ticket = msgspec.structs.replace(self.tickets[ask.ticket], reminded_us=now_us)
             case EscalateTicket():
-                ticket = msgspec.structs.replace(self.tickets[ask.ticket], escalated=True)
+                ticket = msgspec.structs.replace(self.tickets[ask.ticket], escalated=True, reminded_us=now_us)
             case SpendTicket():
                 ticket = msgspec.structs.replace(self.tickets[ask.ticket], state=TicketState.SPENT)
             case _:
@@ -140,6 +137,33 @@ class HaltTable:
                 return
             case _:
                 assert_never(ask)
+
+
+def _undecidable(ticket: Ticket, ask: DecideTicket, now_us: int) -> Refused | None:
+    if not is_open(ticket, now_us):
+        return Refused(RefusalKind.TICKET, ticket.id, f"the ticket is {state_of(ticket, now_us).value}, not open")
+    voice = ask.voice or ask.by
+    if ask.state is TicketState.APPROVED and any(is_same(voice, said.voice) for said in ticket.approvals):
+        return Refused(RefusalKind.TICKET, ticket.id, f"{voice} has approved it already; somebody else is needed")
+    return None
+
+
+def _decided(ticket: Ticket, ask: DecideTicket, now_us: int) -> Ticket:
+    """The ticket after one more decision: approved only when as many have said so as its terms want."""
+    state, approvals = ask.state, ticket.approvals
+    if state is TicketState.APPROVED:
+        approvals = (*approvals, Approval(ask.by, ask.voice or ask.by, now_us))
+        state = state if len(approvals) >= ticket.terms.quorum else TicketState.OPEN
+    names = dict.fromkeys([said.by for said in approvals]) if state is TicketState.APPROVED else [ask.by]
+    closed = state is not TicketState.OPEN
+    return msgspec.structs.replace(
+        ticket,
+        state=state,
+        approvals=approvals,
+        decided_by=", ".join(names) if closed else "",
+        decided_us=now_us if closed else 0,
+        reason=ask.reason,
+    )
 
 
 def is_open(ticket: Ticket, now_us: int) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from interlock.ports import Query, Store
 from interlock.records import Content, Record
-from interlock.state import ChangeFilter, ClaimState, Ticket, TicketKind, TicketState
+from interlock.state import ChangeFilter, ClaimState, ReviewTerms, Ticket, TicketKind, TicketState
 from interlock.transitions import (
     Append,
     Batch,
@@ -23,6 +23,7 @@ from interlock.transitions import (
     MarkUndone,
     OpenClaim,
     OpenTicket,
+    RemindTicket,
     RenewClaim,
     RequireNotHalted,
     Reserve,
@@ -114,13 +115,15 @@ def _open_ticket(random: Random, now_us: int) -> Transition:
         created_us=now_us,
         expires_us=now_us + 80,
         escalate_us=now_us + 20,
+        terms=ReviewTerms(quorum=random.randint(1, 2)),
+        remind_us=15,
     )
     return OpenTicket(ticket)
 
 
 def _decide_ticket(random: Random, _now_us: int) -> Transition:
     state = random.choice([TicketState.APPROVED, TicketState.DENIED, TicketState.EXPIRED])
-    return DecideTicket(_pick(random, "t", 12), state, "boss", "so")
+    return DecideTicket(_pick(random, "t", 12), state, random.choice(["boss", "lead", "Boss"]), "so")
 
 
 def _reserve(random: Random, now_us: int) -> Transition:
@@ -147,6 +150,7 @@ _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     _open_ticket,
     _decide_ticket,
     lambda random, _now_us: EscalateTicket(_pick(random, "t", 12)),
+    lambda random, _now_us: RemindTicket(_pick(random, "t", 12)),
     lambda random, _now_us: SpendTicket(_pick(random, "t", 12), random.choice("xy")),
     lambda random, _now_us: Halt(random.choice(_SCOPES), "boss", "why"),
     lambda random, _now_us: Lift(random.choice(_SCOPES)),

@@ -294,13 +294,17 @@ class InterlockPlugin(BasePlugin):
         ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
         if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
             return None
+        refused = ""
         try:
             await self._answers.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
-        except NotAllowed:
-            pass  # it was decided before; what was decided holds
+        except NotAllowed as error:
+            refused = str(error)  # not theirs to decide; or it was decided before, and what was decided holds
         # Whoever decided, the ticket says how; `resume` spends it, and a denial comes back as an outcome too.
         outcome = await self._runtime.operations.resume(ticket.id)
         after = await self._runtime.store.ticket(ticket.id)
+        if refused and after is not None and after.state is TicketState.OPEN and outcome.problem is not None:
+            problem = msgspec.structs.replace(outcome.problem, message=f"{outcome.problem.message}: {refused}")
+            outcome = msgspec.structs.replace(outcome, problem=problem, said=problem.message)
         lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
         return None if lost else outcome  # somebody else's confirmation came first: the claim has the answer
 

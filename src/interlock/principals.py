@@ -1,0 +1,73 @@
+"""Names of people and services, and when two of them are the same one.
+
+Whoever asks must not pass for somebody else by a capital letter, a space or a letter of another alphabet, and so decide
+what they asked for.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import unicodedata
+
+from interlock.errors import ConfigError
+
+OURS = ("os", "token")
+"""Kinds of names that nobody can give: the operating system says the one, a verified token the other."""
+_LONGEST = 256
+# Letters of other alphabets that look like Latin ones; a name that is made of these alone reads as another name.
+_LOOKALIKES = frozenset("аеорсухіјѕһԁԛԝѵАВЕІЈКМНОРСТХУЅοινυωαρκτχγεϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
+
+
+def default_principal() -> str:
+    """The operating-system user, by the system's own account and not by a variable that anybody can set."""
+    try:
+        return f"os:{pwd.getpwuid(os.getuid()).pw_name}"
+    except (KeyError, OSError):
+        return f"os:{os.getuid()}"
+
+
+def kind_of(name: str) -> str:
+    """What stands before the colon: `os`, `token`, or a kind of names that an application gives."""
+    kind, colon, _ = name.partition(":")
+    return normal_name(kind) if colon else ""
+
+
+def normal_name(name: str) -> str:
+    """The form in which names are compared."""
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def is_same(one: str | None, other: str | None) -> bool:
+    """Whether two names are one person's or service's."""
+    return one is not None and other is not None and normal_name(one) == normal_name(other)
+
+
+def check_name(name: str) -> None:
+    """Refuse a name that could be read as another one."""
+    if not isinstance(name, str) or not name or not name.isprintable() or len(name) > _LONGEST:
+        raise ConfigError(f"{name!r:.80} cannot be a name: use printable text of at most {_LONGEST} characters")
+    if name != " ".join(name.split()):
+        raise ConfigError(f"{name!r} has spaces where nobody sees them; write the name without")
+    kind, colon, rest = name.partition(":")
+    if colon and (not kind.isascii() or kind != kind.lower() or not rest.strip() or rest != rest.strip()):
+        raise ConfigError(f"{name!r}: a name is KIND:NAME, with a kind in small letters, as in 'user:ann'")
+    letters = [letter for letter in (rest if colon else name) if letter.isalpha()]
+    mixed = len({_script(letter) for letter in letters}) > 1
+    if mixed or (letters and all(letter in _LOOKALIKES for letter in letters)):
+        raise ConfigError(f"{name!r} has letters of several alphabets, or ones that look like others: write it plainly")
+
+
+def check_vouched(name: str, own: str) -> None:
+    """Refuse a name that a program gives for somebody and that only the system or a token can say."""
+    check_name(name)
+    if kind_of(name) in OURS and name != own:
+        raise ConfigError(
+            f"{name!r} cannot be given: an os: name is what the operating system says (here {default_principal()!r}),"
+            " a token: name comes with a token; names that a program gives have another kind, as in 'user:ann'"
+        )
+
+
+def _script(letter: str) -> str:
+    """The alphabet of a letter, by the first word of its name."""
+    return unicodedata.name(letter, "?").partition(" ")[0]

@@ -1,0 +1,305 @@
+"""Who may decide: the policy says, the ticket carries it, and neither a setting nor a spelling changes it."""
+
+from __future__ import annotations
+
+import time
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import ConfigError, Outcome, PolicyError, Runtime, Status
+from interlock.audit import load_or_make_key, load_public_key
+from interlock.config import Settings, load_settings
+from interlock.errors import NotAllowed
+from interlock.policy import parse_policy
+from interlock.ports import Query
+from interlock.principals import check_name, default_principal, is_same
+from interlock.review.identity import TokenClaims, issue
+from interlock.testing import ManualClock
+from tests.conftest import expect
+from tests.test_changes import Made, Shelf, error, retitle, running
+
+OPEN = (
+    'version = 1\nmode = "apply"\n[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "look"\n{rule}'
+)
+
+
+def policy(terms: str, rule: str = "") -> str:
+    return OPEN.format(rule=rule) + f"[review]\n{terms}\n"
+
+
+async def parked(runtime: Runtime, **details: Any) -> str:
+    given = {"turn": "t", "call_id": "c1", "principal": "user:asker", **details}
+    outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", **given)
+    assert outcome.status is Status.PARKED, outcome
+    return expect(outcome.ticket)
+
+
+async def decides(runtime: Runtime, ticket: str, by: str, approve: bool = True) -> str:
+    """The state of the ticket after somebody's decision, or why it was not theirs."""
+    try:
+        await runtime.operations.decide(ticket, approve=approve, by=by)
+    except (NotAllowed, ConfigError) as refused:
+        return str(refused)
+    return expect(await runtime.store.ticket(ticket)).state.value
+
+
+# Several approvers, groups, delegation, reminders
+
+
+async def test_two_of_three_approve_and_each_counts_once(store_url: str) -> None:
+    made: list[Made] = []
+    terms = 'vouched = ["user"]\nquorum = 2\napprovers = ["user:kim", "user:lee", "user:max"]'
+    async with running(retitle(Shelf(), made), policy=policy(terms), url=store_url) as runtime:
+        ticket = await parked(runtime)
+        assert "user:eve may not decide this; user:kim, user:lee, user:max may" in await decides(
+            runtime, ticket, "user:eve"
+        )
+        assert await decides(runtime, ticket, "user:kim") == "open"
+        assert "has approved it already" in await decides(runtime, ticket, "user:kim")
+        early = await runtime.operations.resume(ticket)
+        assert (early.status, error(early), made) == (Status.DENIED, "not_approved", [])
+        assert await decides(runtime, ticket, "user:max") == "approved"
+        assert (await runtime.operations.resume(ticket)).ok
+        kept = expect(await runtime.store.ticket(ticket))
+    assert ([said.by for said in kept.approvals], kept.decided_by) == (["user:kim", "user:max"], "user:kim, user:max")
+    assert len(made) == 1
+
+
+async def test_one_of_them_is_enough_to_deny(store_url: str) -> None:
+    terms = 'vouched = ["user"]\nquorum = 2\napprovers = ["user:kim", "user:lee"]'
+    async with running(retitle(Shelf(), []), policy=policy(terms), url=store_url) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, "user:kim") == "open"
+        assert await decides(runtime, ticket, "user:lee", approve=False) == "denied"
+
+
+async def test_a_rule_has_approvers_of_its_own_and_groups_are_written_out() -> None:
+    terms = 'vouched = ["user"]\napprovers = ["user:kim"]\n[review.groups]\nfinance = ["user:fay", "user:finn"]'
+    text = policy(terms, 'approvers = ["group:finance"]\nquorum = 2\n')
+    async with running(retitle(Shelf(), []), policy=text) as runtime:
+        ticket = await parked(runtime)
+        assert "user:kim may not decide this" in await decides(runtime, ticket, "user:kim")
+        assert [await decides(runtime, ticket, by) for by in ("user:fay", "user:finn")] == ["open", "approved"]
+
+
+async def test_a_delegation_ends_and_speaks_for_one_voice() -> None:
+    clock = ManualClock()
+    day = date.fromtimestamp(clock.now_us() / 1e6).isoformat()
+    terms = (
+        'vouched = ["user"]\nquorum = 2\nexpires = "9d"\napprovers = ["user:kim", "user:lee"]\n'
+        f'[[review.delegation]]\nof = "user:kim"\nto = "user:sub"\nuntil = {day}\n'
+        '[[review.delegation]]\nof = "user:eve"\nto = "user:mal"\nuntil = 2999-01-01\n'
+    )
+    async with running(retitle(Shelf(), []), policy=policy(terms), clock=clock) as runtime:
+        first = await parked(runtime)
+        assert "may not decide" in await decides(runtime, first, "user:mal"), "one cannot give what one does not have"
+        assert await decides(runtime, first, "user:sub") == "open"
+        assert "user:kim has approved it already" in await decides(runtime, first, "user:kim")
+        assert await decides(runtime, first, "user:lee") == "approved"
+        records = [r async for r in runtime.store.records(Query()) if r.kind == "ticket"]
+        assert records[0].content().arguments["in_place_of"] == "user:kim"
+        second = await parked(runtime, call_id="c2", turn="u")
+        clock.advance(2 * 86_400)
+        assert "user:sub may not decide this" in await decides(runtime, second, "user:sub")
+
+
+async def test_nobody_decides_in_the_place_of_whoever_asked() -> None:
+    terms = (
+        'vouched = ["user"]\napprovers = ["user:asker", "user:lee"]\n'
+        '[[review.delegation]]\nof = "user:asker"\nto = "user:sub"\nuntil = 2999-01-01\n'
+    )
+    async with running(retitle(Shelf(), []), policy=policy(terms)) as runtime:
+        ticket = await parked(runtime)
+        assert "nobody decides in their place" in await decides(runtime, ticket, "user:sub")
+
+
+async def test_whoever_has_to_decide_is_reminded() -> None:
+    clock = ManualClock()
+    terms = 'remind = "1h"\nescalate = "3h"\nexpires = "1d"'
+    async with running(retitle(Shelf(), []), policy=policy(terms), clock=clock) as runtime:
+        await parked(runtime)
+        told = []
+        for _ in range(5):
+            clock.advance(3600)
+            told.append([(t.escalated, t.reminded_us > 0) for t in await runtime.operations.sweep()])
+            assert await runtime.operations.sweep() == (), "once each time"
+        states = [r.status async for r in runtime.store.records(Query()) if r.kind == "ticket"]
+    assert states == ["reminded", "reminded", "escalated", "reminded", "reminded"]
+    assert told[0] == [(False, True)]
+
+
+# Identity
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "os:root",
+        "OS:root",
+        "token:deployer",
+        "os:boss",
+        " user:ann",
+        "user:ann ",
+        "us​er:x",
+        "user:аnn",
+        "user:асе",
+        "User:ann",
+        "user:",
+    ],
+)
+async def test_names_that_could_be_somebody_elses_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.runtime.default_principal", lambda: "os:svc")
+    async with running(retitle(Shelf(), []), policy=policy('vouched = ["user"]')) as runtime:
+        with pytest.raises(ConfigError):
+            await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", turn="t", principal=name)
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, name) not in ("approved", "denied")
+        with pytest.raises(ConfigError):
+            await runtime.operations.halt("all", by=name)
+    with pytest.raises(ConfigError):
+        Runtime.open("memory://", policy=parse_policy("version = 1"), tools=[], principal=name)
+
+
+@pytest.mark.parametrize(
+    "name", ["os:root", "user:jürgen", "user:анна", "token:ci-1", "service:a.b@c", "user:Ann Lee", "kim"]
+)
+def test_plain_names_are_taken(name: str) -> None:
+    check_name(name)
+
+
+def test_one_normal_form() -> None:
+    assert is_same("user:Ann", "user:ann")
+    assert is_same("user:\uff41nn", "user:ann")
+    assert not is_same("user:ann", "user:anne")
+    assert not is_same(None, None)
+
+
+async def test_a_capital_letter_makes_nobody_else() -> None:
+    async with running(retitle(Shelf(), []), policy=policy('vouched = ["user"]')) as runtime:
+        ticket = await parked(runtime, principal="user:ann")
+        assert "asked for this" in await decides(runtime, ticket, "user:ANN")
+        other = await parked(runtime, on_behalf_of="user:Kim", turn="u", call_id="c2")
+        assert "asked for this" in await decides(runtime, other, "user:kim")
+
+
+async def test_no_variable_changes_who_calls_or_who_may_approve(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("PRINCIPAL", "os:boss"), ("SELF_APPROVAL", "true"), ("REVIEW_KEYS", "mine.pem")):
+        with pytest.raises(ConfigError, match="there is no such setting"):
+            load_settings(environment={f"INTERLOCK_{name}": value})
+    monkeypatch.setenv("LOGNAME", "boss")
+    monkeypatch.setenv("USER", "boss")
+    runtime = Runtime.open("memory://", policy=parse_policy("version = 1"), tools=[])
+    assert runtime.principal == default_principal() != "os:boss"
+    await runtime.close()
+
+
+async def test_the_terms_are_those_under_which_it_was_asked(tmp_path: Path) -> None:
+    """Another process, with a policy of its own choice, decides by the terms of the ticket."""
+    url, shelf = f"sqlite:///{tmp_path / 'l.db'}", Shelf()
+    async with running(retitle(shelf, []), policy=policy('approvers = ["user:kim"]\nquorum = 1'), url=url) as runtime:
+        ticket = await parked(runtime, principal=None)
+    lax = policy('self_approval = true\nvouched = ["user"]')
+    async with running(retitle(shelf, []), policy=lax, url=url) as runtime:
+        assert "asked for this" in await decides(runtime, ticket, runtime.principal)
+        assert "the word of an application is not enough" in await decides(runtime, ticket, "user:kim")
+        denied = await runtime.operations.resume(ticket)
+    assert (denied.status, shelf.items) == (Status.DENIED, {})
+
+
+async def test_a_service_calls_and_decides_with_its_token(tmp_path: Path) -> None:
+    url, key = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "service.key"
+    load_or_make_key(key)
+    terms = policy(f'keys = ["ed25519:{load_public_key(key)}"]')
+    async with running(retitle(Shelf(), []), policy=terms, url=url) as runtime:
+        ledger, ticket = runtime.store.identity.ledger, await parked(runtime)
+        now = int(time.time())
+        token = issue(key, TokenClaims(sub="deployer", aud=ledger, iat=now, exp=now + 60))
+        await runtime.operations.decide(ticket, approve=True, token=token)
+        assert expect(await runtime.store.ticket(ticket)).decided_by == "token:deployer"
+        with pytest.raises(NotAllowed, match="not a token"):
+            await runtime.operations.decide(ticket, approve=True, token="token:deployer")
+    (tmp_path / "token").write_text(token)
+    async with running(
+        retitle(Shelf(), []), policy=terms, url=url, settings=Settings(token=str(tmp_path / "token"))
+    ) as runtime:
+        assert runtime.principal == "token:deployer"
+    with pytest.raises(ConfigError, match="cannot be read"):
+        Runtime.open(url, policy=parse_policy(terms), tools=[retitle(Shelf(), [])], settings=Settings(token="nowhere"))
+
+
+# What an approval is good for
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"on_behalf_of": "user:other"}, "on behalf of"),
+        ({"on_behalf_of": None}, "on behalf of"),
+        ({"evidence": ("r2",)}, "the evidence or the confidence"),
+        ({"confidence": 0.1}, "the evidence or the confidence"),
+        ({"run": "r2"}, "the run, the evidence"),
+    ],
+)
+async def test_an_approval_is_bound_to_everything_that_rules_can_see(changed: dict[str, Any], sentence: str) -> None:
+    shelf, asked = Shelf(), {"on_behalf_of": "user:kim", "evidence": ("r1",), "confidence": 0.9, "run": "r1"}
+    async with running(retitle(shelf, []), policy=policy('vouched = ["user"]')) as runtime:
+        ticket = await parked(runtime, **asked)
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+        given = {**asked, "principal": "user:asker", "turn": "t", "call_id": "c1", "ticket": ticket, **changed}
+        outcome: Outcome = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", **given)
+        assert (outcome.status, shelf.items) == (Status.DENIED, {})
+        assert sentence in outcome.summary
+        assert (await runtime.operations.resume(ticket)).ok
+
+
+async def test_changed_terms_end_an_approval(tmp_path: Path) -> None:
+    url, shelf = f"sqlite:///{tmp_path / 'l.db'}", Shelf()
+    async with running(retitle(shelf, []), policy=policy('vouched = ["user"]'), url=url) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+    async with running(retitle(shelf, []), policy=policy('vouched = ["user"]\nquorum = 2'), url=url) as runtime:
+        outcome = await runtime.operations.resume(ticket)
+    assert "the policy changed since the plan was approved" in outcome.summary
+
+
+# What a policy may say
+
+
+@pytest.mark.parametrize(
+    ("terms", "finding"),
+    [
+        ("quorums = 2", "did you mean 'quorum'"),
+        ("quorum = 0", "quorum is a whole number"),
+        ('quorum = 3\napprovers = ["user:a", "user:b"]', "3 approvals are wanted"),
+        ('expires = "soon"', 'expires is written "24h"'),
+        ("self_approval = 1", "self_approval is true or false"),
+        ('vouched = ["os"]', "vouched names kinds of names"),
+        ('approvers = ["group:none"]', "there is no group 'none'"),
+        ('approvers = ["user:аnn"]', "letters of several alphabets"),
+        ('[[review.delegation]]\nof = "user:a"\nto = "user:b"', "until says when it ends"),
+        ('[review.groups]\nx = "user:a"', "x is a list of names"),
+        ("delegation = 1", "delegation is a list of tables"),
+        ("groups = 1", "groups is a table"),
+    ],
+)
+def test_what_cannot_be_meant_is_a_finding(terms: str, finding: str) -> None:
+    with pytest.raises(PolicyError, match=finding.replace("[", r"\[")):
+        parse_policy(policy(terms))
+
+
+def test_only_a_review_has_approvers() -> None:
+    with pytest.raises(PolicyError, match="has approvers or a quorum"):
+        parse_policy('version = 1\n[[rule]]\nid = "x"\ntools = ["*"]\ndecision = "allow"\nquorum = 2\n')
+
+
+def test_keys_that_cannot_be_read_and_groups_that_are_too_small(tmp_path: Path) -> None:
+    for terms, sentence in (
+        ('keys = ["nowhere.pem"]', "cannot be read"),
+        ('keys = ["ed25519:beef"]', "is no key"),
+        ('quorum = 2\napprovers = ["group:g"]\n[review.groups]\ng = ["user:a"]', "only user:a may give one"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            Runtime.open("memory://", policy=parse_policy(policy(terms)), tools=[retitle(Shelf(), [])])
