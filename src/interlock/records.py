@@ -23,6 +23,8 @@ class Changed(Value, frozen=True):
     """The fencing tokens of the leases that it was made under, by key."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+    charged: tuple[str, ...] = ()
+    """The budgets' scopes that it was charged to."""
 
 
 class Content(Value, frozen=True):
@@ -60,6 +62,8 @@ class Content(Value, frozen=True):
     payload: bool = False
     asked_digest: str | None = None
     change: Changed | None = None
+    ticket_digest: str | None = None
+    """Of the ticket that the call opened."""
     payload_digest: str | None = None
     """Of everything that lies beside the record of a change, images included."""
 

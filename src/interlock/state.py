@@ -140,6 +140,8 @@ class Approval(Value, frozen=True):
     by: str
     voice: str
     at_us: int
+    record: int | None = None
+    """Of the decision, in the ledger."""
 
 
 class Ticket(Value, frozen=True):
@@ -165,12 +167,15 @@ class Ticket(Value, frozen=True):
     decided_us: int = 0
     reason: str = ""
     record: int | None = None
+    """The record that opened it."""
     plan: str = ""
     """For a ticket about a change: the digest of the plan that was looked at."""
     claim: str = ""
     """For a ticket that asks whether an effect landed: the claim that its answer settles,"""
     holder: str = ""
-    """and which attempt at it is meant."""
+    """and which attempt at it is meant,"""
+    intent: int | None = None
+    """by the record of its intent."""
     on_behalf_of: str | None = None
     """For whom the call was made: they cannot decide it either."""
     terms: ReviewTerms = ReviewTerms()

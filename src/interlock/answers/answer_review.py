@@ -16,7 +16,7 @@ from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
-from interlock.operations.approvals import decide_ticket
+from interlock.operations.approvals import decide_ticket, refuse_forged
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Stored
@@ -84,6 +84,7 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
     ticket = await writer.store.ticket(name)
     if ticket is None or ticket.kind is not TicketKind.ANSWER or ticket.turn is None:
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
+    await refuse_forged(writer.store, ticket)
     voice = voice_of(ticket, writer.by, writer.clock.now_us())
     ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
     # A turn that was gone on with has ended several times; the ticket is about one of them.

@@ -109,6 +109,8 @@ class Finished(Value, frozen=True, tag_field="event", tag="finished"):
     missing: tuple[str, ...] = ()
     reason: str = ""
     ticket: str | None = None
+    ticket_digest: str = ""
+    """Of the ticket that it opened."""
     enforced: bool = True
     required: bool = True
     intents: tuple[str, ...] = ()

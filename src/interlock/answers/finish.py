@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -16,7 +17,7 @@ from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.errors import NotAllowed
 from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
-from interlock.review import Terms
+from interlock.review import Terms, ticket_digest
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import OpenTicket as AskPerson
 from interlock.values import Status
@@ -50,14 +51,17 @@ async def finish_turn(
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     result = _result(ending, history)
     asks: tuple[AskPerson, ...] = ()
+    opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
         ticket = _ticket(writer, terms, ending, result.reason)
         asks = (AskPerson(ticket),)
         result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
+        opened = ticket_digest(ticket, partial(store_digest, writer.store))
     payload = {"draft": ending.draft, "result": msgspec.to_builtins(result)}
     try:
-        await log.append(_event(ending, result), payload, *asks)
+        event = msgspec.structs.replace(_event(ending, result), ticket_digest=opened)
+        await log.append(event, payload, *asks)
     except NotAllowed as refused:  # the same draft is waiting already
         answer = _escalation(ending, history, refused.instead)
         result = msgspec.structs.replace(result, ticket=refused.instead, answer=answer)

@@ -91,7 +91,8 @@ async def _list(given: argparse.Namespace) -> int:
 async def _show(given: argparse.Namespace) -> int:
     async with open_ledger(load_command_settings(given).settings) as store:
         ticket = await _ticket(store, given.ticket)
-        record, whole = (None, {}) if ticket.record is None else await record_with_payload(store, ticket.record)
+        number = ticket.intent or ticket.record
+        record, whole = (None, {}) if number is None else await record_with_payload(store, number)
         made = await _made(store, ticket)
     # What the record holds, not its payload: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
@@ -155,6 +156,7 @@ async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool 
         # Not a setting: who decides is who is logged in, or whoever a token that the ticket's own terms trust says.
         by = await decider(store, given.ticket, default_principal(), None, token, time.time_ns() // 1000)
         writer = LedgerWriter(by, store, SystemClock(), SystemIds())
+        writer.proof = None if token is None else {"token": token.strip()}
         number = await decide_any(writer, given.ticket, state, given.reason, getattr(given, "answer", ""))
         after = await _ticket(store, given.ticket)
     if quiet:

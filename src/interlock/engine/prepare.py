@@ -14,7 +14,7 @@ from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.policy.decide import risk_by_rules
 from interlock.reasons import Reason
-from interlock.review import open_ticket, rejection_reason
+from interlock.review import approval_fault, open_ticket, rejection_reason
 from interlock.state import ClaimState, Ticket, TicketState
 from interlock.tools import Reading
 from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
@@ -72,6 +72,12 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
     ctx.at("prepare.ticket")
     try:
         ticket = await ctx.store.ticket(name)
+        if ticket is not None and ticket.state is TicketState.APPROVED:
+            # The row says so, and rows can be edited: the ledger has to say so too.
+            fault = await approval_fault(ctx.store, ticket, ctx.digest)
+            if fault is not None:
+                message = f"ticket {name!r} is not approved as the ledger has it: {fault}; run interlock audit verify"
+                return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, message))
         if ticket is None or ticket.state is not TicketState.SPENT or admitted.claim is None:
             return ticket
         # Spent meanwhile, perhaps by this very call, delivered twice at once: then the first one has the answer.

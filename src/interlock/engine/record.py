@@ -14,8 +14,19 @@ from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.reasons import Reason, RefusalKind
 from interlock.records import Changed, Content, Record
+from interlock.review import ticket_digest
 from interlock.tools import MARK, Reading, Redactor
-from interlock.transitions import Append, Batch, CloseClaim, Committed, MarkUndone, OpenTicket, Refused, Transition
+from interlock.transitions import (
+    Append,
+    Batch,
+    CloseClaim,
+    Committed,
+    MarkUndone,
+    OpenTicket,
+    Refused,
+    Settle,
+    Transition,
+)
 from interlock.values import Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
@@ -177,6 +188,7 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "trust": Trust.TRUSTED if tool is None else tool.trust,
         "cost_micros": ended.cost_micros,
         "repeats": ended.repeats,
+        "ticket_digest": None if ended.asks is None else ticket_digest(ended.asks, ctx.digest),
         "asked_digest": None if ended.asked is None else ctx.digest(canonical(ended.asked, WHATEVER)),
     }
 
@@ -242,6 +254,7 @@ def _with_change(
         replays=ended.call.replays,
         under={hold.key: hold.token for hold in ended.call.locks},
         deviates=ended.deviates,
+        charged=tuple(item.scope for item in ended.settle if type(item) is Settle and item.calls),
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from interlock.changes import mark_undone
 from interlock.errors import NotAllowed
-from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
 from interlock.ports import Store
 from interlock.principals import check_vouched, kind_of
 from interlock.records import Stored
-from interlock.review import is_party, voice_of
+from interlock.review import is_party, opening_fault, voice_of
 from interlock.review.identity import authenticate
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
@@ -27,6 +29,7 @@ async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, rea
     if writer.faults is not None:
         writer.faults.at("decide.read")
     ticket = await find_ticket(writer.store, name)
+    await refuse_forged(writer.store, ticket)
     by, withdraws = writer.by, state is TicketState.DENIED and ticket.kind is TicketKind.CHANGE
     # One's own question may be withdrawn.
     own = withdraws and is_party(ticket, writer.by)
@@ -43,16 +46,24 @@ async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, rea
     if voice != by:
         what["in_place_of"] = voice
     decision = DecideTicket(name, state, by, reason, voice)
+    entry = LedgerEntry("ticket", state.value, what, payload=writer.proof, turn=ticket.turn)
     if ticket.kind is not TicketKind.SETTLE:
-        return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
+        return await writer.commit(entry, decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
-    record = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
+    record = None if ticket.intent is None else (await record_with_payload(writer.store, ticket.intent))[0]
     if claim is None or ticket.holder != claim.holder:
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
-        return await writer.commit(LedgerEntry("ticket", state.value, what, turn=ticket.turn), decision)
+        return await writer.commit(entry, decision)
     landed = state is TicketState.APPROVED
     return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
+
+
+async def refuse_forged(store: Store, ticket: Ticket) -> None:
+    """A ticket whose terms or binding are not those that the ledger opened decides nothing."""
+    fault = await opening_fault(store, ticket, partial(store_digest, store))
+    if fault is not None:
+        raise NotAllowed(f"ticket {ticket.id!r} cannot be decided: {fault}; run interlock audit verify")
 
 
 async def find_ticket(store: Store, name: str) -> Ticket:
@@ -105,7 +116,7 @@ async def settle(
     closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
     closing += [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
     status = decision.state.value if decision is not None else state.value
-    entry = LedgerEntry("settle", status, what, turn=None if intent is None else intent.turn)
+    entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
     undoes = None if change is None else change.undoes
     if landed and undoes is not None:

@@ -33,6 +33,8 @@ class LedgerWriter:
 
     def __init__(self, by: str, store: Store, clock: Clock, ids: Ids, faults: Faults | None = None) -> None:
         self.by = by
+        self.proof: Json = None
+        """What shows that a decision is theirs: the token of a service."""
         self.actor = by
         self.about = PEOPLE
         self.store = store

@@ -106,7 +106,9 @@ class Operations:
         ctx = self._ctx
         ctx.at("decide.who")
         who = await decider(ctx.store, ticket, self._principal, by, token, ctx.clock.now_us())
-        return LedgerWriter(who, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+        writer = LedgerWriter(who, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+        writer.proof = None if token is None else {"token": token.strip()}
+        return writer
 
     async def sweep(self) -> tuple[Ticket, ...]:
         """Expire, escalate and remind of the tickets that are due; those tickets, for whoever tells people."""

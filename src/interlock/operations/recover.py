@@ -12,6 +12,7 @@ from interlock.errors import NotAllowed, StoreError
 from interlock.operations.approvals import settle
 from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Stored
+from interlock.review import ticket_digest
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.tools import Tool
 from interlock.transitions import OpenTicket, ResolveClaim
@@ -159,7 +160,7 @@ async def _ask(
         created_us=now_us,
         expires_us=now_us + _A_LONG_TIME_US,
         escalate_us=now_us + terms.escalate_us,
-        record=claim.intent,
+        intent=claim.intent,
         claim=claim.name,
         holder=claim.holder,
         on_behalf_of=None if record is None else record.content().on_behalf_of,
@@ -167,6 +168,7 @@ async def _ask(
         remind_us=terms.remind_us,
     )
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
+    what["ticket_digest"] = ticket_digest(ticket, ctx.digest)
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
     try:
         await writer.commit(LedgerEntry("settle", "asked", what, turn=ticket.turn), OpenTicket(ticket), *doubt)

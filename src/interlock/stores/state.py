@@ -119,8 +119,8 @@ class Chain:
         return number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode()
 
 
-Wanting = tuple[list[tuple[str, str]], list[str]]
-"""Claims (and which of their fields) and tickets."""
+Wanting = tuple[list[tuple[str, str]], list[tuple[str, str]]]
+"""Claims and tickets, and which of their fields."""
 
 
 class PendingWrites:

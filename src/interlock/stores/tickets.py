@@ -31,7 +31,7 @@ class TicketTable:
     def __init__(self) -> None:
         self.tickets: dict[str, Ticket] = {}
         self.changed: set[str] = set()
-        self.unnumbered: list[str] = []
+        self.unnumbered: list[tuple[str, str]] = []
 
     def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
@@ -66,12 +66,14 @@ class TicketTable:
             case OpenTicket():
                 ticket = ask.ticket
                 if ticket.record is None:
-                    self.unnumbered.append(ticket.id)
+                    self.unnumbered.append((ticket.id, "record"))
                 for old in [t for t in self.tickets.values() if t.binding == ticket.binding and t.state == "open"]:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
             case DecideTicket():
                 ticket = _decided(self.tickets[ask.ticket], ask, now_us)
+                if ask.state is TicketState.APPROVED:
+                    self.unnumbered.append((ticket.id, "approval"))
             case RemindTicket():
                 ticket = msgspec.structs.replace(self.tickets[ask.ticket], reminded_us=now_us)
             case EscalateTicket():
@@ -83,10 +85,15 @@ class TicketTable:
         self.tickets[ticket.id] = ticket
         self.changed.add(ticket.id)
 
-    def number(self, wanting: list[str], record: int) -> None:
-        """Tell tickets the id of the record of the call that waits for them."""
-        for name in wanting:
-            self.tickets[name] = msgspec.structs.replace(self.tickets[name], record=record)
+    def number(self, wanting: list[tuple[str, str]], record: int) -> None:
+        """Tell tickets the id of the record of the call that waits for them, or of the approval that came last."""
+        for name, what in wanting:
+            ticket = self.tickets[name]
+            if what == "record":
+                self.tickets[name] = msgspec.structs.replace(ticket, record=record)
+            else:
+                last = msgspec.structs.replace(ticket.approvals[-1], record=record)
+                self.tickets[name] = msgspec.structs.replace(ticket, approvals=(*ticket.approvals[:-1], last))
 
     @staticmethod
     def _unspendable(ticket: Ticket, ask: SpendTicket, now_us: int) -> Refused | None:
