@@ -16,6 +16,7 @@ from interlock.errors import (
     NothingLanded,
     Permanent,
     TimedOut,
+    TooLarge,
     ToolError,
     Transient,
     Unavailable,
@@ -120,6 +121,10 @@ class HttpClient:
             if reads or isinstance(lost, NothingLanded):
                 raise lost from None
             raise InDoubt(f"{lost}: it may have landed") from None
+        except TooLarge as error:  # the request had left, and its answer could not be taken
+            if reads:
+                raise
+            raise InDoubt(f"{error}: it may have landed") from None
         note_request(method, answer.status_code)
         return answer
 

@@ -21,6 +21,7 @@ from interlock.errors import (
     StoreError,
     StoreSilent,
     TimedOut,
+    TooLarge,
     ToolError,
     Transient,
     from_exception,
@@ -232,6 +233,8 @@ class Work:
         sent = self.wire is not None and self.wire.may_have_landed
         if sent and isinstance(fault, NothingLanded | RateLimited):
             return InDoubt(f"{fault}; but an earlier request of this call may have landed")
+        if sent and isinstance(fault, TooLarge):  # it says how large an answer is, not that nothing was done
+            return InDoubt(f"{fault}; the request had left, and may have landed")
         return fault
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
