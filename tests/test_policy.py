@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from pydantic import BaseModel
 
 from interlock import PolicyError, Status, Tool, tool
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
+from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
 from interlock.policy.lint import find_idle_rules, measure_coverage
 from interlock.tools import Parsed
@@ -472,3 +474,10 @@ def test_attributes_and_arguments_are_read_together() -> None:
     assert verdict(rule("allow", when)).decision is Decision.ALLOW
     assert verdict(rule("allow", when), facts(actor="bob")).decision is Decision.DENY
     assert verdict(rule("allow", when), facts({"trail": "b"})).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("sure", ["95", "-0.1", "nan", "true", '"high"'])
+def test_the_confidence_of_a_case_is_between_0_and_1(tmp_path: Path, sure: str) -> None:
+    (tmp_path / "cases.toml").write_text(f'[[case]]\nname = "a"\ntool = "t"\nexpect = "allow"\nconfidence = {sure}\n')
+    with pytest.raises(PolicyError, match=r"confidence"):
+        load_cases(tmp_path / "cases.toml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,7 +26,7 @@ class ProposedCall(Value, frozen=True, kw_only=True):
     principal: str = "anyone"
     mode: Mode = Mode.APPLY
     evidence: tuple[str, ...] = ()
-    confidence: float | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     turn: TurnView = TurnView()
     plan: Plan | None = None
 

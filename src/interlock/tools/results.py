@@ -176,6 +176,9 @@ class _Said(msgspec.Struct):
 def _wrong(result: Result[Any]) -> str | None:
     """What is not as the result contract says, or None."""
     said = {name: getattr(result, name) for name in _Said.__struct_fields__}
+    sure = said["confidence"]
+    if sure is not None and (type(sure) not in (int, float) or not 0 <= sure <= 1):
+        return f"confidence must be a number between 0 and 1, not {sure!r}"
     try:
         checked = msgspec.convert(said, _Said)
         canonical([checked.summary, checked.snippets, checked.metadata, checked.sources])
@@ -183,8 +186,6 @@ def _wrong(result: Result[Any]) -> str | None:
         return str(error)
     if checked.cost_usd is not None and not 0 <= checked.cost_usd <= _MOST_USD:
         return "cost_usd must be a number from zero to a billion"
-    if checked.confidence is not None and not isfinite(checked.confidence):
-        return "confidence must be a finite number"
     return None
 
 
