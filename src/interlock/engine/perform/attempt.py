@@ -117,8 +117,11 @@ class Work:
         else:
             self._threads.when_idle(self._release_slot)
 
-    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | None:
-        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
+    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | Refused | None:
+        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit.
+
+        A refusal where no store need be asked to know that a budget does not suffice.
+        """
         ctx, prepared, binding = self._ctx, self._prepared, self._binding
         call, transitions = prepared.admitted.facts.call, first
         # A call that had to wait for its place begins later than it came in.
@@ -126,8 +129,11 @@ class Work:
         now_us = prepared.admitted.started.at_us if at_once else ctx.clock.now_us()
         if ctx.budgets or call.budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
-            self._held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
-            transitions += self._held
+            held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
+            if isinstance(held, Refused):
+                return held
+            self._held = held
+            transitions += held
         if prepared.ticket is not None:
             transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
         if binding.rates:
