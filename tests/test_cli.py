@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from interlock.cli.main import main
+from tests.conftest import ALLOW
 
 ROOT = Path(__file__).parent.parent
 TRAILS = ROOT / "examples" / "trails"
@@ -56,6 +57,20 @@ def test_a_call_prints_its_outcome_and_its_exit_code_says_whether_it_was_ok(run:
     code, out, _ = run("call", "classify_damage", WALDO, "--actor", "visitor")
     assert (code, out.split()[0]) == (1, "denied")
     assert run("call", "classify_damage", '{"trail_id": "betty-lake-3664"}', "--actor", "trail-assessor")[0] == 0
+
+
+def test_where_a_tool_broke_is_shown_with_its_record(trails: Path, run: Run) -> None:
+    (trails / "broken.py").write_text(
+        "from interlock import tool\n\n@tool(effect='read')\nasync def broken() -> int:\n    return {}['depth']\n"
+    )
+    (trails / "open.toml").write_text(ALLOW)
+    code, out, _ = run("call", "broken", "{}", "--tools", "broken:broken", "--policy", "open.toml")
+    assert code == 1
+    assert "it raised KeyError, whose traceback is in the log" in out
+    row = json.loads(run("audit", "show", "--id", "1")[1])
+    assert "in broken\n    return {}['depth']" in row["traceback"]
+    assert row["traceback"].endswith("KeyError: 'depth'")
+    sys.modules.pop("broken", None)
 
 
 def test_a_call_as_json_is_for_scripts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

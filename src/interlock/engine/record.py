@@ -130,13 +130,16 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         reading.said,
         ended.attempts,
     )
-    if not _is_plain(ended):
+    is_plain = _is_plain(ended)
+    if not is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload = None
     if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
         content, payload = _less(ctx, ended, content)
     if plan is not None and plan.claim:
         content, payload = _with_change(ctx, ended, plan, content, payload)
+    if not is_plain and reading.traceback:
+        content, payload = _with_traceback(ctx, reading.traceback, content, payload)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
@@ -270,6 +273,15 @@ def _with_change(
         deviates=ended.deviates,
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
+
+
+def _with_traceback(
+    ctx: EngineContext, traceback: str, content: Content, payload: bytes | None
+) -> tuple[Content, bytes]:
+    """The record, and beside it where the tool's own code went wrong, under the digest of all that lies there."""
+    whole: dict[str, Json] = {} if payload is None else msgspec.json.decode(payload)
+    text = encode_canonical({**whole, "traceback": traceback})
+    return msgspec.structs.replace(content, payload_digest=ctx.digest(text)), text
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

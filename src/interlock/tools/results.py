@@ -48,6 +48,8 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     confidence: float | None = None
     sources: tuple[str, ...] = ()
     cost_micros: int | None = None
+    traceback: str = ""
+    """Of what the tool's own code raised, redacted: it lies beside the record, for whoever wrote the tool."""
     rejected: Json = None
     """What came back instead of a value, where it is JSON: what is redacted in it is so in what is said."""
 
