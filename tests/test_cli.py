@@ -99,8 +99,11 @@ def test_a_clamped_and_a_long_answer_are_readable(run: Run) -> None:
         (("call", "x", "{}", "--store", "sqlite:///no/such/folder/x.db"), 3, "does the folder exist"),
         (("audit", "show"), 2, "there is no ledger yet"),
         (("policy", "check", "--config", "bare.toml"), 2, "no tools are known"),
-        (("policy", "test", "none.toml"), 1, "cannot be read"),
-        (("policy", "test", "."), 1, "cannot be read"),
+        (("policy", "test", "none.toml"), 2, "none.toml: cannot be read: No such file"),
+        (("policy", "test", "."), 2, "cannot be read"),
+        (("policy", "test", "unknown.json"), 1, "a case has name, tool, arguments, expect and more"),
+        (("audit", "export", "--json"), 2, "--json has no effect on audit export, which writes JSONL, or CSV"),
+        (("metrics", "--prometheus", "--json"), 2, "--json has no effect on it: choose one of them"),
         (("call", "x", "{}", "--tools", ":x"), 2, "cannot be imported"),
         (("call", "x", "{}", "--tools", "trails:Season"), 2, "neither a Tool nor a list of Tools"),
         (

@@ -147,6 +147,10 @@ def _describe(what: Json) -> str:
 
 
 async def _export(given: argparse.Namespace) -> int:
+    if given.json:
+        raise ConfigError(
+            "--json has no effect on audit export, which writes JSONL, or CSV with --format csv: leave it out"
+        )
     write = export_csv if given.format == "csv" else export_jsonl
     async with open_ledger(load_command_settings(given).settings) as store:
         if given.out is None:
