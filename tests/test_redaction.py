@@ -20,7 +20,7 @@ from interlock.errors import Unavailable
 from interlock.ports import Query
 from interlock.resources.client import raise_for
 from interlock.tools import MARK, Redactor
-from tests.conftest import expect, running
+from tests.conftest import ALLOW, expect, running
 
 SECRET = "Hunter2/ÿ+ päss wörd?>9"
 
@@ -189,3 +189,35 @@ def test_redacting_a_field_that_is_not_there_is_refused(redacts: set[str], gives
     with pytest.raises(ContractError) as error:
         tool(effect="read", redact=redacts)(login)
     assert sentence in str(error.value)
+
+
+class Shelf:
+    name = "shelf"
+
+    def __init__(self) -> None:
+        self.held: dict[str, Any] = {}
+
+    async def read_state(self, key: str) -> Any:
+        return self.held.get(key)
+
+    async def restore(self, key: str, state: Any) -> None: ...
+
+
+async def test_what_was_not_done_as_planned_is_said_without_a_cut_secret(store_url: str) -> None:
+    shelf = Shelf()
+
+    @tool(
+        effect="write", key="{pin}", resource=shelf, redact={"pin"}, simulate=lambda _state, given: {"pin": given["pin"]},
+    )  # fmt: skip
+    async def put(pin: str) -> str:
+        shelf.held[pin] = {"pin": "other"}
+        return "x" * 150 + pin
+
+    policy = 'mode = "apply"\n' + ALLOW
+    async with running(put, policy=policy, store=store_url) as runtime:
+        outcome = await runtime.call("put", {"pin": "hunter2-and-more"}, actor="a", call_id="c")
+        bodies = [record.body async for record in runtime.store.records(Query())]
+    assert outcome.deviates == ("shelf/hunter2-and-more",)
+    assert "xhun" not in bodies[-1]
+    assert "hunter2" not in bodies[-1]
+    assert f'"deviates":["shelf/{MARK}"]' in bodies[-1]

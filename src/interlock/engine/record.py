@@ -270,7 +270,8 @@ def _with_change(
         undoes=ended.call.undoes,
         replays=ended.call.replays,
         under={hold.key: hold.token for hold in ended.call.locks},
-        deviates=ended.deviates,
+        # As the record writes them: a key may hold what is redacted.
+        deviates=tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates),
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
 

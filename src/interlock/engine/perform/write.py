@@ -218,9 +218,11 @@ def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
     keys = ", ".join(effect.deviates)
     if effect.begun.prepared.admitted.binding.rules.as_planned:
         message = f"it was made, and not as planned: {keys} is something else now; look, and undo it if it is wrong"
-        return refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
-    said = f"{reading.said or one_line(reading.value)} (not as planned: {keys})"
-    return msgspec.structs.replace(reading, said=said)
+        failed = refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
+        return msgspec.structs.replace(failed, traceback=reading.traceback)
+    # One line is a cut one, and nothing is cut before it is redacted: half a secret would not be found.
+    shown = reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
+    return msgspec.structs.replace(reading, said=f"{shown} (not as planned: {keys})")
 
 
 def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
