@@ -273,3 +273,11 @@ def test_nothing_is_called_after_nothing() -> None:
         if isinstance(node, ast.ClassDef) and vague & {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
     ]
     assert classes == []
+
+
+def test_the_adapter_of_adk_says_which_extra_it_needs() -> None:
+    for missing in ("google", "google.adk"):
+        code = f"import sys\nsys.modules[{missing!r}] = None\nimport interlock.adapters.adk"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        said = "interlock.errors.ConfigError: interlock.adapters.adk needs Google ADK: pip install 'interlock[adk]'"
+        assert done.stderr.strip().endswith(said)

@@ -41,6 +41,37 @@ async def test_calls_are_counted_per_turn_run_and_actor() -> None:
                 assert await statuses(runtime, 5) == ["ok"] * 5
 
 
+@pytest.mark.parametrize("per", ["turn", "run"])
+@pytest.mark.parametrize("effect", ["read", "send"])
+async def test_a_call_in_no_turn_is_one_of_its_own(durable_url: str, per: str, effect: str) -> None:
+    ran = []
+
+    @tool(effect=effect, limits=Limits(cost_usd=0.5), timeout_s=2, deadline_s=5)
+    async def paid(text: str) -> str:
+        ran.append(text)
+        return text
+
+    limits: list[tuple[dict[str, Any], str]] = [
+        ({"calls": 1, "cost_usd": 0.5, "seconds": 5}, ""),
+        ({"cost_usd": 0.4}, f"is 400000 micro-dollars for each {per}, and this call, which is in no {per} and so one"),
+        ({"seconds": 4}, f"is 4000 milliseconds for each {per}"),
+        ({"cost_usd": 0.4, "actors": ["somebody-else"]}, ""),
+    ]
+    for limit, sentence in limits:
+        policy = 'mode = "apply"\n' + budget(per=per, **limit)
+        async with running(paid, policy=policy, store=durable_url) as runtime:
+            outcomes = [
+                await runtime.call("paid", {"text": str(n)}, actor="a", call_id=f"{sentence}{limit}{n}") for n in (1, 2)
+            ]
+        if not sentence:
+            assert [outcome.status.value for outcome in outcomes] == ["ok", "ok"]
+            continue
+        for outcome in outcomes:
+            assert (outcome.status, expect(outcome.problem).reason) == (Status.DENIED, "budget_exhausted")
+            assert sentence in expect(outcome.problem).message
+    assert len(ran) == 4
+
+
 async def test_an_exhausted_budget_says_what_is_left() -> None:
     async with running(policy=budget(per="actor", calls=1)) as runtime:
         await runtime.call("echo", {"text": "a"}, actor="a")

@@ -552,7 +552,7 @@ async def test_a_resource_that_cannot_be_read_plans_nothing() -> None:
     async with running(retitle(shelf, made)) as runtime:
         outcome = await runtime.call("title", {"id": "a", "title": "x"}, actor="ann", call_id="c16")
     assert (outcome.status, error(outcome), made) == (Status.FAILED, "unreadable", [])
-    assert "the shelf is locked" in outcome.summary
+    assert "cannot be read: it raised OSError, whose traceback is in the log" in outcome.summary
 
 
 class FailingStore:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from interlock.cli.main import main
+from tests.conftest import ALLOW
 
 ROOT = Path(__file__).parent.parent
 TRAILS = ROOT / "examples" / "trails"
@@ -58,6 +59,20 @@ def test_a_call_prints_its_outcome_and_its_exit_code_says_whether_it_was_ok(run:
     assert run("call", "classify_damage", '{"trail_id": "betty-lake-3664"}', "--actor", "trail-assessor")[0] == 0
 
 
+def test_where_a_tool_broke_is_shown_with_its_record(trails: Path, run: Run) -> None:
+    (trails / "broken.py").write_text(
+        "from interlock import tool\n\n@tool(effect='read')\nasync def broken() -> int:\n    return {}['depth']\n"
+    )
+    (trails / "open.toml").write_text(ALLOW)
+    code, out, _ = run("call", "broken", "{}", "--tools", "broken:broken", "--policy", "open.toml")
+    assert code == 1
+    assert "it raised KeyError, whose traceback is in the log" in out
+    row = json.loads(run("audit", "show", "--id", "1")[1])
+    assert "in broken\n    return {}['depth']" in row["traceback"]
+    assert row["traceback"].endswith("KeyError: 'depth'")
+    sys.modules.pop("broken", None)
+
+
 def test_a_call_as_json_is_for_scripts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, _ = run("call", "search_reports", '{"query": "waldo", "top_k": 500}', "--json")
     outcome = json.loads(out)
@@ -84,8 +99,11 @@ def test_a_clamped_and_a_long_answer_are_readable(run: Run) -> None:
         (("call", "x", "{}", "--store", "sqlite:///no/such/folder/x.db"), 3, "does the folder exist"),
         (("audit", "show"), 2, "there is no ledger yet"),
         (("policy", "check", "--config", "bare.toml"), 2, "no tools are known"),
-        (("policy", "test", "none.toml"), 1, "cannot be read"),
-        (("policy", "test", "."), 1, "cannot be read"),
+        (("policy", "test", "none.toml"), 2, "none.toml: cannot be read: No such file"),
+        (("policy", "test", "."), 2, "cannot be read"),
+        (("policy", "test", "unknown.json"), 1, "a case has name, tool, arguments, expect and more"),
+        (("audit", "export", "--json"), 2, "--json has no effect on audit export, which writes JSONL, or CSV"),
+        (("metrics", "--prometheus", "--json"), 2, "--json has no effect on it: choose one of them"),
         (("call", "x", "{}", "--tools", ":x"), 2, "cannot be imported"),
         (("call", "x", "{}", "--tools", "trails:Season"), 2, "neither a Tool nor a list of Tools"),
         (

@@ -18,7 +18,7 @@ from interlock import Context, ContractError, Limits, Result, RetryRule, Status,
 from interlock.canonical import Refusal, canonical, guard
 from interlock.tools.registry import Registry
 from interlock.values import Grant
-from tests.conftest import echo, running
+from tests.conftest import echo, expect, running
 
 
 class Season(StrEnum):
@@ -250,6 +250,20 @@ async def test_parameters_may_have_names_that_pydantic_keeps_for_itself() -> Non
         outcome = await runtime.call("odd", {"schema": "s", "model_name": 4}, actor="a")
         assert outcome.value == ["s", 4, False, "q"]
         assert (await runtime.call("odd", {"arg_schema": "s"}, actor="a")).status is Status.DENIED
+
+
+async def test_names_that_would_become_one_field_stay_apart() -> None:
+    @tool(effect="read")
+    async def near(_x: int, arg_x: int, __x: int, arg_x_: int, schema: int, arg_schema: int) -> list[int]:
+        return [_x, arg_x, __x, arg_x_, schema, arg_schema]
+
+    arguments = {"_x": 1, "arg_x": 2, "__x": 3, "arg_x_": 4, "schema": 5, "arg_schema": 6}
+    assert set(near.input.schema["properties"]) == set(arguments)
+    async with running(near) as runtime:
+        outcome = await runtime.call("near", arguments, actor="a")
+        missing = await runtime.call("near", {**arguments, "__x": "3"}, actor="a")
+    assert outcome.value == [1, 2, 3, 4, 5, 6]
+    assert [field.field for field in expect(missing.problem).fields] == ["__x"]
 
 
 async def test_a_pair_of_models_makes_a_tool() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
+import zlib
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -23,12 +26,21 @@ class Site:
     def __init__(self) -> None:
         self.seen: list[tuple[str, str]] = []
         self.port = 0
+        self.go_on = asyncio.Event()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         path = head.split(" ")[1]
         host = next(line[6:] for line in head.splitlines() if line.lower().startswith("host: "))
         self.seen.append((host, path))
+        if path in ("/endless", "/halves"):
+            await self._pour(writer, path)
+            return
+        if path.startswith(("/packed/", "/coded/")) or path in ("/half", "/announced"):
+            writer.write(_encoded(path, head.startswith("HEAD")))
+            await writer.drain()
+            writer.close()
+            return
         if path.startswith("/to/"):
             text = f"HTTP/1.1 302 Found\r\nLocation: {path[4:]}\r\nContent-Length: 0\r\n\r\n"
         elif path.startswith("/status/"):
@@ -38,6 +50,57 @@ class Site:
         writer.write(text.encode())
         await writer.drain()
         writer.close()
+
+    async def _pour(self, writer: asyncio.StreamWriter, path: str) -> None:
+        """A body whose length nobody says: without an end, or of two halves with a pause between them."""
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+        try:
+            if path == "/halves":
+                writer.write(b"one half, ")
+                await writer.drain()
+                await self.go_on.wait()
+                writer.write(b"and the other")
+            while path == "/endless":
+                writer.write(b"x" * 10_000)
+                await writer.drain()
+        except ConnectionError:
+            return
+        finally:
+            writer.close()
+
+
+BOMB = b"0" * 1_000_000
+
+
+def _pack(body: bytes, coding: str) -> bytes:
+    match coding:
+        case "gzip":
+            return gzip.compress(body)
+        case "two-members":
+            return gzip.compress(body[:400_000]) + gzip.compress(body[400_000:])
+        case "raw":  # deflate as some servers do it, without the header of zlib
+            packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+            return packer.compress(body) + packer.flush()
+        case _:
+            return zlib.compress(body)
+
+
+def _encoded(path: str, bodiless: bool) -> bytes:
+    """An answer in the codings that its path names, or one that only says so, or one that is far too long."""
+    name = path.rpartition("/")[2]
+    body, header = b"hello", f"Content-Encoding: {name}"
+    if path.startswith("/packed/"):
+        body = BOMB
+        for coding in name.split(","):
+            body = _pack(body, coding)
+        header = f"Content-Encoding: {name.replace('raw', 'deflate').replace('two-members', 'gzip')}"
+    elif path == "/half":
+        body, header = gzip.compress(BOMB[:9999])[:-9], "Content-Encoding: gzip"
+    length = 999_999_999 if path == "/announced" else len(body)
+    if path == "/announced":
+        header = "X: y"
+    head = f"HTTP/1.1 200 OK\r\n{header}\r\nContent-Length: {length}\r\n\r\n"
+    return head.encode() + (b"" if bodiless else body)
 
 
 @pytest.fixture
@@ -203,8 +266,104 @@ async def test_connections_are_kept_by_host_name_not_by_address(site: Site, monk
         transport: Any = client._transport
         for host in ("a.org", "b.org", "a.org", "c.org"):
             assert (await client.get(f"http://{host}:{site.port}/")).text == "hello"
-        assert list(transport._inner) == ["a.org", "c.org"]
-        assert len(set(map(id, transport._inner.values()))) == 2
+        assert list(transport._hosts) == ["a.org", "c.org"]
+        assert len(set(map(id, transport._hosts.values()))) == 2
+
+
+async def test_a_host_that_is_being_read_from_is_not_closed_for_others(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("interlock.tools.egress._MOST_HOSTS", 1)
+    egress = names(a_org=["127.0.0.1"], b_org=["127.0.0.1"], c_org=["127.0.0.1"])
+    async with egress.client() as client:
+        transport: Any = client._transport
+        async with client.stream("GET", f"http://a.org:{site.port}/halves") as answer:
+            parts = answer.aiter_bytes()
+            assert await anext(parts) == b"one half, "
+            for host in ("b.org", "c.org"):
+                assert (await client.get(f"http://{host}:{site.port}/")).text == "hello"
+            assert list(transport._hosts) == ["a.org"]
+            site.go_on.set()
+            assert b"".join([part async for part in parts]) == b"and the other"
+        assert (await client.get(f"http://b.org:{site.port}/")).text == "hello"
+        assert list(transport._hosts) == ["b.org"]
+
+
+async def test_a_request_that_fails_gives_its_host_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.tools.egress._MOST_HOSTS", 1)
+    async with names(a_org=["127.0.0.1"], b_org=["127.0.0.1"]).client() as client:
+        transport: Any = client._transport
+        for host in ("a.org", "b.org"):
+            with pytest.raises(Unavailable):
+                await client.get(f"http://{host}:1/")
+        assert list(transport._hosts) == ["b.org"]
+
+
+SMALL = Egress(schemes=("http",), networks=("127.0.0.1/32",), wire_bytes=50_000, body_bytes=200_000)
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/endless", "sends more than the 50,000 bytes allowed; ask for less, or set Egress(wire_bytes=...)"),
+        ("/announced", "sends more than the 50,000 bytes allowed"),
+        ("/packed/gzip", "unpacks to more than the 200,000 bytes allowed; ask for less, or set Egress(body_bytes=...)"),
+        ("/packed/deflate", "unpacks to more than the 200,000 bytes allowed"),
+        ("/packed/raw", "unpacks to more than the 200,000 bytes allowed"),
+        ("/packed/gzip,gzip", "unpacks to more than the 200,000 bytes allowed"),
+    ],
+)
+async def test_an_answer_that_is_too_large_is_refused_packed_or_not(site: Site, path: str, sentence: str) -> None:
+    async with SMALL.client() as client:
+        with pytest.raises(TooLarge, match=re.escape(sentence)):
+            await client.get(f"http://127.0.0.1:{site.port}{path}")
+        transport: Any = client._transport
+        assert [host.in_use for host in transport._hosts.values()] == [0]
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/coded/br", "answered compressed as br, though it was asked for gzip, deflate; not unpacked"),
+        ("/coded/gzip,gzip,gzip,gzip", "answered compressed as gzip, gzip, gzip, gzip"),
+        ("/coded/gzip", "cannot be unpacked"),
+        ("/half", "ends in the middle of its compressed text"),
+    ],
+)
+async def test_what_cannot_be_unpacked_within_bounds_is_not(site: Site, path: str, sentence: str) -> None:
+    async with SMALL.client() as client:
+        with pytest.raises(Unavailable, match=re.escape(sentence)):
+            await client.get(f"http://127.0.0.1:{site.port}{path}")
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "raw", "gzip,gzip", "deflate,gzip", "two-members"])
+async def test_an_answer_within_bounds_arrives_whole(site: Site, coding: str) -> None:
+    async with names(example_org=["127.0.0.1"]).client() as client:
+        answer = await client.get(f"http://example.org:{site.port}/packed/{coding}")
+        odd = await client.get(f"http://example.org:{site.port}/coded/odd")
+        empty = await client.head(f"http://example.org:{site.port}/announced")
+    assert answer.content == BOMB
+    assert "content-encoding" not in answer.headers
+    assert (odd.text, odd.headers["content-encoding"]) == ("hello", "odd")
+    assert (empty.content, empty.headers["content-length"]) == (b"", "999999999")
+
+
+@pytest.mark.parametrize("value", [0, -1, True, 1.5, "1 MB", None])
+def test_a_limit_that_is_none_is_refused(value: Any) -> None:
+    with pytest.raises(ConfigError, match="wire_bytes of an Egress is a whole number of bytes above 0"):
+        Egress(wire_bytes=value)
+
+
+async def test_a_governed_read_of_too_much_fails_and_is_not_tried_again(site: Site) -> None:
+    @tool(effect="read", egress=SMALL)
+    async def fetch() -> str:
+        async with SMALL.client() as client:
+            return (await client.post(f"http://127.0.0.1:{site.port}/endless")).text
+
+    async with running(fetch) as runtime:
+        outcome = await runtime.call("fetch", {}, actor="a")
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "too_large")
+    assert len(site.seen) == 1
 
 
 @pytest.mark.parametrize(

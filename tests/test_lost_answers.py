@@ -4,6 +4,7 @@ failed where it may have landed."""
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -231,3 +232,43 @@ async def test_a_sync_tool_in_a_thread_is_seen_too() -> None:
     async with bank.open() as url, running(charge) as runtime:
         outcome = await runtime.call("charge", {"url": url}, actor="ann", call_id="order-1")
     assert (outcome.status, bank.paid) == (Status.UNKNOWN, 1)
+
+
+SHORT = Egress(schemes=("http",), networks=("127.0.0.0/8",), wire_bytes=1000, body_bytes=5000)
+LONG = b"HTTP/1.1 %s\r\ncontent-length: 9999\r\n\r\n" + b"x" * 9999
+PACKED = gzip.compress(b"x" * 99_999)
+
+
+async def over_short_egress(url: str) -> Any:
+    async with SHORT.client() as client:
+        return raise_for_status(await client.post(f"{url}/pay", json=BODY)).json()
+
+
+async def over_client_of_short_egress(url: str) -> Any:
+    async with SHORT.client() as bare:
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+
+
+@pytest.mark.parametrize("pay", [over_short_egress, over_client_of_short_egress])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        LONG % b"200 OK",
+        LONG % b"503 Oops",
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(PACKED) + PACKED,
+        b"HTTP/1.1 200 OK\r\ncontent-encoding: br\r\ncontent-length: 1\r\n\r\nx",
+    ],
+)
+async def test_an_answer_that_is_too_large_leaves_a_payment_in_doubt(pay: Pay, answer: bytes) -> None:
+    bank = Bank(answers=(answer,))
+    async with bank.open() as url:
+        outcome = await pay_at(url, pay)
+    assert (outcome.status, expect(outcome.problem).reason, bank.paid) == (Status.UNKNOWN, "in_doubt", 1)
+    assert "bytes allowed" in expect(outcome.problem).message or "not unpacked" in expect(outcome.problem).message
+
+
+async def test_a_refusal_that_is_too_long_is_still_a_refusal() -> None:
+    bank = Bank(answers=(LONG % b"400 Bad Request",))
+    async with bank.open() as url:
+        outcome = await pay_at(url, over_short_egress)
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "too_large")

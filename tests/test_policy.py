@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-from interlock import PolicyError, Status, Tool, tool
+from interlock import PolicyError, Runtime, Status, Tool, tool
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
+from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
 from interlock.policy.lint import find_idle_rules, measure_coverage
 from interlock.tools import Parsed
@@ -472,3 +475,98 @@ def test_attributes_and_arguments_are_read_together() -> None:
     assert verdict(rule("allow", when)).decision is Decision.ALLOW
     assert verdict(rule("allow", when), facts(actor="bob")).decision is Decision.DENY
     assert verdict(rule("allow", when), facts({"trail": "b"})).decision is Decision.DENY
+
+
+@pytest.mark.parametrize("sure", ["95", "-0.1", "nan", "true", '"high"'])
+def test_the_confidence_of_a_case_is_between_0_and_1(tmp_path: Path, sure: str) -> None:
+    (tmp_path / "cases.toml").write_text(f'[[case]]\nname = "a"\ntool = "t"\nexpect = "allow"\nconfidence = {sure}\n')
+    with pytest.raises(PolicyError, match=r"confidence"):
+        load_cases(tmp_path / "cases.toml")
+
+
+@tool(effect="read")
+async def pay(
+    amount: Decimal,
+    rate: float,
+    count: int,
+    tip: Annotated[Decimal, Field(gt=0)] | None = None,
+    parts: tuple[Decimal, ...] = (),
+) -> str:
+    return f"{amount} {rate}"
+
+
+def pay_rule(when: str, **more: Any) -> Any:
+    rule = {"id": "r", "tools": ["pay"], "decision": "deny", "when": when, **more}
+    allow = {"id": "open", "tools": ["*"], "decision": "allow"}
+    return {"version": 1, "rule": [allow, rule]}
+
+
+DECIMAL = "is a decimal, which rules see as text so that no digit is lost; write double(args."
+FRACTION = "a whole number does not go with one that has a fraction; write "
+
+
+@pytest.mark.parametrize(
+    ("when", "sentence"),
+    [
+        ("args.amount == 100", f"args.amount {DECIMAL}amount) > 100.0"),
+        ("args.amount != 100", DECIMAL),
+        ("args.amount > 100", DECIMAL),
+        ("args.amount >= 100.0", DECIMAL),
+        ("args.amount in [1, 2]", DECIMAL),
+        ("args.amount - 5 > 2", DECIMAL),
+        ("args.amount > '100'", DECIMAL),  # as texts: '9' would be more
+        ("'100' <= args.amount", DECIMAL),
+        ("args.tip != null && args.tip == 100", f"args.tip {DECIMAL}tip)"),
+        ("100 in args.parts", "args.parts holds decimals, which rules see as text"),
+        ("args.parts.exists(x, x > 100)", "write args.parts.exists(x, double(x) > 100.0)"),
+        ("args.rate > 100", f"{FRACTION}100.0"),
+        ("args.count > 5 && args.rate > -100", f"{FRACTION}-100.0"),
+        ("7 <= args.rate || args.count == 3", f"{FRACTION}7.0"),
+        ("args.rate in [1, 2]", f"{FRACTION}1.0"),
+        ("confidence < 1", f"{FRACTION}1.0"),
+        ("double(args.amount) > 100", f"{FRACTION}100.0"),
+        ("args.rate > args.count", f"{FRACTION}double(...) around the whole one"),
+        ("args.count > 1.5", f"{FRACTION}double(...) around the whole one"),
+        ("args.count == 'x'", "found no matching overload for '_==_' applied to '(int, string)'"),
+    ],
+)
+def test_a_comparison_that_can_never_match_is_refused_and_says_what_to_write(when: str, sentence: str) -> None:
+    with pytest.raises(PolicyError) as error:
+        compile_policy(load_policy(pay_rule(when)), [pay])
+    assert sentence in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("when", "denied"),
+    [
+        ("double(args.amount) > 100.0", True),
+        ("double(args.amount) > 200.0", False),
+        ("args.amount == '150.00'", True),
+        ("args.tip == null", True),
+        ("args.parts.exists(x, double(x) == 9.0)", True),
+        ("'9.00' in args.parts", True),
+        ("args.rate > 0.5 && args.count == 3", True),
+    ],
+)
+async def test_decimals_are_compared_as_numbers_where_a_rule_says_so(when: str, denied: bool) -> None:
+    arguments = {"amount": "150.00", "rate": 1, "count": 3, "parts": ["9.00"]}
+    async with Runtime.open("memory://", policy=pay_rule(when), tools=[pay]) as runtime:
+        outcome = await runtime.call("pay", arguments, actor="a")
+    assert (outcome.status is Status.DENIED, outcome.verdict and outcome.verdict.rule) == (
+        denied,
+        "r" if denied else "open",
+    )
+
+
+async def test_a_whole_number_may_be_set_where_one_with_a_fraction_may() -> None:
+    sets = {"amount": 100, "rate": 2, "tip": "args.count", "count": 4}
+    policy = {
+        "version": 1,
+        "rule": [pay_rule("true")["rule"][0], {"id": "c", "tools": ["pay"], "decision": "clamp", "set": sets}],
+    }
+    async with Runtime.open("memory://", policy=policy, tools=[pay]) as runtime:
+        outcome = await runtime.call("pay", {"amount": "150.00", "rate": 1.5, "count": 3}, actor="a")
+    assert outcome.value == "100 2.0"
+    for wrong in ({"parts": 5}, {"count": 1.5}, {"rate": "'x'"}):
+        with pytest.raises(PolicyError, match="has another type than the argument"):
+            compile_policy(load_policy(pay_rule("true", decision="clamp", set=wrong)), [pay])

@@ -119,6 +119,15 @@ def test_what_cannot_be_written_as_json_is_failed_and_says_so(raw: Any) -> None:
     assert (reading.status, reading.problem.reason) == (Status.FAILED, "bad_result")
 
 
+@pytest.mark.parametrize("sure", [-0.1, 1.01, 95, float("nan"), float("inf"), True, "0.9", "high"])
+@pytest.mark.parametrize("more", [{"value": 1}, {"no_data": True}])
+def test_a_confidence_is_a_number_between_0_and_1(sure: Any, more: dict[str, Any]) -> None:
+    reading = read(Result(confidence=sure, **more))
+    assert (reading.status, reading.problem.reason, reading.confidence) == (Status.FAILED, "bad_result", None)
+    assert f"confidence must be a number between 0 and 1, not {sure!r}" in reading.problem.message
+    assert [read(Result(value=1, confidence=fits)).confidence for fits in (0, 1, 0.5)] == [0, 1, 0.5]
+
+
 def test_bad_metadata_is_failed() -> None:
     assert read(Result(value=1, metadata={"x": float("nan")})).problem.reason == "bad_result"
     assert read(Result(no_data=True, metadata={"x": float("nan")})).problem.reason == "bad_result"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from interlock.reasons import RefusalKind
 from interlock.tools import Tool
-from interlock.transitions import Reserve, Settle, TakeToken
+from interlock.transitions import Refused, Reserve, Settle, TakeToken
 from interlock.values import EVERYONE, Budget, Call, Effect, Rate
 
 # Reservations of changes do not expire by themselves: what may have landed counts as spent.
@@ -11,10 +12,13 @@ _NEVER_US = 2**62
 _READ = Effect.READ  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
-def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int, name: str) -> tuple[Reserve, ...]:
+def reservations(
+    budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: int, name: str
+) -> tuple[Reserve, ...] | Refused:
     """What the call may at most need, in every budget that covers it; `name` is this performance's own.
 
     The caller's call id will not do: ids of models repeat from turn to turn, and two calls must not share one entry.
+    Refused is a call outside any turn (or run) that needs more than a whole one may spend.
     """
     # What a change has set aside counts as spent until it is known how it ended.
     expires_us = now_us + tool.deadline_us if tool.effect is _READ else _NEVER_US
@@ -24,6 +28,10 @@ def reservations(budgets: tuple[Budget, ...], call: Call, tool: Tool, now_us: in
         if scope is not None:
             ms = tool.deadline_us // 1000 if budget.ms is not None else 0
             held += (Reserve(name, scope, budget, expires_us, 1, tool.cost_micros, ms),)
+        elif _covers(budget.actors, call.actor):
+            refused = _refuse_alone(budget, tool)
+            if refused is not None:
+                return refused
     return held
 
 
@@ -42,6 +50,25 @@ def tokens(rates: tuple[Rate, ...], call: Call) -> tuple[TakeToken, ...]:
         for rate in rates
         if _covers(rate.actors, call.actor)
     )
+
+
+def _refuse_alone(budget: Budget, tool: Tool) -> Refused | None:
+    """The refusal of a call that is in no turn (or run), and so one of its own; None if it may be made.
+
+    Nothing was spent in it before and nothing will be after: it is held against the limits here, and no store has to
+    remember it.
+    """
+    needs = (
+        ("calls", budget.calls, 1),
+        ("micro-dollars", budget.cost_micros, tool.cost_micros),
+        ("milliseconds", budget.ms, tool.deadline_us // 1000),
+    )
+    for what, most, more in needs:
+        if most is not None and more > most:
+            alone = f"this call, which is in no {budget.per} and so one of its own, needs {more}"
+            message = f"budget {budget.id!r} is {most} {what} for each {budget.per}, and {alone}"
+            return Refused(kind=RefusalKind.BUDGET, limit=budget.id, message=message)
+    return None
 
 
 def _scope(budget: Budget, call: Call, now_us: int) -> str | None:

@@ -59,7 +59,7 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
         if not isfinite(value):
             raise Refusal(FieldProblem(path or "value", f"must be a finite number, not {value}"))
     elif depth >= MAX_DEPTH:
-        raise Refusal(f"nested deeper than {MAX_DEPTH} levels (at {path[:80]})")
+        raise Refusal(f"nested deeper than {MAX_DEPTH} levels (at {path})")
     elif isinstance(value, dict):
         _guard_object(value, path, depth)
     elif isinstance(value, list | tuple):

@@ -96,6 +96,8 @@ class ToolError(InterlockError):
     """What a tool raises to say how it failed."""
 
     reason = Reason.TOOL_ERROR
+    traceback = ""
+    """Of the exception of the tool's own that this one stands for, where it does."""
 
     def __init__(self, message: str, *, hints: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -214,10 +216,7 @@ def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
     """
     if isinstance(error, ToolError):
         return error
-    try:
-        message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    except Exception:  # noqa: BLE001 - an exception that cannot even be printed
-        message = type(error).__name__
+    message = safe_message(error)
     if not reads:
         return InDoubt(message)
     if isinstance(error, TimeoutError):
@@ -229,3 +228,13 @@ def from_exception(error: BaseException, *, reads: bool = True) -> ToolError:
     if isinstance(error, FileNotFoundError):
         return NotFound(message)
     return Permanent(message)
+
+
+def safe_message(error: BaseException) -> str:
+    """What may be said of an exception to whoever made the call: our own sentences, and of others the class alone.
+
+    What others say was written for nobody in particular: it quotes paths, addresses, queries, keys.
+    """
+    if isinstance(error, InterlockError):
+        return str(error)
+    return f"it raised {type(error).__name__}, whose traceback is in the log"

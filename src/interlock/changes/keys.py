@@ -7,7 +7,8 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.tools import KeyOf, Tool
+from interlock.tools import KeyOf, Redactor, Tool
+from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkUndone
 from interlock.values import Call, Json
 
@@ -42,6 +43,7 @@ def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str
     try:
         found = naming(arguments)
     except Exception as error:  # noqa: BLE001 - the tool's own function, on arguments that passed its contract
+        log_traceback(f"the key of {tool.name!r}", error, Redactor(tool.redact, arguments))
         raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None
     keys = (found,) if isinstance(found, str) else tuple(found)
     for key in keys:

@@ -15,9 +15,10 @@ from interlock.changes.snapshots import (
     risk_of,
     simulate,
 )
-from interlock.errors import ToolError
+from interlock.errors import ToolError, safe_message
 from interlock.resilience import Expired
-from interlock.tools import Tool
+from interlock.tools import Redactor, Tool
+from interlock.tools.tracebacks import log_traceback
 from interlock.values import Json, Plan
 
 
@@ -85,5 +86,5 @@ class Planner(msgspec.Struct, frozen=True):
         except ToolError as error:
             raise Unreadable(f"the invariants of {tool.name!r} cannot be checked: {error}") from None
         except Exception as error:  # noqa: BLE001 - the tool's own function
-            why = f"{type(error).__name__}: {error}"
-            raise Unreadable(f"the invariants of {tool.name!r} cannot be checked: {why}") from None
+            log_traceback(f"invariants of {tool.name!r}", error, Redactor(tool.redact, arguments, before, after))
+            raise Unreadable(f"the invariants of {tool.name!r} cannot be checked: {safe_message(error)}") from None

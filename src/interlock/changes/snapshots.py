@@ -11,10 +11,11 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
 from interlock.changes.keys import Digest, local_key
-from interlock.errors import ToolError
+from interlock.errors import ToolError, safe_message
 from interlock.ports import ClaimStore, Faults, Resource
 from interlock.resilience import Deadlines, Expired
 from interlock.tools import Redactor, Tool
+from interlock.tools.tracebacks import log_traceback
 from interlock.values import NOT_THERE, Effect, Json, Versioned
 
 _DIGEST = "digest:"
@@ -117,7 +118,12 @@ async def _read(reading: Coroutine[Any, Any, Any], what: str, tool: Tool, snapsh
     except ToolError as error:
         raise Unreadable(f"{what!r} cannot be read: {error}") from None
     except Exception as error:  # noqa: BLE001 - a resource is somebody else's code
-        raise Unreadable(f"{what!r} cannot be read: {type(error).__name__}: {error}") from None
+        shown = error
+        if tool.redact:  # what stands in the resource is not known here: what is raised may quote it
+            hidden = f"{type(error).__name__}, of which the text is not shown, as the tool redacts"
+            shown = RuntimeError(hidden).with_traceback(error.__traceback__)
+        log_traceback(f"the resource of {tool.name!r}, asked for {what!r},", shown, None)
+        raise Unreadable(f"{what!r} cannot be read: {safe_message(error)}") from None
 
 
 def own_copy(value: Any) -> Any:
@@ -154,7 +160,9 @@ def simulate(
         after = [tool.simulate(own_copy(snapshot.state), arguments, local_key(key)) for key, snapshot in pairs]
         canonical(after, WHATEVER)
     except Exception as error:  # noqa: BLE001 - the tool's own function
-        raise Unreadable(f"{tool.name!r} cannot say what it would do: {type(error).__name__}: {error}") from None
+        states = [snapshot.state for snapshot in snapshots]
+        log_traceback(f"simulate of {tool.name!r}", error, Redactor(tool.redact, arguments, states))
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}") from None
     return after
 
 

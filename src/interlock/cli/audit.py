@@ -31,7 +31,7 @@ from interlock.cli.output import colorize, console, format_count, notes, print_j
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError
 from interlock.operations.histories import accept_history
-from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.ledger_writer import LedgerWriter, payload_of
 from interlock.ports import Query, SystemClock, SystemIds
 from interlock.principals import default_principal
 from interlock.records import Stored
@@ -42,7 +42,7 @@ def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser("audit")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     show = actions.add_parser("show", help="records, newest first, or one with --id")
-    show.add_argument("--id", type=int, help="one record, whole")
+    show.add_argument("--id", type=int, help="one record, whole, with the traceback of a tool that broke")
     show.add_argument("--newest", type=parse_count, default=20, metavar="N", help="how many (default 20)")
     _filters(show)
     export = actions.add_parser("export", help="records as JSONL (which `audit verifier` can verify) or CSV")
@@ -111,7 +111,9 @@ async def _show(given: argparse.Namespace) -> int:
             found = [record async for record in store.records(Query(after=given.id - 1, until=given.id))]
             if not found:
                 raise ConfigError(f"there is no record {given.id}")
-            print_json(as_row(found[0]))
+            beside = await payload_of(store, given.id, found[0].content())
+            shown = {"traceback": beside["traceback"]} if "traceback" in beside else {}
+            print_json({**as_row(found[0]), **shown})
             return 0
         records = [record async for record in store.records(_query(given, given.newest))]
     if given.json:
@@ -145,6 +147,10 @@ def _describe(what: Json) -> str:
 
 
 async def _export(given: argparse.Namespace) -> int:
+    if given.json:
+        raise ConfigError(
+            "--json has no effect on audit export, which writes JSONL, or CSV with --format csv: leave it out"
+        )
     write = export_csv if given.format == "csv" else export_jsonl
     async with open_ledger(load_command_settings(given).settings) as store:
         if given.out is None:

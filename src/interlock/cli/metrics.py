@@ -14,6 +14,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings, parse_time
 from interlock.cli.output import colorize, console, format_count, print_json, sanitize, table
 from interlock.cli.parser import document_exits
+from interlock.errors import ConfigError
 from interlock.metrics.fold import Metrics, fold
 from interlock.metrics.prometheus import exposition
 from interlock.ports import Query, SystemClock
@@ -43,6 +44,8 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fold the ledger and print."""
+    if given.prometheus and given.json:
+        raise ConfigError("--prometheus prints its own text format, so --json has no effect on it: choose one of them")
     if given.what == "enforcement":
         return run_to_end(_enforcement(given))
     if given.limits:

@@ -12,7 +12,8 @@ from interlock.policy.decide import clamp, missing_grant, rule_error
 from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.state import Halted, halt_message
-from interlock.tools import Parsed, Tool, Unclear, resolve
+from interlock.tools import Parsed, Redactor, Tool, Unclear, resolve
+from interlock.tools.tracebacks import log_traceback
 from interlock.values import Call, Decision, Json, Rewrite, Status, Trust, TurnView, Verdict
 
 _NO_TURN = TurnView()
@@ -57,6 +58,7 @@ def _parse(call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended
     except Refusal as refusal:
         return _end_bad_arguments(call, started, binding, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
+        log_traceback(f"a validator of {tool.name!r}", error, Redactor(tool.redact, given))
         return _end_bad_arguments(call, started, binding, Refusal(f"its validator failed ({type(error).__name__})"))
     return msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites) if meant else parsed
 

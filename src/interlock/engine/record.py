@@ -15,7 +15,8 @@ from interlock.ports import noted_receipt
 from interlock.reasons import Reason, RefusalKind
 from interlock.records import Changed, Content, Record
 from interlock.review import ticket_digest
-from interlock.tools import MARK, Reading, Redactor
+from interlock.tools import LONGEST_MESSAGE, MARK, Reading, Redactor, misspelled_fields, shorten
+from interlock.tools.redacted_fields import property_names
 from interlock.transitions import (
     Append,
     Batch,
@@ -27,12 +28,14 @@ from interlock.transitions import (
     Settle,
     Transition,
 )
-from interlock.values import Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
+from interlock.values import FieldProblem, Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
 # Looked up once: on Python 3.11 a member of an enum costs as much as a call.
 _APPLY, _TRUSTED = Mode.APPLY, Trust.TRUSTED
 _LAST_WAIT_S = 2.0
+_BEFORE_CONTRACT = frozenset({Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.AMBIGUOUS, Reason.NOT_FOUND})
+"""Why a call may end before its arguments were held against its contract."""
 
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
@@ -138,13 +141,16 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         reading.said,
         ended.attempts,
     )
-    if not _is_plain(ended):
+    is_plain = _is_plain(ended)
+    if not is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload = None
     if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
         content, payload = _less(ctx, ended, content)
     if plan is not None and plan.claim:
         content, payload = _with_change(ctx, ended, plan, content, payload)
+    if not is_plain and reading.traceback:
+        content, payload = _with_traceback(ctx, reading.traceback, content, payload)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
@@ -182,7 +188,7 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "keys": () if plan is None else plan.keys,
         "snippets": reading.snippets,
         "metadata": reading.metadata,
-        "problem": reading.problem,
+        **_problem_of(reading),
         "sources": reading.sources,
         "result_confidence": reading.confidence,
         "trust": Trust.TRUSTED if tool is None else tool.trust,
@@ -193,17 +199,25 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
     }
 
 
+def _problem_of(reading: Reading) -> dict[str, Any]:
+    """What went wrong, cut to a length that can be kept; where it is redacted, it is cut once more after that."""
+    if reading.problem is None:
+        return {}
+    return {"problem": shorten(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
+
+
 def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
     """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it.
 
-    A call of an unknown tool may carry any tool's secrets, so every tool's redacted fields are taken out of it.
     Arguments that are not even an object cannot be told apart into fields: only their digest is kept.
     """
     tool, reading = ended.tool, ended.reading
-    fields = tool.redact if tool is not None else ctx.redacted
+    fields = _redacted_fields(ctx, ended)
     before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
     snapshots = [] if ended.plan is None else [ended.plan.before, ended.plan.after, [i.state for i in ended.after]]
-    redactor = Redactor(fields, ended.arguments, reading.value, reading.metadata, before, *snapshots)
+    values = (reading.value, reading.rejected, reading.metadata)
+    redactor = Redactor(fields, ended.arguments, *values, before, *snapshots)
+    said = redactor.text(reading.said)
     whole = isinstance(ended.arguments, dict) or not fields
     value = redactor.value(reading.value)
     if len(reading.text) > ctx.record_bytes:
@@ -215,7 +229,7 @@ def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, 
         value=value,
         value_digest=ctx.digest(reading.text),
         metadata=redactor.value(reading.metadata),
-        said=redactor.text(reading.said),
+        said=said if reading.problem is None else said[:LONGEST_MESSAGE],
         keys=tuple(map(redactor.text, content.keys)),
         snippets=tuple(map(redactor.text, reading.snippets)),
         sources=tuple(map(redactor.text, reading.sources)),
@@ -226,6 +240,21 @@ def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, 
     if tool is None:
         return less, None
     return less, encode_canonical({"arguments": ended.arguments, "value": reading.value})
+
+
+def _redacted_fields(ctx: EngineContext, ended: Ended) -> frozenset[str]:
+    """The tool's own. A call of an unknown tool may carry any tool's secrets, so every tool's are taken out of it.
+
+    Arguments that passed no contract may hold them under names that nobody declared: a slip, or a text that was no
+    call. Those names are redacted as well.
+    """
+    tool, problem = ended.tool, ended.reading.problem
+    fields = ctx.redacted if tool is None else tool.redact
+    refused = problem is not None and problem.reason in _BEFORE_CONTRACT and not ended.attempts
+    if not fields or (tool is not None and not refused):
+        return fields
+    known = None if tool is None else frozenset(property_names(tool.input.schema))
+    return fields | misspelled_fields(ended.arguments, fields, known)
 
 
 def _with_change(
@@ -253,18 +282,31 @@ def _with_change(
         undoes=ended.call.undoes,
         replays=ended.call.replays,
         under={hold.key: hold.token for hold in ended.call.locks},
-        deviates=ended.deviates,
+        # As the record writes them: a key may hold what is redacted.
+        deviates=tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates),
         charged=tuple(item.scope for item in ended.settle if type(item) is Settle and item.calls),
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
 
 
+def _with_traceback(
+    ctx: EngineContext, traceback: str, content: Content, payload: bytes | None
+) -> tuple[Content, bytes]:
+    """The record, and beside it where the tool's own code went wrong, under the digest of all that lies there."""
+    whole: dict[str, Json] = {} if payload is None else msgspec.json.decode(payload)
+    text = encode_canonical({**whole, "traceback": traceback})
+    return msgspec.structs.replace(content, payload_digest=ctx.digest(text)), text
+
+
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:
+    """Redacted first and cut then: half a secret would not be found."""
     if problem is None:
         return None
-    return msgspec.structs.replace(
-        problem, message=redactor.text(problem.message), hints=tuple(map(redactor.text, problem.hints))
+    fields = tuple(
+        FieldProblem(redactor.text(item.field), redactor.text(item.message), item.reason) for item in problem.fields
     )
+    hints = tuple(map(redactor.text, problem.hints))
+    return shorten(msgspec.structs.replace(problem, message=redactor.text(problem.message), hints=hints, fields=fields))
 
 
 def _redacted_verdict(verdict: Verdict | None, redactor: Redactor) -> Verdict | None:
@@ -301,7 +343,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         return outcome
     return msgspec.structs.replace(
         outcome,
-        problem=reading.problem,
+        **_problem_of(reading),
         snippets=reading.snippets,
         metadata=reading.metadata,
         confidence=reading.confidence,

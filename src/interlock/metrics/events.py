@@ -12,6 +12,7 @@ from interlock.values import Status
 _log = logging.getLogger("interlock")
 _INFO, _WARNING = logging.INFO, logging.WARNING
 _FINE = frozenset({Status.OK.value, Status.NO_DATA.value, Status.PLANNED.value})
+_LONGEST_REASON = 500
 _enabled = _log.isEnabledFor
 
 
@@ -37,14 +38,25 @@ def log_record(record: Record, number: int) -> None:
     }
     _log.log(
         level,
-        "call %s of %s by %s: %s (rule %s)",
+        "call %s of %s by %s: %s (rule %s)%s",
         record.call,
         record.tool,
         record.actor,
         record.status,
         fields["rule"],
+        _why(record),
         extra={"interlock": fields},
     )
+
+
+def _why(record: Record) -> str:
+    """Why a call did not go its way: of a refusal the sentence; of a failure its kind, as tools quote anything."""
+    problem = record.content.problem
+    if record.status in _FINE or problem is None:
+        return ""
+    if record.status != Status.DENIED.value:
+        return f": {problem.reason}"
+    return f": {' '.join(problem.message.split())[:_LONGEST_REASON]}"
 
 
 def span_observer() -> Callable[[Record, int], None]:

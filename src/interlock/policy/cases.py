@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.errors import PolicyError
+from interlock.errors import ConfigError, PolicyError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
@@ -26,7 +26,7 @@ class ProposedCall(Value, frozen=True, kw_only=True):
     principal: str = "anyone"
     mode: Mode = Mode.APPLY
     evidence: tuple[str, ...] = ()
-    confidence: float | None = None
+    confidence: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     turn: TurnView = TurnView()
     plan: Plan | None = None
 
@@ -69,14 +69,14 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load_cases(path: str | Path) -> tuple[Case, ...]:
-    """The cases in a TOML file."""
+    """The cases in a TOML file; ConfigError if there is none, PolicyError if it holds something else."""
     import tomllib
 
     try:
         raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
         return tuple(msgspec.convert(raw, _File).case)
     except OSError as error:
-        raise PolicyError([f"{path}: cannot be read: {error.strerror}"]) from None
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise PolicyError(
             [f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]

@@ -16,6 +16,9 @@ _UNDECLARED = re.compile(r"undeclared reference to '([^']+)'")
 _FIRST_LINE = re.compile(r"ERROR: <input>:\d+:(\d+): (.*)")
 # listed('name', …) with the name written out; a computed name is looked up when the rule is asked, and may deny.
 _LISTED = re.compile(r"listed\(\s*(['\"])(.*?)\1")
+_OVERLOAD = re.compile(r"found no matching overload for '[^']+' applied to '(?P<sides>[^']*)'")
+_KINDS = re.compile(r"\b(?:string|int|double)\b")
+_WHOLE = re.compile(r"(?<![\w.'\"])-?\d+(?![\w.'\"])")
 _MOST_JOINED = 24
 """CEL's parser bounds the depth and size of one expression; more than this does not get faster."""
 
@@ -37,6 +40,7 @@ class ConditionCompiler:
     def condition(self, text: str) -> Condition:
         """A condition that is true or false; ConditionError says what is wrong and what may have been meant."""
         kind = self._type_of(text)
+        self._refuse_order_of_text(text)
         if kind != cel.Type.BOOL:
             raise ConditionError(f"must be true or false, but is {kind.name().lower()}; compare it with something")
         self._refuse_unknown_lists(text)
@@ -44,14 +48,25 @@ class ConditionCompiler:
 
     def expression(self, text: str, field: str) -> Condition:
         """An expression whose value fits an argument."""
-        self._type_of(text)
-        if f"args.{field}" not in self.variables:
+        kind = self._type_of(text)
+        named = self.variables.get(f"args.{field}")
+        if named is None:
             raise ConditionError(self._explain_unknown(f"args.{field}"))
-        try:
-            self._check.compile(f"args.{field} == ({text})")  # CEL's own rules say whether the types can be compared
-        except RuntimeError:
-            raise ConditionError(f"{text} has another type than the argument {field!r}") from None
+        if not self._fits(text, kind, named):
+            raise ConditionError(f"{text} has another type than the argument {field!r}")
         return self._compile(text)
+
+    def _fits(self, text: str, kind: Any, named: Variable) -> bool:
+        """Whether a value can be set; a whole number can where one with a fraction can, as the contract takes it."""
+        if named.is_decimal and kind in (cel.Type.INT, cel.Type.DOUBLE):
+            return True
+        for spelled in (f"({text})", f"double({text})") if kind == cel.Type.INT else (f"({text})",):
+            try:
+                self._check.compile(f"{named.name} == {spelled}")  # CEL's own rules say what can be compared
+            except RuntimeError:
+                continue
+            return True
+        return False
 
     def join(self, conditions: Sequence[Condition]) -> tuple[JointCondition, ...]:
         """Conditions evaluated together, one call into CEL for a group of them."""
@@ -80,14 +95,39 @@ class ConditionCompiler:
         try:
             return self._check.compile(text).return_type()
         except RuntimeError as error:
-            raise ConditionError(self._explain(str(error))) from None
+            raise ConditionError(self._explain(str(error), text)) from None
 
-    def _explain(self, message: str) -> str:
+    def _explain(self, message: str, text: str) -> str:
         missing = _UNDECLARED.search(message)
         if missing is not None:
             return self._explain_unknown(missing[1])
         found = _FIRST_LINE.search(message)
-        return f"{found[2]} (column {found[1]})" if found else message.removesuffix("[INVALID_ARGUMENT]").strip()
+        if found is None:
+            return message.removesuffix("[INVALID_ARGUMENT]").strip()
+        kinds = _OVERLOAD.search(found[2])
+        way_out = None if kinds is None else self._explain_types(kinds, text, int(found[1]))
+        return f"{found[2]} (column {found[1]})" if way_out is None else f"{way_out} (column {found[1]})"
+
+    def _explain_types(self, kinds: re.Match[str], text: str, column: int) -> str | None:
+        """What to write where two kinds of numbers, or a decimal and a number, stand side by side."""
+        sides = set(_KINDS.findall(kinds["sides"]))
+        if "string" in sides and sides & {"int", "double"}:
+            named = self._find_variables(text)
+            decimals = [variable for variable in named if variable.is_decimal or variable.lists_decimals]
+            return _explain_decimal(decimals[0]) if decimals else None
+        if sides != {"int", "double"}:
+            return None
+        # The nearest to the place that CEL names, which is beside the operator.
+        whole = sorted(_WHOLE.finditer(text), key=lambda literal: abs(literal.start() + 1 - column))
+        tail = f"write {whole[0][0]}.0" if whole else "write double(...) around the whole one"
+        return f"a whole number does not go with one that has a fraction; {tail}"
+
+    def _refuse_order_of_text(self, text: str) -> None:
+        """Two texts can be compared, and '9' comes after '100': of a decimal that is never meant."""
+        for variable in self._find_variables(text):
+            name = re.escape(variable.name)
+            if variable.is_decimal and re.search(rf"(?<![\w.]){name}\s*[<>]|[<>]=?\s*{name}(?![\w(])", text):
+                raise ConditionError(_explain_decimal(variable))
 
     def _explain_unknown(self, name: str) -> str:
         if name.startswith("args."):
@@ -152,3 +192,11 @@ def _add_up(terms: list[str]) -> str:
         return terms[0]
     half = len(terms) // 2
     return f"({_add_up(terms[:half])} + {_add_up(terms[half:])})"
+
+
+def _explain_decimal(variable: Variable) -> str:
+    """What to write instead of comparing a decimal as it is."""
+    name, are, example = variable.name, "is a decimal", f"double({variable.name}) > 100.0"
+    if variable.lists_decimals:
+        are, example = "holds decimals", f"{name}.exists(x, double(x) > 100.0)"
+    return f"{name} {are}, which rules see as text so that no digit is lost; write {example}"

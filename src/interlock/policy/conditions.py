@@ -49,6 +49,9 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True):
     nullable: bool = False
     is_exact: bool = False
     """Whether equal values are the same value: 1, 1.0 and true are equal in Python and differ in CEL."""
+    is_decimal: bool = False
+    """Whether it is a decimal number, which is shown as text so that no digit is lost."""
+    lists_decimals: bool = False
     where: str = ""
     """The attribute of the facts that it is; or the argument, if it starts with '@'; or empty: only `read` knows."""
 

@@ -10,6 +10,7 @@ from cel_expr_python import cel
 
 from interlock.policy.conditions import Facts, Variable
 from interlock.tools import Tool
+from interlock.tools.inputs import DECIMAL
 from interlock.values import Json, Mode
 
 _TEXTS = cel.Type.List(cel.Type.STRING)
@@ -78,7 +79,7 @@ class _Arguments:
     """The arguments of one tool as variables: `args.FIELD`, and `args.OBJECT.FIELD` where the object is closed."""
 
     def __init__(self, tool: Tool) -> None:
-        self._schema = tool.input.schema
+        self._schema = tool.input.shown
         self._fills_inner_defaults = tool.input.fills_inner_defaults
 
     def variables(self) -> Iterator[Variable]:
@@ -111,6 +112,8 @@ class _Arguments:
             read=_build_reader(path, as_float),
             domain=_domain_of(kind, nullable),
             is_exact=run in _EXACT,
+            is_decimal=kind.get("format") == DECIMAL,
+            lists_decimals=_items_of(kind).get("format") == DECIMAL,
             where=f"@{path[0]}" if is_certain else "",
             nullable=nullable,
         )
@@ -175,6 +178,12 @@ def _resolve(part: Json, schema: Json, seen: tuple[str, ...] = ()) -> tuple[dict
     return part, False
 
 
+def _items_of(kind: dict[str, Json]) -> dict[str, Json]:
+    """The schema of a list's items; empty where it has none."""
+    inner = kind.get("items")
+    return inner if isinstance(inner, dict) else {}
+
+
 def _is_null(option: Json) -> bool:
     return isinstance(option, dict) and option.get("type") == "null"
 
@@ -187,8 +196,7 @@ def _cel_types(kind: dict[str, Json], nullable: bool) -> tuple[Any, Any]:
     if nullable:
         return cel.Type.DYN, cel.Type.DYN
     if declared == "array":
-        inner = kind.get("items")
-        of = inner.get("type") if isinstance(inner, dict) else None
+        of = _items_of(kind).get("type")
         items = _SCALARS.get(of if isinstance(of, str) else "", (cel.Type.DYN, ""))[0]
         return cel.Type.List(items), cel.Type.List(items)
     if declared == "object":

@@ -16,6 +16,7 @@ from interlock.errors import (
     NothingLanded,
     Permanent,
     TimedOut,
+    TooLarge,
     ToolError,
     Transient,
     Unavailable,
@@ -120,6 +121,10 @@ class HttpClient:
             if reads or isinstance(lost, NothingLanded):
                 raise lost from None
             raise InDoubt(f"{lost}: it may have landed") from None
+        except TooLarge as error:  # the request had left, and its answer could not be taken
+            if reads:
+                raise
+            raise InDoubt(f"{error}: it may have landed") from None
         note_request(method, answer.status_code)
         return answer
 
@@ -160,7 +165,7 @@ def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:
     if answer.status_code < 400:  # a redirect that is not followed, or an odd 1xx
         message = f"{answer.request.method} answered {answer.status_code}, and that is no answer"
         raise InDoubt(f"{message}: it may have landed") if changes else Permanent(message)
-    message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text[:200]}"
+    message = f"{answer.request.method} {answer.request.url.path} answered {answer.status_code}: {answer.text}"
     wait_s = retry_after_s(answer.headers.get("retry-after", ""))
     if answer.status_code == 412:
         raise Conflict(message)

@@ -5,10 +5,11 @@ from interlock.tools.effects import Compensation, KeyOf
 from interlock.tools.inputs import Parsed
 from interlock.tools.known_values import Unclear, match_values, names_of_values, nearest_values, normalize, resolve
 from interlock.tools.options import Limits, RetryRule
-from interlock.tools.redaction import MARK, Redactor
-from interlock.tools.results import Reading, clean, read_result
+from interlock.tools.redaction import MARK, Redactor, misspelled_fields
+from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten
 
 __all__ = [
+    "LONGEST_MESSAGE",
     "MARK",
     "Compensation",
     "KeyOf",
@@ -21,10 +22,12 @@ __all__ = [
     "Unclear",
     "clean",
     "match_values",
+    "misspelled_fields",
     "names_of_values",
     "nearest_values",
     "normalize",
     "read_result",
     "resolve",
+    "shorten",
     "tool",
 ]

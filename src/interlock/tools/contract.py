@@ -15,6 +15,7 @@ from interlock.tools.effects import Compensation, Invariants, KeyOf, KeyTemplate
 from interlock.tools.inputs import Input, ModelInput, SchemaInput
 from interlock.tools.known_values import KnownValues
 from interlock.tools.options import Limits, RetryRule, check_options
+from interlock.tools.redacted_fields import refuse_unknown_fields
 from interlock.tools.results import Output
 from interlock.tools.signature import Body, describe, function_of, is_async, name_of, read_signature
 from interlock.values import Effect, Json, Trust
@@ -225,6 +226,9 @@ def _refuse_unknown_parameters(made: Tool) -> None:
         for key in (made.key, made.locks):
             if isinstance(key, KeyTemplate):
                 key.refuse_unknown(known)
+    if made.redact and not made.operator:  # what operators use is made of other tools' contracts
+        is_open = made.resource is not None or made.output.has_metadata
+        refuse_unknown_fields(made.name, made.redact, (made.input.schema, *made.output.schemas()), is_open=is_open)
 
 
 def _longest_s(timeout_s: float, rule: RetryRule) -> float:

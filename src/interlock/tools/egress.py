@@ -1,4 +1,5 @@
-"""An HTTP transport for tools that fetch: it pins the address it checked, and checks every redirect anew.
+"""An HTTP transport for tools that fetch: it pins the address it checked, checks every redirect anew, and takes no more
+of an answer than it was told.
 
 A rule sees only the text of a URL. What a name resolves to, and where a redirect leads, is known when the connection
 is made; so the check belongs there. Use it for the client of any tool that takes a URL, and name it in the contract:
@@ -16,13 +17,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
 from interlock.errors import ConfigError, Forbidden, NothingLanded, TimedOut, Transient, Unavailable, from_http_status
+from interlock.tools.body_limits import ACCEPTED, BodyLimits, Meter, codings_of
 from interlock.tools.wire import note_request
 
 try:
@@ -35,6 +37,9 @@ _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "ap
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
 _MOST_HOSTS = 64  # a tool that crawls must not keep a pool for every host it ever saw
 _LONGEST_WAIT_S = 86_400.0
+_WIRE_BYTES = 16 * 2**20
+_BODY_BYTES = 64 * 2**20
+_BODILESS = frozenset({204, 304})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """A request is written only once its connection stands, TLS and all."""
 
@@ -42,7 +47,10 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Egress:
-    """Which addresses a tool may reach: public ones by default, further limited to hosts and schemes."""
+    """Which addresses a tool may reach: public ones by default, further limited to hosts and schemes.
+
+    An answer may have `wire_bytes` as it comes, and `body_bytes` when it is unpacked.
+    """
 
     def __init__(
         self,
@@ -51,10 +59,13 @@ class Egress:
         schemes: Iterable[str] = ("https",),
         networks: Iterable[str] = (),
         resolve: Resolve | None = None,
+        wire_bytes: int = _WIRE_BYTES,
+        body_bytes: int = _BODY_BYTES,
     ) -> None:
         self.hosts = tuple(hosts)
         self.schemes = tuple(schemes)
         self.networks: tuple[Network, ...] = tuple(ipaddress.ip_network(network) for network in networks)
+        self.limits = BodyLimits(wire_bytes=wire_bytes, body_bytes=body_bytes).check()
         self._resolve = resolve or _system_resolve
 
     def client(self, **options: Any) -> httpx.AsyncClient:
@@ -101,6 +112,14 @@ class Egress:
         return is_public_address(address) or any(address in network for network in self.networks)
 
 
+class _Host:
+    """The inner transport for one host name, and how many answers of it are being read."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.transport = httpx.AsyncHTTPTransport(trust_env=False, **options)
+        self.in_use = 0
+
+
 class _Pinned(httpx.AsyncBaseTransport):
     """One inner transport for each host name: connections are pooled by address, and a connection whose certificate
     was checked for one name must not carry a request for another."""
@@ -108,37 +127,92 @@ class _Pinned(httpx.AsyncBaseTransport):
     def __init__(self, egress: Egress, options: dict[str, Any]) -> None:
         self._egress = egress
         self._options = options
-        self._inner: dict[str, httpx.AsyncHTTPTransport] = {}
+        self._hosts: dict[str, _Host] = {}
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         url = request.url
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
-        inner = await self._for_host(url.host)
+        host = self._take(url.host)
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
+        if request.headers.get("accept-encoding", "") != "identity":
+            request.headers["accept-encoding"] = ACCEPTED
         try:
-            answer = await inner.handle_async_request(request)
-        except httpx.TransportError as error:
-            raise from_transport(error, request.method, url.host) from error
+            answer = await host.transport.handle_async_request(request)
+        except BaseException as error:
+            await self._give_back(host)
+            if isinstance(error, httpx.TransportError):
+                raise from_transport(error, request.method, url.host) from error
+            raise
         finally:
             request.url = url
         note_request(request.method, answer.status_code)
+        return await self._bound(answer, request.method, url.host, host)
+
+    async def _bound(self, answer: httpx.Response, method: str, name: str, host: _Host) -> httpx.Response:
+        """The answer, of which no more can be read than is allowed; unpacked here, as httpx unpacks without a limit."""
+        assert isinstance(answer.stream, httpx.AsyncByteStream)
+        inner, headers = answer.stream, answer.headers
+        # Without a body, headers speak of an answer that does not come.
+        has_body = method != "HEAD" and answer.status_code not in _BODILESS
+        try:
+            codings = codings_of(headers.get("content-encoding", ""), name) if has_body else ()
+            meter = Meter(self._egress.limits, name, codings)
+            meter.announce(headers.get("content-length", "") if has_body else "")
+        except BaseException:
+            await inner.aclose()
+            await self._give_back(host)
+            raise
+        if codings:
+            for header in ("content-encoding", "content-length"):
+                headers.pop(header, None)
+        answer.stream = _Body(inner, meter, lambda: self._give_back(host))
         return answer
 
-    async def _for_host(self, host: str) -> httpx.AsyncHTTPTransport:
-        inner = self._inner.pop(host, None)
-        if inner is None:
-            if len(self._inner) >= _MOST_HOSTS:
-                await self._inner.pop(next(iter(self._inner))).aclose()
-            inner = httpx.AsyncHTTPTransport(trust_env=False, **self._options)
-        self._inner[host] = inner  # the last in line is the one used last
-        return inner
+    def _take(self, name: str) -> _Host:
+        """The transport for a host, in use from now on. No await: two requests must not make two of them."""
+        host = self._hosts.pop(name, None) or _Host(self._options)
+        self._hosts[name] = host  # the last in line is the one used last
+        host.in_use += 1
+        return host
+
+    async def _give_back(self, host: _Host) -> None:
+        """An answer was read, or none came. Of too many hosts, those go that nobody reads from, the oldest first."""
+        host.in_use -= 1
+        idle = [name for name, known in self._hosts.items() if not known.in_use]
+        over = max(0, len(self._hosts) - _MOST_HOSTS)
+        for gone in [self._hosts.pop(name) for name in idle[:over]]:
+            await gone.transport.aclose()
 
     async def aclose(self) -> None:
-        while self._inner:
-            await self._inner.popitem()[1].aclose()
+        while self._hosts:
+            await self._hosts.popitem()[1].transport.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """The body of an answer behind its meter; when it is closed, its transport is free."""
+
+    def __init__(self, inner: httpx.AsyncByteStream, meter: Meter, closed: Callable[[], Awaitable[None]]) -> None:
+        self._inner = inner
+        self._meter = meter
+        self._closed: Callable[[], Awaitable[None]] | None = closed
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._inner:
+            for piece in self._meter.take(chunk):
+                yield piece
+        self._meter.finish()
+
+    async def aclose(self) -> None:
+        closed, self._closed = self._closed, None
+        if closed is None:
+            return
+        try:
+            await self._inner.aclose()
+        finally:
+            await closed()
 
 
 def from_transport(error: httpx.TransportError, method: str, host: str) -> Transient:

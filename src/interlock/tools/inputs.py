@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the 
     from pydantic import BaseModel
 
 
+DECIMAL = "decimal"
+"""The format of a text that is a decimal number, in what rules are shown."""
+
+
 class Parsed(msgspec.Struct, frozen=True, gc=False):
     """Arguments that passed the contract: as the tool takes them, and as JSON with defaults filled in."""
 
@@ -31,6 +35,8 @@ class Input(Protocol):
     """A contract for arguments."""
 
     schema: dict[str, Json]
+    shown: dict[str, Json]
+    """The same, with the types that rules see: a decimal number is let in as a number, and shown as text."""
     fills_inner_defaults: bool
 
     def parse(self, raw: Json) -> Parsed:
@@ -50,6 +56,7 @@ class ModelInput:
     def __init__(self, model: type[BaseModel], *, ours: bool = False) -> None:
         self.model = model
         self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
+        self.shown = _describe_shown(model, self.schema)
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         names = frozenset(self.schema.get("properties", {}))
@@ -143,6 +150,19 @@ def _is_transparent(model: type[BaseModel]) -> bool:
     return look(core) if core["type"] == "model" else False
 
 
+def _describe_shown(model: type[BaseModel], schema: dict[str, Json]) -> dict[str, Json]:
+    """The schema of the arguments as rules see them."""
+    if not _holds_type(model.__pydantic_core_schema__, "decimal"):
+        return schema
+    from pydantic.json_schema import GenerateJsonSchema
+
+    class Shown(GenerateJsonSchema):
+        def decimal_schema(self, schema: Any) -> dict[str, Json]:
+            return {"type": "string", "format": DECIMAL}
+
+    return _tidy(_inline(model.model_json_schema(by_alias=True, schema_generator=Shown)))
+
+
 def _inline(schema: dict[str, Json]) -> dict[str, Json]:
     """A recursive model's schema is only a reference at its top: put the definition there."""
     if "$ref" not in schema:
@@ -207,7 +227,7 @@ class SchemaInput:
             ) from None
         if schema.get("type") != "object":
             raise ContractError("an input schema must have type 'object' at its top")
-        self.schema = _close(schema, top=True)
+        self.schema = self.shown = _close(schema, top=True)
         try:
             # The mask keeps values out of messages, which go into records and logs.
             self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")

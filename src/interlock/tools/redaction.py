@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
-from interlock.canonical import canonical
+from interlock.canonical import nearest
+from interlock.tools.spellings import Spellings
 from interlock.values import Json
 
 MARK = "[redacted]"
@@ -15,15 +16,13 @@ _SHORTEST = 3
 class Redactor:
     """Knows the values of the named fields in some documents, and takes them out wherever they turn up.
 
-    Names are compared without regard to case, and values are also looked for as JSON and Python would quote them.
+    Names are compared without regard to case, and values are found in whatever spelling (`spellings`).
     """
 
     def __init__(self, fields: frozenset[str], *documents: Json) -> None:
         self._fields = frozenset(field.casefold() for field in fields)
-        found = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
-        spelled = {form for text in found for form in (text, *_quote(text))}
-        # Longest first: a secret inside a longer one would otherwise leave the rest of that readable.
-        self._known = sorted(spelled, key=len, reverse=True)
+        self._known = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
+        self._spellings = Spellings(self._known)
 
     def value(self, value: Json) -> Json:
         """A copy in which the named fields are marks, and so are their values anywhere else."""
@@ -41,10 +40,12 @@ class Redactor:
         return MARK if self._fields.intersection(name.casefold().split(".")) else self.value(value)
 
     def text(self, text: str) -> str:
-        """The text without any value of a named field."""
-        for secret in self._known:
-            text = text.replace(secret, MARK)
-        return text
+        """The text without any value of a named field; redact first and cut then, or half a secret is left."""
+        kept, at = list[str](), 0
+        for start, end in self._spellings.find(text):
+            kept += (text[at:start], MARK)
+            at = end
+        return text if at == 0 else "".join((*kept, text[at:]))
 
     def _secrets(self, value: Json) -> Iterator[str]:
         if isinstance(value, dict):
@@ -53,11 +54,6 @@ class Redactor:
         elif isinstance(value, list | tuple):
             for item in value:
                 yield from self._secrets(item)
-
-
-def _quote(text: str) -> tuple[str, str]:
-    """A text as it stands inside JSON and inside a Python representation."""
-    return canonical(text).decode()[1:-1], repr(text)[1:-1]
 
 
 def _texts(value: Json) -> Iterator[str]:
@@ -70,3 +66,25 @@ def _texts(value: Json) -> Iterator[str]:
             yield from _texts(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
+
+
+def misspelled_fields(arguments: Json, fields: frozenset[str], known: Collection[str] | None) -> frozenset[str]:
+    """Names in arguments that passed no contract under which the value of a redacted field may stand.
+
+    Of a contract's own names (`known`) none is misspelled, and every other may be. Without a contract (`None`) it is
+    those that are much like a redacted one.
+    """
+    names = set(_names(arguments))
+    if known is not None:
+        return frozenset(names.difference(known))
+    return frozenset(name for name in names if nearest(name, fields, 1))
+
+
+def _names(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _names(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _names(item)

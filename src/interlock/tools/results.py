@@ -20,6 +20,8 @@ _ERROR_TEXT = re.compile(
     r"\s*(?:(?:\w*error|\w*exception)(?: \d+)?:|traceback \(most recent call last\):)", re.IGNORECASE
 )
 _MOST_USD = 1e9
+LONGEST_MESSAGE = 2000
+"""Characters of a sentence about a failure."""
 _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
@@ -46,6 +48,10 @@ class Reading(msgspec.Struct, frozen=True, gc=False):
     confidence: float | None = None
     sources: tuple[str, ...] = ()
     cost_micros: int | None = None
+    traceback: str = ""
+    """Of what the tool's own code raised, redacted: it lies beside the record, for whoever wrote the tool."""
+    rejected: Json = None
+    """What came back instead of a value, where it is JSON: what is redacted in it is so in what is said."""
 
 
 class Output:
@@ -54,6 +60,7 @@ class Output:
     def __init__(self, annotation: Any, where: str) -> None:
         from pydantic import TypeAdapter  # loaded with the first tool, not with the library
 
+        self.has_metadata = annotation is Result or get_origin(annotation) is Result
         if annotation is Result:
             annotation = Any
         elif get_origin(annotation) is Result:
@@ -64,11 +71,16 @@ class Output:
             self.schema: dict[str, Json] = adapter.json_schema(mode="serialization")
         except (PydanticSchemaGenerationError, TypeError) as error:
             raise ContractError(f"{where}: the return type cannot be described: {error}") from None
+        self._adapter = adapter
         self._validate = adapter.validator.validate_python
         self._dump = adapter.serializer.to_python
         self._open = _OPEN_TYPES.get(annotation) if isinstance(annotation, type) or annotation is Any else None
         if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
             self._open = get_origin(annotation) if Any in get_args(annotation) else None
+
+    def schemas(self) -> tuple[dict[str, Json], ...]:
+        """The schema by the names that others see, and by those under which a value is written down."""
+        return self.schema, self._adapter.json_schema(mode="serialization", by_alias=False)
 
     def read(self, value: Any) -> tuple[Json, bytes]:
         """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
@@ -125,15 +137,16 @@ def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -
         failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
     except Refusal as refusal:
         # {"error": …} fits no promised type: the failure that it reports is said, not that it does not fit.
-        failure = _in_band_failure(value)
+        failure, plain = _in_band_failure(value), _as_json(value)
         if failure is None:
-            return _fail(Reason.BAD_RESULT, f"the tool returned something else than it promised: {refusal}", result)
+            message = f"the tool returned something else than it promised: {refusal}"
+            return _fail(Reason.BAD_RESULT, message, result, plain)
     if failure is not None:
-        return _fail(Reason.REPORTED_FAILURE, failure, result)
+        return _fail(Reason.REPORTED_FAILURE, failure, result, plain)
     if len(text) > max_bytes:
         # Failed, never cut: half a result would be taken for the whole.
         message = f"the result has {len(text):,} bytes, more than the {max_bytes:,} allowed"
-        return _fail(Reason.TOO_LARGE, message, result)
+        return _fail(Reason.TOO_LARGE, message, result)  # the message quotes nothing of it
     if result is None:
         return Reading(_OK, plain, text, True, True)
     return Reading(
@@ -165,6 +178,9 @@ class _Said(msgspec.Struct):
 def _wrong(result: Result[Any]) -> str | None:
     """What is not as the result contract says, or None."""
     said = {name: getattr(result, name) for name in _Said.__struct_fields__}
+    sure = said["confidence"]
+    if sure is not None and (type(sure) not in (int, float) or not 0 <= sure <= 1):
+        return f"confidence must be a number between 0 and 1, not {sure!r}"
     try:
         checked = msgspec.convert(said, _Said)
         canonical([checked.summary, checked.snippets, checked.metadata, checked.sources])
@@ -172,14 +188,20 @@ def _wrong(result: Result[Any]) -> str | None:
         return str(error)
     if checked.cost_usd is not None and not 0 <= checked.cost_usd <= _MOST_USD:
         return "cost_usd must be a number from zero to a billion"
-    if checked.confidence is not None and not isfinite(checked.confidence):
-        return "confidence must be a finite number"
     return None
 
 
-def clean(text: str, most: int = 2000) -> str:
-    """Text that can be written down: no lone surrogates, not endless."""
-    return text[:most].encode("utf-8", "replace").decode()
+def clean(text: str) -> str:
+    """Text that can be written down: no lone surrogates. It is cut (`shorten`) only when it was redacted."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def shorten(problem: Problem) -> Problem:
+    """A problem whose sentences are not endless: the last step before it is written down or given out."""
+    if len(problem.message) <= LONGEST_MESSAGE and all(len(hint) <= LONGEST_MESSAGE for hint in problem.hints):
+        return problem
+    hints = tuple(hint[:LONGEST_MESSAGE] for hint in problem.hints)
+    return msgspec.structs.replace(problem, message=problem.message[:LONGEST_MESSAGE], hints=hints)
 
 
 def _nothing(result: Result[Any]) -> Reading:
@@ -194,10 +216,25 @@ def _nothing(result: Result[Any]) -> Reading:
     )
 
 
-def _fail(reason: Reason, message: str, result: Result[Any] | None) -> Reading:
+def _fail(reason: Reason, message: str, result: Result[Any] | None, rejected: Json = None) -> Reading:
     message = clean(message)
-    problem = Problem(reason=reason, message=message)
-    return Reading(status=Status.FAILED, said=message, problem=problem, cost_micros=_micros(result), returned=True)
+    return Reading(
+        status=Status.FAILED,
+        said=message,
+        problem=Problem(reason=reason, message=message),
+        cost_micros=_micros(result),
+        returned=True,
+        rejected=rejected,
+    )
+
+
+def _as_json(value: Any) -> Json:
+    """What was returned, if it is JSON; None if not."""
+    try:
+        canonical(value, WHATEVER)
+    except Refusal:
+        return None
+    return value
 
 
 def _in_band_failure(value: Any) -> str | None:
@@ -209,7 +246,7 @@ def _in_band_failure(value: Any) -> str | None:
             return said or "the tool reported failure"
         return _words(error) if error and value.get("success") is not True else None  # success speaks before error
     if isinstance(value, str) and _ERROR_TEXT.match(value):
-        return value.strip()[:500]
+        return value.strip()
     return None
 
 
@@ -218,13 +255,13 @@ def _words(value: Any) -> str | None:
         case None | "" | False:
             return None
         case str():
-            return value[:500]
+            return value
         case {"message": str(message)}:
-            return message[:500]
+            return message
         case [{"text": str(text)}, *_]:
-            return text[:500]
+            return text
         case _:
-            return str(value)[:500]
+            return str(value)
 
 
 def _is_empty(value: Any, nothing_is_ok: bool) -> bool:

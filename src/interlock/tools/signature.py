@@ -152,6 +152,8 @@ def _build_model(name: str, parameters: _Parameters) -> tuple[type[BaseModel], d
     for parameter, default in parameters.defaults.items():
         clash = parameter.startswith(("_", "model_")) or hasattr(BaseModel, parameter)
         attribute = f"arg_{parameter.strip('_')}" if clash else parameter
+        while clash and (attribute in aliases or attribute in parameters.defaults):
+            attribute += "_"  # `_x` beside `arg_x` or `__x`: each has a field of its own
         aliases[attribute] = parameter
         fields[attribute] = (parameters.types[parameter], Field(default, alias=parameter) if clash else default)
     try:

@@ -1,10 +1,18 @@
 """Google ADK: with `InterlockPlugin` first in the plugins of an `App`, `adk run`, `web` and `eval` enforce it too."""
 
-from interlock.adapters.adk.bypasses import bypasses, refuse_bypasses
-from interlock.adapters.adk.llm import InterlockLlm, LocalLlm
-from interlock.adapters.adk.plugin import InterlockPlugin
-from interlock.adapters.adk.runner import InterlockRunner
-from interlock.adapters.adk.tools import AdkTool, delegations, govern
+from interlock.errors import ConfigError
+
+try:
+    from interlock.adapters.adk.bypasses import bypasses, refuse_bypasses
+    from interlock.adapters.adk.llm import InterlockLlm, LocalLlm
+    from interlock.adapters.adk.plugin import InterlockPlugin
+    from interlock.adapters.adk.runner import InterlockRunner
+    from interlock.adapters.adk.tools import AdkTool, delegations, govern
+except ModuleNotFoundError as error:
+    # `google` alone may be there: it is shared by packages that have nothing to do with each other.
+    if (error.name or "").partition(".")[0] != "google":
+        raise
+    raise ConfigError("interlock.adapters.adk needs Google ADK: pip install 'interlock[adk]'") from None
 
 __all__ = [
     "AdkTool",

@@ -15,12 +15,15 @@ from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
 from interlock.errors import (
     InDoubt,
+    InterlockError,
     NotFound,
     NothingLanded,
+    Permanent,
     RateLimited,
     StoreError,
     StoreSilent,
     TimedOut,
+    TooLarge,
     ToolError,
     Transient,
     from_exception,
@@ -28,7 +31,8 @@ from interlock.errors import (
 from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
-from interlock.tools import Reading, Tool, clean, read_result
+from interlock.tools import Reading, Redactor, Tool, clean, read_result
+from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
 from interlock.values import Attempt, Call, Context, Effect, Status
@@ -116,8 +120,11 @@ class Work:
         else:
             self._threads.when_idle(self._release_slot)
 
-    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | None:
-        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit."""
+    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | Refused | None:
+        """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit.
+
+        A refusal where no store need be asked to know that a budget does not suffice.
+        """
         ctx, prepared, binding = self._ctx, self._prepared, self._binding
         call, transitions = prepared.admitted.facts.call, first
         # A call that had to wait for its place begins later than it came in.
@@ -125,8 +132,11 @@ class Work:
         now_us = prepared.admitted.started.at_us if at_once else ctx.clock.now_us()
         if ctx.budgets or call.budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
-            self._held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
-            transitions += self._held
+            held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
+            if isinstance(held, Refused):
+                return held
+            self._held = held
+            transitions += held
         if prepared.ticket is not None:
             transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
         if binding.rates:
@@ -226,13 +236,25 @@ class Work:
             if self.probes:  # whether the tool works is as unknown as before: the next call tries it
                 self._binding.limits.breaker.abandon()
             raise error
+        reads = self.tool.effect is Effect.READ
         if isinstance(error, asyncio.CancelledError):
-            error = RuntimeError(f"{self.tool.name!r} cancelled itself")
-        fault = from_exception(error, reads=self.tool.effect is Effect.READ)
+            error = (Permanent if reads else InDoubt)(f"{self.tool.name!r} cancelled itself")
+        fault = from_exception(error, reads=reads)
+        if not isinstance(error, InterlockError):
+            fault.traceback = self._log_traceback(error)
         sent = self.wire is not None and self.wire.may_have_landed
         if sent and isinstance(fault, NothingLanded | RateLimited):
             return InDoubt(f"{fault}; but an earlier request of this call may have landed")
+        if sent and isinstance(fault, TooLarge):  # it says how large an answer is, not that nothing was done
+            return InDoubt(f"{fault}; the request had left, and may have landed")
         return fault
+
+    def _log_traceback(self, error: BaseException) -> str:
+        """For whoever wrote the tool: who called it hears the class alone."""
+        facts, redacted = self._prepared.admitted.facts, self.tool.redact
+        what = f"tool {self.tool.name!r} in attempt {len(self.attempts) + 1} of call {facts.call.call_id}"
+        redactor = Redactor(redacted, facts.arguments, self._prepared.admitted.asked) if redacted else None
+        return log_traceback(what, error, redactor)
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:
@@ -285,10 +307,10 @@ def _failure(error: ToolError, tool: Tool) -> Reading:
     message = clean(str(error)) or f"{tool.name!r} failed"
     given = error.hints if isinstance(error.hints, list | tuple) else ()
     hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
-    if isinstance(error, NotFound):
-        return refuse(Status.NO_DATA, error.reason, message, hints=hints)
+    status = Status.NO_DATA if isinstance(error, NotFound) else Status.FAILED
     wait_s = error.retry_after_s if isinstance(error, Transient) else None
-    return refuse(Status.FAILED, error.reason, message, hints=hints, wait_s=wait_s)
+    reading = refuse(status, error.reason, message, hints=hints, wait_s=wait_s)
+    return msgspec.structs.replace(reading, traceback=error.traceback) if error.traceback else reading
 
 
 def interrupted_reading(interrupt: BaseException) -> Reading:

@@ -137,6 +137,8 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
         name=holder,
     )
     assert batch is not None
+    if isinstance(batch, Refused):
+        return batch
     # One commit: from the moment it is durable the change has an owner, and whoever asks for the same waits for it.
     ctx.at("write.begin")
     receipt = await ctx.store.commit(batch)

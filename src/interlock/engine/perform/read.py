@@ -7,7 +7,7 @@ import asyncio
 from interlock.engine.context import Ended, EngineContext, Prepared
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.errors import StoreError
-from interlock.transitions import Committed
+from interlock.transitions import Committed, Refused
 
 
 async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -19,9 +19,13 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
             refusal = await work.take_slot()
         batch = work.begin_batch() if refusal is None else None
         if batch is not None:
-            ctx.at("perform.begin")
-            receipt = await ctx.store.commit(batch)
-            ctx.at("perform.begun")
+            receipt: Committed | Refused
+            if isinstance(batch, Refused):
+                receipt = batch
+            else:
+                ctx.at("perform.begin")
+                receipt = await ctx.store.commit(batch)
+                ctx.at("perform.begun")
             if not isinstance(receipt, Committed):
                 refusal = work.not_begun(receipt)
         return work.end(await work.attempt() if refusal is None else refusal)

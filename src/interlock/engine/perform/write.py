@@ -25,7 +25,8 @@ from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import ClaimState
-from interlock.tools import Reading, Tool
+from interlock.tools import Reading, Redactor, Tool
+from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import WIRE, Wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Attempt, Context, Json, Plan, Status, one_line
@@ -187,7 +188,9 @@ async def probe(ctx: EngineContext, tool: Tool, arguments: Json, context: Contex
         said: bool | None = await ctx.deadlines.within(tool.timeout_s, tool.probe(arguments, context))
     except Expired:
         return None
-    except Exception:  # noqa: BLE001 - a probe that fails has not said anything
+    except Exception as error:  # noqa: BLE001 - a probe that fails has not said anything
+        redactor = Redactor(tool.redact, arguments) if tool.redact else None
+        log_traceback(f"the probe of {tool.name!r}", error, redactor)
         return None
     return said if isinstance(said, bool) else None
 
@@ -198,10 +201,12 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         return reading
     problem = "" if reading.problem is None else reading.problem.message
     if landed:
-        return Reading(status=Status.OK, said=f"it landed, as the world shows; its answer was lost ({problem})")
+        said = f"it landed, as the world shows; its answer was lost ({problem})"
+        return Reading(status=Status.OK, said=said, traceback=reading.traceback)
     if landed is None:
         message = f"it may have landed, and nobody knows: {problem}"
-        return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
+        doubt = refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
+        return msgspec.structs.replace(doubt, traceback=reading.traceback)
     return reading
 
 
@@ -213,9 +218,11 @@ def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
     keys = ", ".join(effect.deviates)
     if effect.begun.prepared.admitted.binding.rules.as_planned:
         message = f"it was made, and not as planned: {keys} is something else now; look, and undo it if it is wrong"
-        return refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
-    said = f"{reading.said or one_line(reading.value)} (not as planned: {keys})"
-    return msgspec.structs.replace(reading, said=said)
+        failed = refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
+        return msgspec.structs.replace(failed, traceback=reading.traceback)
+    # One line is a cut one, and nothing is cut before it is redacted: half a secret would not be found.
+    shown = reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
+    return msgspec.structs.replace(reading, said=f"{shown} (not as planned: {keys})")
 
 
 def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
