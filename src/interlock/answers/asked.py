@@ -6,7 +6,18 @@ from interlock.answers.grounding import Source
 from interlock.answers.history import History
 from interlock.answers.intents import Classified
 from interlock.answers.workflows import Workflow
+from interlock.config import TextLimits
+from interlock.errors import ConfigError
 from interlock.values import Mode, Value
+
+
+def refuse_long_question(question: str, limits: TextLimits) -> None:
+    """Before anything is done with it: a question that is too long opens no turn."""
+    if len(question) > limits.max_question_chars:
+        raise ConfigError(
+            f"the question has {len(question):,} characters, and at most {limits.max_question_chars:,} are read"
+            " (max_question_chars); ask a shorter one, and give long texts as evidence (given=)"
+        )
 
 
 class Again(Value, frozen=True):

@@ -14,7 +14,7 @@ from interlock.answers.grounding.recognisers.addresses import Mails, References,
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
-from interlock.answers.grounding.recognisers.markers import without_markers
+from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords
 from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
@@ -55,10 +55,9 @@ class Vocabulary:
         found: list[Claim] = []
         text = without_markers(text)
         for recogniser in self._recognisers:
-            for claim in recogniser.find(text):
-                found.append(claim)
-                # Blanked, not cut out: later claims keep their places, and NUL is part of none.
-                text = text[: claim.start] + "\x00" * (claim.end - claim.start) + text[claim.end :]
+            mine = list(recogniser.find(text))
+            found += mine
+            text = blank(text, ((claim.start, claim.end) for claim in mine))
         return tuple(sorted(found, key=lambda claim: claim.start))
 
     def extend(self, file: Path) -> Vocabulary:
