@@ -5,22 +5,15 @@ Where there is much to read this happens off the event loop, so that other turns
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Sequence
-from typing import ParamSpec, TypeVar
+from collections.abc import Sequence
 
 from interlock.answers.agent import Agent
 from interlock.answers.grounding import Grounded, Source, ground_safely
-from interlock.answers.grounding.evidence import size_of
 from interlock.answers.history import History
+from interlock.answers.long_texts import leave_loop, size_of
 from interlock.answers.relevance import is_irrelevant
 from interlock.config import TextLimits
 from interlock.values import Value
-
-P = ParamSpec("P")
-T = TypeVar("T")
-_LONG = 8_000
-"""Characters that are read within a few hundredths of a second; for more, other turns must not wait."""
 
 
 class CheckedDraft(Value, frozen=True):
@@ -45,11 +38,4 @@ async def check_draft(
 
     if not draft or not agent.grounding:
         return CheckedDraft()
-    return await leave_loop(draft, [source.value for source in sources], check)
-
-
-async def leave_loop(text: str, values: Sequence[object], work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Do some work on a text and values: here if they are short, else in a thread, so that other turns go on."""
-    if len(text) + size_of(list(values), _LONG) > _LONG:
-        return await asyncio.to_thread(work, *args, **kwargs)
-    return work(*args, **kwargs)
+    return await leave_loop(len(draft) + len(question) + size_of([source.value for source in sources]), check)

@@ -8,11 +8,11 @@ import msgspec
 
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
-from interlock.answers.draft_check import leave_loop
 from interlock.answers.events import Finished, TurnLog
 from interlock.answers.grounding import Grounded, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
+from interlock.answers.long_texts import leave_loop, size_of
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.config import TextLimits
 from interlock.engine import EngineContext
@@ -51,8 +51,8 @@ async def finish_turn(
     writer: LedgerWriter, log: TurnLog, ctx: EngineContext, ending: TurnEnd, history: History
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
-    values = [source.value for source in history.sources]  # the results are written out, and may be long
-    result = await leave_loop("", values, _result, ending, history, ctx.limits)
+    size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
+    result = await leave_loop(size, _result, ending, history, ctx.limits)
     asks: tuple[AskPerson, ...] = ()
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":

@@ -114,20 +114,6 @@ def read_evidence(sources: Iterable[Source], vocabulary: Vocabulary, max_chars: 
     return Evidence(tuple(found), reader.cut)
 
 
-def size_of(value: Json, at_most: int) -> int:
-    """About how many characters a value has; counted no further than `at_most`."""
-    total, waiting = 0, [value]
-    while waiting and total <= at_most:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            total += sum(map(len, value))
-            waiting.extend(value.values())
-        elif isinstance(value, list | tuple):
-            waiting.extend(value)
-        total += len(value) if isinstance(value, str) else _A_NUMBER
-    return total
-
-
 class _Reader:
     """Walks sources, and gives a fact for each value, name and count in them."""
 

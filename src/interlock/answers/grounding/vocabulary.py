@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -69,7 +70,10 @@ class Vocabulary:
         strange = sorted(set(more) - set(_TABLES))
         if strange:
             raise ConfigError(f"{file}: there is no table {strange[0]!r}; a vocabulary has {', '.join(_TABLES)}")
-        return Vocabulary(_merge(self._tables, more))
+        try:
+            return Vocabulary(_merge(self._tables, more))
+        except (ConfigError, re.error) as error:
+            raise ConfigError(f"{file}: {error}") from None
 
 
 @cache
