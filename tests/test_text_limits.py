@@ -83,6 +83,20 @@ def test_four_times_the_result_takes_about_four_times_as_long(kind: str) -> None
     assert growth(lambda size: ground(answer, on(ROWS[kind](size)), None, limits), 700) < LINEAR
 
 
+@pytest.mark.parametrize(
+    "claim", ["{n} acres", "CASE-{n}", "2022-08-{n:02}", "https://a.example/{n}", "{n}.4", "12.4 acres"]
+)
+def test_four_times_the_claims_and_the_result_take_about_four_times_as_long(claim: str) -> None:
+    """Every claim against every value would take the square."""
+    limits = TextLimits(max_draft_chars=10**6, max_claims=10**6, max_evidence_chars=10**9)
+
+    def check(size: int) -> object:
+        said = [claim.format(n=n) for n in range(size)]
+        return ground(", ".join(said), on([{f"k{n}": text, "n": n} for n, text in enumerate(said)]), None, limits)
+
+    assert growth(check, 150) < LINEAR
+
+
 def test_a_table_with_the_same_in_every_row_hides_nothing() -> None:
     rows: list[dict[str, Any]] = [{"miles": 7, "id": f"x-{n}", "day": "2022-08-14"} for n in range(3000)]
     rows += [{"acres": 7, "weight_kg": 7.3, "id": "CASE-9", "day": "2023-01-02"}]

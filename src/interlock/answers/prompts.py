@@ -130,7 +130,7 @@ def _lines(value: Json, depth: int) -> list[str]:
     items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
     found: list[str] = []
     for key, item in items:
-        label = f"{str(key).replace('_', ' ')}: " if key is not None else "- "
+        label = f"{shorten(str(key)).replace('_', ' ')}: " if key is not None else "- "
         if isinstance(item, dict | list) and item and not _is_flat(item):
             found += [f"{pad}{label}".rstrip(), *_lines(item, depth + 1)]
         else:

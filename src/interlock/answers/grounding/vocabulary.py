@@ -57,8 +57,9 @@ class Vocabulary:
         text = without_markers(text)
         for recogniser in self._recognisers:
             mine = list(recogniser.find(text))
-            found += mine
-            text = blank(text, ((claim.start, claim.end) for claim in mine))
+            if mine:
+                found += mine
+                text = blank(text, [(claim.start, claim.end) for claim in mine])
         return tuple(sorted(found, key=lambda claim: claim.start))
 
     def extend(self, file: Path) -> Vocabulary:

@@ -33,4 +33,4 @@ def blank(text: str, spans: Iterable[tuple[int, int]]) -> str:
     for start, end in sorted(spans):
         parts += [text[at:start], "\x00" * (end - max(start, at))]
         at = max(at, end)
-    return "".join([*parts, text[at:]]) if parts else text
+    return "".join([*parts, text[at:]])

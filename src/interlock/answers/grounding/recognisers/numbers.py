@@ -88,6 +88,8 @@ class OtherDigits:
     """Digits of other scripts, and characters that are numbers themselves (½); not the ² of m²."""
 
     def find(self, text: str) -> Iterator[Claim]:
+        if text.isascii():
+            return
         for place, c in enumerate(text):
             if c.isascii() or unicodedata.category(c) not in ("Nd", "No") or text[max(0, place - 1) : place].isalpha():
                 continue
