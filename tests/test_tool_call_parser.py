@@ -240,3 +240,12 @@ def test_an_answer_that_is_too_long_to_be_read_for_calls_stays_as_it_is() -> Non
 )
 def test_four_times_the_reply_takes_about_four_times_as_long(part: str) -> None:
     assert growth(lambda size: parse_text(part * (size // len(part)), [TOOL]), 20_000) < LINEAR
+
+
+def test_arguments_that_are_too_long_are_not_completed() -> None:
+    """Cut there and closed, they would be other arguments: a trail without its season."""
+    first = '{"trail": "' + "x" * (100_000 - 12) + '"'
+    assert len(first) == 100_000
+    for written, readable in ((first + ', "season": "winter"}', True), (first + ', "season": "winter"', False)):
+        (proposal,) = parse_native([{"name": "classify_damage", "arguments": written}])
+        assert list(proposal.arguments) == (["trail", "season"] if readable else ["unreadable"])

@@ -202,7 +202,7 @@ class Turn:
 
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
-        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id)).what
+        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id, evidence=False)).what
         classified = self.asked.classified
         return Task(
             question=self.asked.question,

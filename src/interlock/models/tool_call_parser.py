@@ -159,7 +159,8 @@ def _read_arguments(given: Json) -> Json:
 def _read_values(text: str) -> list[Json]:
     """The JSON values that stand one after another in a text; small faults are forgiven."""
     text = text.strip()
-    return _read_strictly(text) or _read_forgivingly(text[:_MAX_CHARACTERS])
+    # Nothing is forgiven in a part of a text: the half that was read would be another value.
+    return _read_strictly(text) or ([] if len(text) > _MAX_CHARACTERS else _read_forgivingly(text))
 
 
 def _read_strictly(text: str) -> list[Json]:
