@@ -162,6 +162,15 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     await runtime.close()
 
 
+async def test_a_message_that_is_too_long_is_answered_with_a_sentence() -> None:
+    app, runtime = application(make_scripted("obedient", SCRIPT))
+    said = texts(await Session(app).send(types.Part(text="damage " * 20_000)))
+    assert len(said) == 1
+    assert said[0].startswith("The question has 139,999 characters, and at most 20,000 are read")
+    assert [record async for record in runtime.store.records(Query())] == []
+    await runtime.close()
+
+
 async def test_nothing_leaves_beside_the_answer() -> None:
     class Twice(InterlockLlm):
         async def generate_content_async(self, llm_request: Any, stream: bool = False) -> Any:

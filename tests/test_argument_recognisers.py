@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from interlock.answers.constrained.argument_extraction import extract_arguments
 from interlock.answers.constrained.recognisers.choices import find_choices, is_negated
 from interlock.answers.constrained.recognisers.figures import figures_for, in_figures
 from interlock.answers.constrained.recognisers.names import find_names, named_as, names_in
+from interlock.answers.constrained.unused_values import unused_values
 from interlock.answers.grounding import default_vocabulary
+from interlock.models import ToolCard
 from tests.growth import LINEAR, growth
 
 WORDS = default_vocabulary()
@@ -193,3 +196,34 @@ def test_four_times_the_text_takes_about_four_times_as_long(part: str) -> None:
         find_names(text, KNOWN)
 
     assert growth(read, 1000) < LINEAR
+
+
+@pytest.mark.parametrize(
+    "part", ["9", "9.", "5 miles ", "at least 9 ", "9 miles or more ", "2022-08-14 ", "Trail Number 5 ", "Ab ", "zqxw ", "not ", "{a", "half a mile "]
+)  # fmt: skip
+def test_a_question_against_a_tool_with_many_known_values_takes_no_more_than_it_is_long(part: str) -> None:
+    """2,000 nines took half a minute."""
+    known = {f"trail-{n}": f"Trail Number {n} lake" for n in range(200)}
+    properties = {
+        "trail_id": {"type": "string"},
+        "length_miles": {"type": "number"},
+        "day": {"type": "string", "format": "date"},
+    }
+    card = ToolCard("look", "Look.", {"properties": properties, "required": ["trail_id"]}, {"trail_id": known})
+
+    def read(size: int) -> None:
+        text = part * (size // len(part))
+        given = extract_arguments(card, text, WORDS)
+        unused_values(card, [card], text, given, WORDS)
+
+    assert growth(read, 3000) < LINEAR
+
+
+def test_a_pattern_of_a_contract_that_could_take_for_ever_is_not_tried() -> None:
+    def look(pattern: str) -> Any:
+        card = ToolCard("look", "Look.", {"properties": {"code": {"type": "string", "pattern": pattern}}})
+        return extract_arguments(card, f"is {'a' * 150}! AB-12 open", WORDS)["code"]
+
+    assert look("^[A-Z]+-[0-9]+$") == ("AB-12",)
+    assert look("^(a+)+$") == ()
+    assert look("[A-Z") == ()

@@ -12,10 +12,13 @@ import pytest
 
 from interlock.answers.intents import Classifier, Intent
 from interlock.answers.intents import embedding as embedding_module
+from interlock.answers.intents.classify import _AND
+from interlock.answers.intents.features import features
 from interlock.answers.intents.keywords import hits, only_conversation, split_words
 from interlock.answers.intents.wordpiece import WordPiece, words
 from interlock.answers.requirements import leaves
 from interlock.errors import ConfigError
+from tests.growth import LINEAR, growth
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))
 import intents as measured
@@ -124,3 +127,34 @@ def test_held_out_questions_are_sorted_right() -> None:
     assert total["seen"] / total["needs"] >= 0.97
     assert total["alarms"] / total["chat"] <= 0.03
     assert total["right"] / total["needs"] >= 0.93
+
+
+@pytest.mark.parametrize("part", ["a", "a-", "a_", "ab.", "@", "   ", ", and ", "perimiter ", "q1: "])
+def test_four_times_the_question_takes_about_four_times_as_long(part: str) -> None:
+    """A word of 16,000 letters took nine seconds."""
+    words_of, pieces = Classifier([CLOSURE], semantic=False), WordPiece()
+
+    def read(size: int) -> None:
+        text = part * (size // len(part))
+        features(text)
+        words_of.classify(text)
+        pieces.encode(text)
+        _AND.split(" ".join(text.split()))
+
+    assert growth(read, 5000) < LINEAR
+
+
+def test_a_long_text_is_held_against_the_head_a_few_times_only() -> None:
+    asked: list[str] = []
+
+    class Head:
+        def probabilities(self, text: str) -> dict[str, float]:
+            asked.append(text)
+            return {"closure": 0.9, "conversation": 0.1}
+
+    classifier = Classifier([CLOSURE], semantic=False)
+    classifier.head = Head()  # type: ignore[assignment]
+    for text in (" and ".join(f"show me closure {n}" for n in range(700)), "show me it and " * 700):
+        asked.clear()
+        assert classifier.classify(text).intents == ("closure",)
+        assert len(asked) < 10

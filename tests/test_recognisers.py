@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
 import tomllib
+from collections.abc import Iterator
 from decimal import Decimal
 from importlib.resources import files
 from typing import Any
@@ -11,8 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import interlock.answers
+from interlock.answers.constrained.tables import bound, negation
 from interlock.answers.grounding import default_vocabulary
 from interlock.answers.grounding.claims import Claim, Recogniser
+from interlock.answers.grounding.patterns import repeats_within_repeat
 from interlock.answers.grounding.recognisers.addresses import Mails, References, Urls
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods, month_number
@@ -298,3 +305,47 @@ HOSTILE = (
 def test_four_times_the_text_takes_about_four_times_as_long(part: str) -> None:
     vocabulary = default_vocabulary()
     assert growth(lambda size: vocabulary.claims(part * (size // len(part))), 800) < LINEAR
+
+
+def test_figures_in_a_row_are_all_claimed() -> None:
+    claims = default_vocabulary().claims
+    assert [claim.number for claim in claims("Classes 1,2,9")] == [1, 2, 9]
+    assert [claim.number for claim in claims("1,234,567; 12,34,5; 1,2345")] == [1_234_567, 12, 34, 5, 1, 2345]
+    assert [claim.text for claim in claims("3.5,4.5 and 1,234.5")] == ["3.5", "4.5", "1,234.5"]
+
+
+@pytest.mark.parametrize("text", ["10:30-11:00", "10:30–11:00", "10:30 am-11:00 am", "10:30 a.m.-11:00 a.m."])
+def test_from_one_time_to_another_are_two_times(text: str) -> None:
+    assert [claim.minutes for claim in default_vocabulary().claims(text)] == [630, 660]
+    assert times_in(text) == (630, 660)
+
+
+def test_a_hyphen_before_a_time_otherwise_makes_it_none() -> None:
+    assert [claim.kind for claim in default_vocabulary().claims("UTC-05:00")] == []
+    assert times_in("2022-08-14T10:30:00-05:00") == (630,)
+
+
+def patterns() -> Iterator[tuple[str, str]]:
+    """Every pattern of the half that reads texts, whether it is a constant or made from a table."""
+    for module in pkgutil.walk_packages(interlock.answers.__path__, "interlock.answers."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            held = value if isinstance(value, list | tuple) else [value, *getattr(value, "__dict__", {}).values()]
+            for item in (part for one in held for part in (one if isinstance(one, tuple) else (one,))):
+                if isinstance(item, re.Pattern):
+                    yield f"{module.name}.{name}", item.pattern
+    for recogniser in default_vocabulary()._recognisers:
+        for name, item in vars(recogniser).items():
+            if isinstance(item, re.Pattern):
+                yield f"{type(recogniser).__name__}.{name}", item.pattern
+    for made in (bound, negation):
+        yield made.__name__, made().pattern
+
+
+def test_no_pattern_repeats_without_bound_inside_of_another_repetition() -> None:
+    found = dict(patterns())
+    assert len(found) > 40
+    assert [name for name, pattern in found.items() if repeats_within_repeat(pattern)] == []
+    for pattern in ("(a+)+$", "(?:a|b*)*", "((a{2,})b)+", "(?:x(?=y*))+"):
+        assert repeats_within_repeat(pattern)
+    for pattern in ("(a{1,9})+$", "a+b+", "(?:a++b)*+", "(?:[^a]++)*+", "(ab)+"):
+        assert not repeats_within_repeat(pattern)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from interlock.models import Proposal, ToolCard, parse_native, parse_text
 from interlock.models.manifest import describe_tools
+from tests.growth import LINEAR, growth
 
 TOOL = ToolCard(
     "classify_damage",
@@ -217,3 +218,34 @@ def test_no_text_is_too_deep(before: str, after: str, depth: int) -> None:
     for end in (after * depth, ""):
         proposals, _ = parse_text(f'<tool_call>[{before * depth}{{"name":"x"}}{end}]</tool_call>', [TOOL])
         assert len(proposals) == 1
+
+
+@pytest.mark.parametrize(
+    "before", ["<tool_call>{", "```json\n{", '{"name": "classify_damage", "arguments": {', "<function=classify_damage>"]
+)
+def test_of_a_reply_that_is_too_long_no_call_is_made_and_the_model_hears_why(before: str) -> None:
+    proposals, rest = parse_text(before + '"classify_damage": 1, ' * 100_000, [TOOL])
+    assert [(p.tool, rest) for p in proposals] == [(TOOL.name, "")]
+    assert "a reply of 2,2" in str(proposals[0].arguments)
+    assert len(str(proposals[0].arguments)) < 300
+
+
+def test_an_answer_that_is_too_long_to_be_read_for_calls_stays_as_it_is() -> None:
+    text = "It burned 12 acres. " * 50_000
+    assert parse_text(text, [TOOL]) == ((), text)
+
+
+@pytest.mark.parametrize(
+    "part", ["{", "[", '{"', "```", "```\n{", "<tool_call>{", "<function=a>", "<parameter=a>", "{}", "'", "```{}```"]
+)
+def test_four_times_the_reply_takes_about_four_times_as_long(part: str) -> None:
+    assert growth(lambda size: parse_text(part * (size // len(part)), [TOOL]), 20_000) < LINEAR
+
+
+def test_arguments_that_are_too_long_are_not_completed() -> None:
+    """Cut there and closed, they would be other arguments: a trail without its season."""
+    first = '{"trail": "' + "x" * (100_000 - 12) + '"'
+    assert len(first) == 100_000
+    for written, readable in ((first + ', "season": "winter"}', True), (first + ', "season": "winter"', False)):
+        (proposal,) = parse_native([{"name": "classify_damage", "arguments": written}])
+        assert list(proposal.arguments) == (["trail", "season"] if readable else ["unreadable"])

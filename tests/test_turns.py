@@ -10,7 +10,7 @@ import pytest
 from interlock import Result, Runtime, Status, ToolError, tool
 from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnResult, TurnStatus, model_calls
 from interlock.answers.grounding import Source
-from interlock.answers.requirements import all_of, any_of, need
+from interlock.answers.requirements import CallSeen, all_of, any_of, need, satisfies
 from interlock.answers.runner import run_turn
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
 from interlock.models import Message, Proposal
@@ -242,6 +242,14 @@ async def test_ordered_and_alternative_requirements() -> None:
     await runtime.close()
 
 
+@pytest.mark.parametrize("said", ["x\0", "x\0y", "\ud83d", ["x", {"a\0": 1}], {"a": {"b": "\0"}}])
+def test_a_condition_that_cannot_be_said_of_arguments_is_not_true(said: Any) -> None:
+    """The library for conditions ends a text at NUL, and fails on half of an emoji."""
+    for where in ("args.a == 'x'", "size(args.a) > 0", "has(args.a)", "args.a.matches('x')"):
+        call = CallSeen(record=1, tool="look", status=Status.OK, arguments={"a": said})
+        assert not satisfies(call, need("look", where=where))
+
+
 async def test_a_predicate_on_arguments() -> None:
     runtime = opened()
     wants = need("classify_damage", where='args.trail_id == "bobby-lake-3526"')
@@ -252,6 +260,11 @@ async def test_a_predicate_on_arguments() -> None:
         assert isinstance(await turn.finish("Bobby Lake is class 3."), TurnResult)
     with pytest.raises(ConfigError, match="no condition"):
         need("x", where="args.(")
+    with pytest.raises(ConfigError, match="NUL"):
+        need("x", where="args.a == 'b\0'")
+    with pytest.raises(ConfigError) as error:
+        need("x", where="(" * 50_000)
+    assert len(str(error.value)) < 500
     await runtime.close()
 
 

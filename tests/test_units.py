@@ -46,6 +46,7 @@ def test_what_a_field_says_whatever_its_case(spelling: str, units: set[str]) -> 
         ("height_m", {"metre"}), ("tmax_f", {"fahrenheit"}), ("temp_c_min", {"celsius"}), ("wait_min", {"minute"}),
         ("acres_max", {"acre"}), ("trees_per_mile", {"per_mile"}), ("price_per_ton_usd", {"per_tonne", "usd"}),
         ("speed_km_h", {"kmh"}), ("read_mb_s", {"megabyte", "millibyte"}), ("level_ug_l", {"microgram"}),
+        ("kWh_total", {"kilowatt_hour"}), ("power_kW_max", {"kilowatt"}), ("usedKWh", {"kilowatt_hour"}), ("areaM2", {"square_metre"}),
         ("in_stock", set()), ("a_second_chance", set()), ("m", set()), ("min", set()), ("count", set()), ("", set()),
     ],
 )  # fmt: skip
@@ -141,7 +142,15 @@ def test_extending_twice_keeps_both(extended: Vocabulary, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("[unit]\n", "there is no table 'unit'"), ("not toml", "is no vocabulary"), (None, "is no vocabulary")],
+    [
+        ("[unit]\n", "there is no table 'unit'"),
+        ("not toml", "is no vocabulary"),
+        (None, "is no vocabulary"),
+        ("[citations]\npatterns = ['(a+)+$']\n", "which can take for ever; give one of them a bound"),
+        ("[citations]\nparts = ['(Title)*\\s*', '(?:(?:Sub)+part)+']\n", "repeats something without a bound"),
+        ("[citations]\npatterns = ['Title (']\n", "is no regular expression"),
+        ("[numbers.context]\nloss = ['(?:sank|s+)+']\n", "numbers.context.loss"),
+    ],
 )
 def test_what_is_no_vocabulary_is_said(tmp_path: Path, text: str | None, said: str) -> None:
     file = tmp_path / "vocabulary.toml"

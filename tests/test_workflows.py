@@ -16,6 +16,7 @@ from interlock.errors import Permanent
 from interlock.models import Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from tests.growth import LINEAR, growth
 
 OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
 
@@ -217,7 +218,21 @@ def test_phases_only_go_forward() -> None:
 
 @pytest.mark.parametrize(
     ("text", "is_one"),
-    [(PLAN, True), ("- a\n- b", True), ("<plan>find it</plan>", True), ("I will look.", False), ("1. only one", False)],
+    [
+        (PLAN, True),
+        ("- a\n- b", True),
+        ("<plan>find it</plan>", True),
+        ("</plan><plan>a<plan>b</research_plan>", True),
+        ("<plan></plan>", False),
+        ("</plan>look<plan>", False),
+        ("I will look.", False),
+        ("1. only one", False),
+    ],
 )
 def test_what_a_plan_is(text: str, is_one: bool) -> None:
     assert is_plan(text) is is_one
+
+
+@pytest.mark.parametrize("part", ["\n", " ", "<plan>", "- ", "1", "1.", "</plan>", "<plan>a</plan"])
+def test_four_times_the_reply_takes_about_four_times_as_long_to_tell_a_plan(part: str) -> None:
+    assert growth(lambda size: is_plan(part * (size // len(part))), 20_000) < LINEAR

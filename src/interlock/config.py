@@ -73,7 +73,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         """
         environment = os.environ if environment is None else environment
         path = self._path(file, folder, environment)
-        fields = {field.name: field.type for field in msgspec.structs.fields(self.kind)}
+        fields = {field.name: field.type for field in _fields(self.kind)}
         defaults = self.kind()
         values = {name: _anchored(getattr(defaults, name), kind, path.parent) for name, kind in fields.items()}
         origins = dict.fromkeys(fields, "default")
@@ -126,7 +126,12 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
 
 def help_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
     """What each setting of a struct is, in the words of its fields."""
-    return {field.name: _meta(field.type).description or "" for field in msgspec.structs.fields(kind)}
+    return {field.name: _meta(field.type).description or "" for field in _fields(kind)}
+
+
+def _fields(kind: type[msgspec.Struct]) -> list[msgspec.structs.FieldInfo]:
+    """The settings in the order in which they are listed: a struct's own before those that it inherits."""
+    return sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in kind.__annotations__)
 
 
 def _meta(kind: Any) -> msgspec.Meta:
@@ -166,7 +171,25 @@ def _anchored(value: Any, kind: Any, folder: Path) -> Any:
     return value if database == value else f"sqlite:///{folder / database}"
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TextLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a text from outside is read: looked at before any work. What is over is refused in a sentence."""
+
+    max_question_chars: Annotated[int, setting("characters of a question; a longer one opens no turn")] = 20_000
+    max_draft_chars: Annotated[
+        int, setting("characters of an answer that is checked; a longer one does not leave as verified")
+    ] = 20_000
+    max_claims: Annotated[
+        int, setting("figures, names and dates of an answer that are checked; one with more does not leave as verified")
+    ] = 1_000
+    max_evidence_chars: Annotated[
+        int, setting("characters of a turn's results that an answer may rest on; what lies beyond supports nothing")
+    ] = 500_000
+    max_name_chars: Annotated[
+        int, setting("characters of a name that is compared with known values; a longer one can only be an exact value")
+    ] = 500
+
+
+class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything that can be set. Paths are relative to the folder of the file that names them."""
 
     store: Annotated[
@@ -284,10 +307,17 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         raise ConfigError("threads must be at least 1; record_bytes and busy_s must not be negative")
     if settings.model_timeout_s <= 0 or settings.model_tools not in ("native", "json", "xml", "batch"):
         raise ConfigError("model_timeout_s must be above 0, and model_tools is native, json, xml or batch")
+    _check_limits(settings, origins)
     if settings.store.startswith("memory:"):
         for key in ("busy_s", "anchors", "audit_key"):
             if origins[key] != "default":
                 raise ConfigError(f'{origins[key]}: {key} has no effect with store = "memory://"; remove it')
+
+
+def _check_limits(limits: TextLimits, origins: Mapping[str, str]) -> None:
+    for name in TextLimits.__struct_fields__:
+        if getattr(limits, name) < 1:
+            raise ConfigError(f"{origins[name]}: {name} must be at least 1, not {getattr(limits, name)}")
 
 
 INTERLOCK = SettingsSource(kind=Settings, file="interlock.toml", prefix="INTERLOCK_", check=_check)

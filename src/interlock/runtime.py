@@ -129,6 +129,7 @@ class Runtime:
             lease_us=lease_us,
             heart=Heart(opened, clock, lease_us, at),
             review=terms_of(written),
+            limits=settings,
         )
         return cls(ctx, _principal(ctx, settings, parts))
 

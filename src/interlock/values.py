@@ -6,6 +6,7 @@ epoch, durations whole microseconds, money whole micro-dollars, so that nothing 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -32,6 +33,17 @@ def one_line(value: Json) -> str:
     """One line that shows a value, or its beginning."""
     line = " ".join(value[: _SUMMARY_CHARS * 4].split()) if isinstance(value, str) else _encode(value).decode()
     return line if len(line) <= _SUMMARY_CHARS else line[: _SUMMARY_CHARS - 1] + "…"
+
+
+def shorten(text: str, most: int = 80) -> str:
+    """The beginning of a text for a sentence about it: what somebody wrote must not make the sentence long."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def name_some(names: Sequence[str], shown: int = 8) -> str:
+    """Names for a sentence about them, a few in full: a, b and 3 more."""
+    some = ", ".join(shorten(name) for name in names[:shown])
+    return f"{some} and {len(names) - shown:,} more" if len(names) > shown else some
 
 
 class Effect(StrEnum):

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from interlock.answers.agent import Agent
 from interlock.answers.answer_review import decide_any, fetch_result, reopen_turn
-from interlock.answers.asked import Asked
+from interlock.answers.asked import Asked, refuse_long_question
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
 from interlock.answers.requirements import Requirement, leaves, need
@@ -47,6 +47,7 @@ class Answers:
 
     def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
         """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
+        refuse_long_question(question, self.runtime.context.limits)
         requires, mode = details.get("requires"), details.get("mode")
         if requires is None:
             classified = self.classify(agent, question)

@@ -6,7 +6,25 @@ from interlock.answers.grounding import Source
 from interlock.answers.history import History
 from interlock.answers.intents import Classified
 from interlock.answers.workflows import Workflow
+from interlock.config import TextLimits
+from interlock.errors import ConfigError
 from interlock.values import Mode, Value
+
+
+def question_problem(question: str, limits: TextLimits) -> str:
+    """Why a question opens no turn, in a sentence; empty if it does. Looked at before anything is done with it."""
+    if len(question) <= limits.max_question_chars:
+        return ""
+    return (
+        f"the question has {len(question):,} characters, and at most {limits.max_question_chars:,} are read"
+        " (max_question_chars); ask a shorter one, and give long texts as evidence (given=)"
+    )
+
+
+def refuse_long_question(question: str, limits: TextLimits) -> None:
+    """The same as an error, for a caller who can shorten it."""
+    if problem := question_problem(question, limits):
+        raise ConfigError(problem)
 
 
 class Again(Value, frozen=True):

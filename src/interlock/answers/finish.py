@@ -10,10 +10,13 @@ import msgspec
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
 from interlock.answers.events import Finished, TurnLog
-from interlock.answers.grounding import Grounded, ground
+from interlock.answers.grounding import Grounded, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
+from interlock.answers.long_texts import leave_loop, size_of
 from interlock.answers.result import Action, TurnResult, TurnStatus
+from interlock.config import TextLimits
+from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
@@ -46,15 +49,16 @@ class TurnEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def finish_turn(
-    writer: LedgerWriter, log: TurnLog, terms: Terms, ending: TurnEnd, history: History
+    writer: LedgerWriter, log: TurnLog, ctx: EngineContext, ending: TurnEnd, history: History
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
-    result = _result(ending, history)
+    size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
+    result = await leave_loop(size, _result, ending, history, ctx.limits)
     asks: tuple[AskPerson, ...] = ()
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
-        ticket = _ticket(writer, terms, ending, result.reason)
+        ticket = _ticket(writer, ctx.review, ending, result.reason)
         asks = (AskPerson(ticket),)
         result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
         opened = ticket_digest(ticket, partial(store_digest, writer.store))
@@ -89,7 +93,7 @@ def _event(ending: TurnEnd, result: TurnResult) -> Finished:
     )
 
 
-def _result(ending: TurnEnd, history: History) -> TurnResult:
+def _result(ending: TurnEnd, history: History, limits: TextLimits) -> TurnResult:
     step, common = ending.step, _common(ending, history)
     if ending.agent.enforcement != "enforce":  # observing only records what would have been done
         outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)  # Retry, Force, Ask and Wait have none
@@ -104,8 +108,8 @@ def _result(ending: TurnEnd, history: History) -> TurnResult:
     match step:
         case Pass(outcome=outcome):
             return _pass(ending, history, common, outcome)
-        case Render(outcome=outcome, reason=reason):
-            return _render(ending, history, common, outcome, reason)
+        case Render():
+            return _render(ending, history, common, step, limits)
         case Ask(question=question):
             return TurnResult(
                 **common,
@@ -168,24 +172,24 @@ def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: Tu
     )
 
 
-def _render(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome, reason: str) -> TurnResult:
+def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Render, limits: TextLimits) -> TurnResult:
     text = prompts.render_results(history.sources)
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
     answer = prompts.add_notes(text or prompts.no_data_text(names), (*history.notes, *ending.notes))
     return TurnResult(
         **common,
         status=TurnStatus.RENDERED,
-        outcome=outcome,
+        outcome=step.outcome,
         verified=True,
         answer=answer,
         claims=tuple(
             claim
             # What the rendering adds itself (numbers of lines, cut texts) is found in no result, and is no claim.
-            for claim in ground(text, history.sources, ending.agent.vocabulary).claims
+            for claim in ground_safely(text, history.sources, ending.agent.vocabulary, limits).claims
             if claim.how != "unsupported"
         ),
         confidence=history.confidence,
-        reason=reason,
+        reason=step.reason,
     )
 
 

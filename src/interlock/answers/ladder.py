@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from interlock.answers.requirements import Need, Requirement, next_needs
-from interlock.values import Value
+from interlock.values import Value, shorten
 
 
 class TurnOutcome(StrEnum):
@@ -43,6 +43,8 @@ class TurnState(Value, frozen=True):
     late: bool = False
     has_draft: bool = True
     unsupported: tuple[str, ...] = ()
+    unchecked: str = ""
+    """Why the draft could not be checked as a whole: it is over a limit."""
     irrelevant: bool = False
     """The draft rests on nothing that the tools returned."""
     retries: int = 0
@@ -72,6 +74,7 @@ class Retry(Value, frozen=True):
 
     missing: Requirement | None = None
     unsupported: tuple[str, ...] = ()
+    unchecked: str = ""
     irrelevant: bool = False
 
 
@@ -123,11 +126,13 @@ def next_step(state: TurnState) -> Step:
         return Wait(state.ticket)
     if state.missing is not None:
         return _towards(state, state.missing)
-    if state.has_draft and not state.unsupported and not state.irrelevant:
+    sound = not state.unsupported and not state.unchecked
+    if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
     # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
-        return Retry(unsupported=state.unsupported, irrelevant=state.irrelevant and not state.unsupported)
+        irrelevant = state.irrelevant and sound
+        return Retry(unsupported=state.unsupported, unchecked=state.unchecked, irrelevant=irrelevant)
     # No ticket: the results are true whatever the model makes of them, so nobody has to look at them first.
     return Render(_pass_outcome(state), _why_rendered(state))
 
@@ -169,7 +174,10 @@ def _pass_outcome(state: TurnState) -> TurnOutcome:
 
 def _why_rendered(state: TurnState) -> str:
     if state.unsupported:
-        return f"nothing supports {', '.join(state.unsupported[:5])}"
+        tail = f"; {state.unchecked}" if state.unchecked else ""
+        return f"nothing supports {', '.join(shorten(text) for text in state.unsupported[:5])}{tail}"
+    if state.unchecked:
+        return state.unchecked
     if state.irrelevant:
         return "the model's answer rested on nothing that the tools returned"
     return "the model gave no answer in time" if state.late else "the model gave no answer"

@@ -15,11 +15,13 @@ from interlock.answers.grounding import Source
 from interlock.answers.ladder import Force, Retry
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement, describe, leaves
 from interlock.tools import Tool
-from interlock.values import Json
+from interlock.values import Json, name_some, shorten
 
 _DEEPEST = 4
 _MOST_LINES = 60
 _LONGEST = 300
+_LONGEST_LINE = 2_000
+"""What a tool said in one line; its own words, so longer than a value of its result."""
 
 
 def retry_prompt(step: Retry | Force) -> str:
@@ -37,6 +39,8 @@ def retry_prompt(step: Retry | Force) -> str:
             f"Your answer says {_list(step.unsupported)}, which no tool returned. Say only figures, dates, names and"
             " citations that stand in the results; where you compute one, write the sum out (12 + 30 = 42)."
         )
+    if step.unchecked:
+        parts.append(f"Your answer cannot be checked as a whole: {step.unchecked}. Write a shorter one.")
     if step.irrelevant:
         parts.append("Your answer uses nothing that the tools returned. Answer with their findings, figures included.")
     return " ".join(parts) or "You gave no answer. Answer now from the results of the tools."
@@ -47,8 +51,7 @@ def _describe_need(need: Need) -> str:
 
 
 def _list(items: Sequence[str]) -> str:
-    shown = [repr(item) for item in items[:8]]
-    return ", ".join(shown) + (f" and {len(items) - 8} more" if len(items) > 8 else "")
+    return name_some([repr(shorten(item)) for item in items])
 
 
 def failure_text(reason: str) -> str:
@@ -108,14 +111,14 @@ def _block(source: Source) -> str:
     value: dict[str, Any] = source.value if isinstance(source.value, dict) else {"value": source.value}
     lines: list[str] = []
     if value.get("summary"):
-        lines.append(str(value["summary"]))
+        lines.append(shorten(str(value["summary"]), _LONGEST_LINE))
     elif value.get("problem"):
-        lines.append(str(value["problem"]))
+        lines.append(shorten(str(value["problem"]), _LONGEST_LINE))
     if value.get("value") is not None:
         lines += _lines(value["value"], 0)
     lines += [f"“{_short(snippet)}”" for snippet in value.get("snippets", ())]
     if value.get("sources"):
-        lines.append(f"source: {', '.join(map(str, value['sources']))}")
+        lines.append(f"source: {name_some([str(source) for source in value['sources']])}")
     cut = lines[:_MOST_LINES] + ([f"… {len(lines) - _MOST_LINES} more lines"] if len(lines) > _MOST_LINES else [])
     return "\n".join([f"[{source.id}]", *cut]) if cut else ""
 
@@ -127,7 +130,7 @@ def _lines(value: Json, depth: int) -> list[str]:
     items = value.items() if isinstance(value, dict) else ((None, item) for item in value)
     found: list[str] = []
     for key, item in items:
-        label = f"{str(key).replace('_', ' ')}: " if key is not None else "- "
+        label = f"{shorten(str(key)).replace('_', ' ')}: " if key is not None else "- "
         if isinstance(item, dict | list) and item and not _is_flat(item):
             found += [f"{pad}{label}".rstrip(), *_lines(item, depth + 1)]
         else:

@@ -6,13 +6,14 @@ A requirement is data, and whether it is met is a fold over the calls of one tur
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from cel_expr_python import cel
 
 from interlock.errors import ConfigError
 from interlock.reasons import Reason
-from interlock.values import FieldProblem, Json, Mode, Status, Value
+from interlock.values import FieldProblem, Json, Mode, Status, Value, shorten
 
 # Reached its tool and failed there; a denied or malformed call may still be made better by the model.
 _RAN = (Status.FAILED, Status.UNKNOWN)
@@ -68,6 +69,8 @@ class CallSeen(Value, frozen=True):
 def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:
     """One successful call of a tool, with arguments that satisfy a condition such as `args.season == "winter"`."""
     if where:
+        if "\0" in where:
+            raise ConfigError("requirement: a condition over args cannot contain a NUL character")
         _condition(where)
     return Need(tool=tool, where=where, no_data=no_data)
 
@@ -183,19 +186,40 @@ def describe(requirement: Requirement) -> str:
             return "either " + " or ".join(describe(part) for part in parts)
 
 
+@lru_cache(maxsize=256)
 def _condition(where: str) -> Any:
     # Not type-checked as rules are: a requirement is written without its tool at hand. A wrong name is never true.
     env = cel.NewEnv(variables={"args": cel.Type.DYN})
     try:
         program = env.compile(where)
-    except RuntimeError as error:
-        raise ConfigError(f"requirement: {where!r} is no condition over args: {error}") from None
+    except (RuntimeError, TypeError) as error:  # a TypeError for a text that is not valid Unicode
+        why = shorten(str(error), 300)
+        raise ConfigError(f"requirement: {shorten(where)!r} is no condition over args: {why}") from None
     if program.return_type() not in (cel.Type.BOOL, cel.Type.DYN):
-        raise ConfigError(f"requirement: {where!r} must be true or false")
+        raise ConfigError(f"requirement: {shorten(where)!r} must be true or false")
     return program
 
 
 def _holds(where: str, arguments: Json) -> bool:
     """Whether a condition is true of arguments; what cannot be said is not true."""
-    value = _condition(where).eval(data={"args": arguments})
-    return value.type() == cel.Type.BOOL and value.value() is True
+    # The CEL library ends a text at NUL: it would judge another text than the tool got.
+    if _has_nul(arguments):
+        return False
+    try:
+        value = _condition(where).eval(data={"args": arguments})
+        return value.type() == cel.Type.BOOL and value.value() is True
+    except (RuntimeError, TypeError, ValueError):  # half of an emoji, a nesting that it cannot hold
+        return False
+
+
+def _has_nul(value: Json) -> bool:
+    waiting = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list | tuple):
+            waiting += value
+        elif isinstance(value, str) and "\0" in value:
+            return True
+    return False

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from interlock.answers.agent import Agent, model_calls
-from interlock.answers.asked import Again, Asked
+from interlock.answers.asked import Again, Asked, refuse_long_question
 from interlock.answers.child_turns import unmet_child
+from interlock.answers.draft_check import check_draft
 from interlock.answers.events import (
     Abandoned,
     Delegated,
@@ -25,12 +26,11 @@ from interlock.answers.events import (
     TurnLog,
 )
 from interlock.answers.finish import TurnEnd, finish_turn
-from interlock.answers.grounding import Grounded, Source, ground_safely
+from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import History, Missing, given_sources, missing_of, outermost, read_history
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
-from interlock.answers.relevance import is_irrelevant
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
 from interlock.errors import ConfigError
@@ -42,8 +42,6 @@ from interlock.tools import Tool
 from interlock.values import Budget, Effect, Json, Outcome, Status
 
 Classify = Callable[[Agent, str], Classified]
-_LONGEST_QUESTION = 20_000
-_LONGEST_DRAFT = 20_000  # a longer one is not checked in part: it is unsupported as a whole
 _LONGEST_ID = 200  # the id is a model's own words, and stands in a column of the ledger
 _NONE = ("(none)",)
 """Offered where no tool is: an empty list would mean all."""
@@ -148,7 +146,7 @@ class Turn:
         """What lies beside the record of the beginning: the question itself, and what the answer may rest on."""
         asked = self.asked
         return {
-            "question": asked.question[:_LONGEST_QUESTION],
+            "question": asked.question,
             "given": [item if isinstance(item, int) else msgspec.to_builtins(item) for item in asked.given],
             "workflow": msgspec.to_builtins(asked.workflow),
         }
@@ -162,6 +160,7 @@ class Turn:
 
     def child(self, agent: Agent, question: str) -> Turn:
         """A turn of another agent that this one delegates to: same history, principal, mode and time."""
+        refuse_long_question(question, self._ctx.limits)
         asked = Asked(
             id=self._ctx.ids.new(),
             question=question,
@@ -203,7 +202,7 @@ class Turn:
 
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
-        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id)).what
+        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id, evidence=False)).what
         classified = self.asked.classified
         return Task(
             question=self.asked.question,
@@ -273,7 +272,7 @@ class Turn:
             if self.result is None:
                 history = await read_history(self._ctx.store, self.id)
                 ending = self._ending(Ask(question), "", Grounded())
-                self.result = await finish_turn(self._writer, self._log, self._ctx.review, ending, history)
+                self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
             return self.result
 
     async def finish(self, draft: str | None, *, blocked: str = "", final: bool = False) -> TurnResult | Again:
@@ -295,7 +294,7 @@ class Turn:
         if isinstance(step, Again):
             return step
         ending = msgspec.structs.replace(step, overhead_us=int(self._overhead_s * 1e6))
-        self.result = await finish_turn(self._writer, self._log, self._ctx.review, ending, history)
+        self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
         return self.result
 
     async def _decide(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
@@ -327,9 +326,9 @@ class Turn:
     async def _state(self, history: History, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._ctx.store, history)
-        sources = [*history.sources, *self._given, Source("question", self.asked.question, echo=True)]
-        checks = self.agent.grounding and bool(draft)
-        grounded = ground_safely(draft[:_LONGEST_DRAFT], sources, self.agent.vocabulary) if checks else Grounded()
+        sources, question = (*history.sources, *self._given), self.asked.question
+        found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
+        grounded = found.grounded
         required = bool(leaves(self.requirement))
         parked = await self._waits_for(history)
         forced = history.forced
@@ -347,8 +346,9 @@ class Turn:
             blocked=blocked,
             late=self.left_s <= 0,
             has_draft=bool(draft),
-            unsupported=tuple(claim.text for claim in grounded.unsupported) + _too_long(draft),
-            irrelevant=required and checks and is_irrelevant(draft, self.asked.question, grounded, history),
+            unsupported=tuple(claim.text for claim in grounded.unsupported),
+            unchecked=grounded.unchecked,
+            irrelevant=required and found.irrelevant,
             retries=history.retries,
             max_retries=self.agent.max_retries,
             corrected=history.corrected,
@@ -378,7 +378,7 @@ class Turn:
             Retried(
                 called=called,
                 missing=tool_names(step.missing),
-                unsupported=len(step.unsupported),
+                unsupported=len(step.unsupported) + bool(step.unchecked),
                 usage=self._usage,
                 model_calls=self.replies,
             )
@@ -386,7 +386,3 @@ class Turn:
 
     def _count_overhead(self, started: float) -> None:
         self._overhead_s += self._ctx.clock.monotonic() - started
-
-
-def _too_long(draft: str) -> tuple[str, ...]:
-    return (f"an answer of {len(draft):,} characters",) if len(draft) > _LONGEST_DRAFT else ()

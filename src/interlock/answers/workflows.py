@@ -10,8 +10,10 @@ import re
 
 from interlock.values import Value
 
-_STEP = re.compile(r"(?m)^\s*(?:\d+[.)]|[-*•])\s+\S")  # "1. read", "2) compare", "- look", at the beginning of a line
-_TAGGED = re.compile(r"<(?:research_)?plan>(.+?)</(?:research_)?plan>", re.S | re.I)
+_STEP = re.compile(
+    r"(?m)^[ \t]*(?:\d+[.)]|[-*•])[ \t]+\S"
+)  # "1. read", "2) compare", "- look", at the beginning of a line
+_TAGS = re.compile(r"<(?P<closes>/?)(?:research_)?plan>", re.I)
 
 
 class Done(Value, frozen=True):
@@ -114,4 +116,10 @@ def workflow_prompt(workflow: Workflow, place: int, seen: WorkflowState) -> str:
 
 def is_plan(text: str) -> bool:
     """Whether a reply is a plan: two steps or more, or something in plan tags."""
-    return len(_STEP.findall(text)) >= 2 or _TAGGED.search(text) is not None
+    return len(_STEP.findall(text)) >= 2 or _has_tagged(text)
+
+
+def _has_tagged(text: str) -> bool:
+    """Whether something stands between the first tag that opens and one that closes."""
+    opened = next((tag.end() for tag in _TAGS.finditer(text) if not tag["closes"]), None)
+    return opened is not None and any(tag["closes"] and tag.start() > opened for tag in _TAGS.finditer(text, opened))

@@ -24,7 +24,8 @@ def register(commands: Any, common: Any) -> None:
 
 def _show(given: argparse.Namespace) -> int:
     loaded = load_command_settings(given)
-    values: dict[str, Any] = msgspec.to_builtins(loaded.settings)
+    found: dict[str, Any] = msgspec.to_builtins(loaded.settings)
+    values = {key: found[key] for key in HELP}
     if given.json:
         print_json({key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()})
         return 0

@@ -27,7 +27,7 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
         return _end_no_such_tool(ctx, call, started)
     if call.offered and call.tool not in call.offered:
         return _end_not_offered(call, started, binding)
-    parsed = _parse(call, started, binding)
+    parsed = _parse(ctx, call, started, binding)
     if not isinstance(parsed, Parsed):
         return parsed
     # After the contract: who is halted should still learn that the arguments were wrong.
@@ -42,13 +42,13 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     return Accepted(facts, started, binding, parsed, binding.planner is not None)
 
 
-def _parse(call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended:
+def _parse(ctx: EngineContext, call: Call, started: Started, binding: ToolBinding) -> Parsed | Ended:
     """The arguments as the contract takes them, with known values in place of what was said for them."""
     tool, given = binding.tool, call.arguments
     meant: tuple[Rewrite, ...] = ()
     try:
         if tool.known_values:
-            known = resolve(tool.known_values, given)
+            known = resolve(tool.known_values, given, ctx.limits)
             if isinstance(known, Unclear):
                 return _end_unclear(call, started, binding, known)
             given, meant = known

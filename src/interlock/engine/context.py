@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.changes import Expected, Planner, Snapshot, SnapshotReader
+from interlock.config import TextLimits
 from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
@@ -68,6 +69,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     lease_us: int
     heart: Heart
     review: Terms
+    limits: TextLimits = TextLimits()
+    """How much of a text from outside is read."""
 
     def digest(self, text: bytes) -> str:
         """The keyed digest of a text."""

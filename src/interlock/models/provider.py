@@ -81,7 +81,8 @@ class ProviderModel:
         )
         async with asyncio.timeout(self._timeout_s):
             response = await waiting
-        return read(response, request.tools)
+        # In a thread: a reply may be long, and other turns go on.
+        return await asyncio.to_thread(read, response, request.tools)
 
 
 def read(response: Any, tools: Sequence[ToolCard]) -> Reply:

@@ -40,8 +40,12 @@ def parse_native(calls: Sequence[Any]) -> tuple[Proposal, ...]:
 
 
 def parse_text(text: str, tools: Sequence[ToolCard]) -> tuple[tuple[Proposal, ...], str]:
-    """Calls in a text, and what is left of the text: JSON, XML or a batch, in tags, fences or bare."""
-    text = text[:_MAX_CHARACTERS]
+    """Calls in a text, and what is left of the text: JSON, XML or a batch, in tags, fences or bare.
+
+    Of a text of more than 100,000 characters no call is made: where it begins like one, that is refused in a sentence.
+    """
+    if len(text) > _MAX_CHARACTERS:  # not read in part: half of a call is another call
+        return _refuse_long(text, tools)
     found: list[Proposal] = []
     # Tags before fences, as a fence may stand inside a tag; bare objects only where neither was found.
     for pattern, group in ((_TAGGED, 2), (_FENCED, 1)):
@@ -133,6 +137,16 @@ def _refuse(text: str, tools: Sequence[ToolCard]) -> Proposal:
     return Proposal(name, {"unreadable": text.strip()[:200]})
 
 
+def _refuse_long(text: str, tools: Sequence[ToolCard]) -> tuple[tuple[Proposal, ...], str]:
+    beginning = text[:_MAX_CHARACTERS]
+    fenced = _FENCED.search(beginning)
+    tagged = _TAGGED.search(beginning) or _FUNCTION.search(beginning)
+    if tagged is None and not _is_half_a_call(beginning if fenced is None else fenced[1], tools):
+        return (), text  # an answer, whose length is the turn's concern
+    said = f"a reply of {len(text):,} characters, of which at most {_MAX_CHARACTERS:,} are read for calls: write less"
+    return (Proposal(_refuse(beginning, tools).tool, {"unreadable": said}),), ""
+
+
 def _read_arguments(given: Json) -> Json:
     if isinstance(given, str):
         values = _read_values(given)
@@ -145,7 +159,8 @@ def _read_arguments(given: Json) -> Json:
 def _read_values(text: str) -> list[Json]:
     """The JSON values that stand one after another in a text; small faults are forgiven."""
     text = text.strip()
-    return _read_strictly(text) or _read_forgivingly(text[:_MAX_CHARACTERS])
+    # Nothing is forgiven in a part of a text: the half that was read would be another value.
+    return _read_strictly(text) or ([] if len(text) > _MAX_CHARACTERS else _read_forgivingly(text))
 
 
 def _read_strictly(text: str) -> list[Json]:

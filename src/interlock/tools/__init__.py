@@ -3,7 +3,8 @@
 from interlock.tools.contract import Tool, tool
 from interlock.tools.effects import Compensation, KeyOf
 from interlock.tools.inputs import Parsed
-from interlock.tools.known_values import Unclear, match_values, names_of_values, nearest_values, normalize, resolve
+from interlock.tools.known_values import Unclear, match_values, names_of_values, nearest_values, resolve
+from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor, misspelled_fields
 from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten

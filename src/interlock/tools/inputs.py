@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
-from interlock.canonical import Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
+from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.errors import ContractError
 from interlock.reasons import FieldReason
-from interlock.values import FieldProblem, Json, Rewrite
+from interlock.values import FieldProblem, Json, Rewrite, shorten
 
 if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the library
     from pydantic import BaseModel
@@ -83,8 +84,7 @@ class ModelInput:
                 return Parsed(fields, dict(raw) if len(raw) == len(self._all) else to_jsonable_python(fields))
             bound = self._validate(self._text(raw))
         except ValidationError as error:
-            # Without the input: refusals go into records and logs, where values may be secrets.
-            raise Refusal(*map(self._explain, error.errors(include_url=False, include_input=False))) from None
+            raise self._refuse(error) from None
         shown = self._dump(bound, mode="json", by_alias=True)
         if self._writes_itself:
             self._refuse_disguise(bound, shown)
@@ -99,8 +99,13 @@ class ModelInput:
         if not same:
             raise Refusal("the tool's model shows other values than it holds, so no rule can judge them")
 
+    def _refuse(self, error: ValidationError) -> Refusal:
+        # Without the input: refusals go into records and logs, where values may be secrets.
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        return Refusal(*map(self._explain, found[:MOST_PROBLEMS]), more=max(0, len(found) - MOST_PROBLEMS))
+
     def _explain(self, error: ErrorDetails) -> FieldProblem:
-        place = ".".join(str(part) for part in error["loc"]) or "arguments"
+        place = shorten(".".join(str(part) for part in error["loc"])) or "arguments"
         match error["type"]:
             case "extra_forbidden":
                 known = self.schema.get("properties", {})
@@ -264,12 +269,13 @@ class SchemaInput:
             value = arguments.get(name)
             if type(value) is float and value.is_integer():
                 arguments[name] = int(value)
-        problems = tuple(
+        errors = self._validator.iter_errors(arguments)
+        problems = [
             FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)
-            for error in self._validator.iter_errors(arguments)
-        )
+            for error in islice(errors, MOST_PROBLEMS)
+        ]
         if problems:
-            raise Refusal(*problems)
+            raise Refusal(*problems, more=sum(1 for _ in errors))
         # The tool gets a copy: what it does to its arguments must not show in the record.
         return Parsed(msgspec.json.decode(canonical(arguments)), arguments, tuple(rewrites))
 

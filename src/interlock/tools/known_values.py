@@ -6,16 +6,18 @@ same for every model: exact ids and names first, then whole words, then small mi
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import EnumMeta
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from interlock.canonical import Refusal
+from interlock.config import TextLimits
 from interlock.errors import ContractError
-from interlock.values import Json, Rewrite
+from interlock.tools.name_index import NameIndex
+from interlock.values import FieldProblem, Json, Rewrite, shorten
 
 Known = Mapping[str, str | Sequence[str]]
 """Values, and the name or names each goes by."""
@@ -24,11 +26,8 @@ KnownValues = Known | Iterable[str] | EnumMeta | Callable[[str], Known | Iterabl
 
 RULE = "known_values"
 _SHOWN = 4
-_DIGITS = re.compile(r"\d+")
-# "All but Waldo" must not become Waldo.
-_NOT = re.compile(r"\b(?:not|no|except|without|but|other than|none|never|all|any|anything|everything)\b", re.I)
-_MINUS = re.compile(r"(?:^|\s)[-−]\d")
-_TELLING_MARKS = frozenset("<>#+=!*~^&|%")
+_MOST_GUESSED = 100
+"""So many names of one list may be something else than values or their exact names."""
 
 
 class Unclear(msgspec.Struct, frozen=True):
@@ -37,9 +36,11 @@ class Unclear(msgspec.Struct, frozen=True):
     field: str
     said: str
     fits: tuple[str, ...]
-    """The values that fit, if there are several."""
+    """The values that fit, if there are several; of very many, the first."""
     names: tuple[str, ...]
     """What they are called; of the nearest, if none fits."""
+    more: int = 0
+    """How many fit beside those that are named."""
 
     @property
     def several(self) -> bool:
@@ -49,10 +50,12 @@ class Unclear(msgspec.Struct, frozen=True):
     @property
     def message(self) -> str:
         """A question, or what is nearest."""
+        said = repr(shorten(self.said))
         if self.several:
-            return f"which {self.field} is meant by {self.said!r}: {_join_choices(self.names)}?"
+            choices = [*self.names, f"one of {self.more:,} more"] if self.more else self.names
+            return f"which {self.field} is meant by {said}: {_join_choices(choices)}?"
         nearest = f"; the nearest are {', '.join(self.names)}" if self.names else ""
-        return f"there is no {self.field} {self.said!r} on file{nearest}"
+        return f"there is no {self.field} {said} on file{nearest}"
 
 
 def check_known_values(where: str, given: Any) -> dict[str, KnownValues]:
@@ -78,121 +81,94 @@ def names_of_values(known_values: KnownValues, text: str) -> dict[str, tuple[str
     return {value: (value, *((names,) if isinstance(names, str) else tuple(names))) for value, names in found.items()}
 
 
-def resolve(known_values: Mapping[str, KnownValues], arguments: Json) -> tuple[Json, tuple[Rewrite, ...]] | Unclear:
-    """Arguments with every known value in place of what was said for it; or the first that is unclear."""
+def resolve(
+    known_values: Mapping[str, KnownValues], arguments: Json, limits: TextLimits | None = None
+) -> tuple[Json, tuple[Rewrite, ...]] | Unclear:
+    """Arguments with every known value in place of what was said for it; or the first that is unclear.
+
+    `Refusal` for a name that is longer than the limits allow, before it is compared with anything.
+    """
     if not isinstance(arguments, dict):
         return arguments, ()
     changed, rewrites = dict(arguments), []
     for field, known in known_values.items():
         said = arguments.get(field)
-        several = isinstance(said, list)
-        if not several and not isinstance(said, str):
+        if not isinstance(said, list | str):
             continue
-        meant = [_resolve_one(field, item, known) for item in (said if isinstance(said, list) else [said])]
-        unclear = next((item for item in meant if isinstance(item, Unclear)), None)
-        if unclear is not None:
-            return unclear
-        changed[field] = meant if several else meant[0]
+        names = _Names(field, known, limits or TextLimits())
+        meant: list[Json] = []
+        for item in said if isinstance(said, list) else [said]:
+            one = names.resolve(item) if isinstance(item, str) else item
+            if isinstance(one, Unclear):
+                return one
+            meant.append(one)
+        changed[field] = meant if isinstance(said, list) else meant[0]
         if changed[field] != said:
             rewrites.append(Rewrite(field=field, before=said, after=changed[field], rule=RULE))
     return changed, tuple(rewrites)
 
 
-def _resolve_one(field: str, said: Json, known_values: KnownValues) -> Json | Unclear:
-    if not isinstance(said, str):
-        return said
-    known = names_of_values(known_values, said)
-    # Before names are compared: an id is itself, also where another value goes by that name.
-    if said in known:
-        return said
-    fits = match_values(said, known)
-    if len(fits) == 1:
-        return fits[0]
-    shown = fits or nearest_values(said, known)
-    names = tuple(_show_value(value, known[value]) for value in shown[:_SHOWN])
-    return Unclear(field, said, fits, names)
+@lru_cache(maxsize=32)
+def _index_of(known: tuple[tuple[str, tuple[str, ...]], ...]) -> NameIndex:
+    """Kept by the names themselves: what changes is read anew, and the rest is read once, not for every call."""
+    return NameIndex(dict(known))
+
+
+class _Names:
+    """The known values of one argument, read once for all that is said for it."""
+
+    def __init__(self, field: str, known_values: KnownValues, limits: TextLimits) -> None:
+        self._field, self._known_values, self._limits = field, known_values, limits
+        self._finds = callable(known_values) and not isinstance(known_values, EnumMeta)
+        self._known: dict[str, tuple[str, ...]] | None = None
+        self._index: NameIndex | None = None
+        self._guessed = 0
+
+    def resolve(self, said: str) -> str | Unclear:
+        """The value that is meant."""
+        # A function is given whole sentences (a request that is passed on), so it may be given as much as a question.
+        if self._finds:
+            self._refuse_long(said, self._limits.max_question_chars, "max_question_chars")
+            self._known = self._index = None
+        if self._known is None:
+            self._known = names_of_values(self._known_values, said)
+        # Before names are compared: an id is itself, also where another value goes by that name.
+        if said in self._known:
+            return said
+        self._refuse_long(said, self._limits.max_name_chars, "max_name_chars")
+        self._guessed += 1
+        if self._guessed > _MOST_GUESSED:
+            message = f"more than {_MOST_GUESSED} of its items are no known values; give the values themselves"
+            raise Refusal(FieldProblem(self._field, message))
+        if self._index is None:
+            self._index = NameIndex(self._known) if self._finds else _index_of(tuple(self._known.items()))
+        fits = self._index.match(said)
+        return fits[0] if len(fits) == 1 else self._ask(said, fits, self._known, self._index)
+
+    def _ask(self, said: str, fits: tuple[str, ...], known: Known, index: NameIndex) -> Unclear:
+        shown = (fits or index.nearest(said, _SHOWN))[:_SHOWN]
+        names = tuple(_show_value(value, known[value]) for value in shown)
+        return Unclear(self._field, said, fits[:_MOST_GUESSED], names, max(0, len(fits) - _SHOWN))
+
+    def _refuse_long(self, said: str, limit: int, setting: str) -> None:
+        if len(said) > limit:
+            message = f"{len(said):,} characters are held against no known value: at most {limit:,} are ({setting})"
+            raise Refusal(FieldProblem(self._field, message))
 
 
 def match_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The values that a text can mean: one, several, or none."""
-    wanted = normalize(said)
-    if not wanted:
-        return ()
-    marks = _find_signs(said)
-    exact = tuple(
-        v for v, names in known.items() if any(wanted == normalize(n) and _find_signs(n) == marks for n in names)
-    )
-    # Beyond exact names only plain words are guessed at: "not Waldo" and C# are near a name and mean another thing.
-    if exact or _NOT.search(said) or marks:
-        return exact
-    digits = set(_DIGITS.findall(wanted))  # other digits are another thing, however alike the words are
-    spelled = {
-        value: [bare for name in names if digits <= set(_DIGITS.findall(bare := normalize(name)))]
-        for value, names in known.items()
-    }
-    words = set(wanted.split())
-    inside = tuple(value for value, names in spelled.items() if any(_is_within(words, set(n.split())) for n in names))
-    return inside or _find_alike(wanted, spelled)
-
-
-def _find_signs(text: str) -> frozenset[str]:
-    """Marks that make it another thing: C and C#, 5 and -5, x < 5 and x > 5."""
-    found = set(text) & _TELLING_MARKS
-    return frozenset(found | ({"-"} if _MINUS.search(text) else set()))
-
-
-def _is_within(said: set[str], name: set[str]) -> bool:
-    """Whether every word that was said belongs to the name, or the whole name was said among other words."""
-    telling = {word for word in said if len(word) > 2}
-    return bool(telling) and (said <= name or (len(name) > 1 and name <= said and any(len(w) > 3 for w in name)))
-
-
-def _find_alike(wanted: str, spelled: Mapping[str, list[str]]) -> tuple[str, ...]:
-    """Small misspellings: each word is one of the name's but for a letter or two; those with the fewest."""
-    off = {
-        value: min((found for name in names if (found := _count_misspellings(wanted, name)) is not None), default=None)
-        for value, names in spelled.items()
-    }
-    near = {value: found for value, found in off.items() if found is not None}
-    return tuple(value for value in near if near[value] == min(near.values()))
-
-
-def _count_misspellings(said: str, name: str) -> int | None:
-    """How many letters are wrong, if every word that was said stands for one of the name's; None if one does not."""
-    from rapidfuzz.distance import OSA
-
-    if said.replace(" ", "") == name.replace(" ", ""):
-        return 0
-    total = 0
-    for word in said.split():
-        most = 0 if len(word) < 4 else 1 if len(word) < 9 else 2  # short words are one letter from too many others
-        best = min((OSA.distance(word, other, score_cutoff=most) for other in name.split()), default=most + 1)
-        if best > most:
-            return None
-        total += best
-    return total
+    """The values that a text can mean: one, several, or none. For many texts, make one `NameIndex`."""
+    return NameIndex(known).match(said)
 
 
 def nearest_values(said: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """The values whose names look most like a text, best first."""
-    from rapidfuzz import fuzz
-
-    wanted = normalize(said)
-    scored = {
-        value: max(fuzz.token_set_ratio(wanted, normalize(name)) for name in names) for value, names in known.items()
-    }
-    return tuple(sorted(scored, key=lambda value: -scored[value])[:_SHOWN])
-
-
-def normalize(text: str) -> str:
-    """Lower case, no accents, words with single spaces."""
-    bare = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
-    return " ".join(re.sub(r"[\W_]+", " ", bare).split())
+    return NameIndex(known).nearest(said, _SHOWN)
 
 
 def _show_value(value: str, names: Sequence[str]) -> str:
     name = next((name for name in names if name != value), "")
-    return f"{name} ({value})" if name else value
+    return f"{shorten(name)} ({shorten(value)})" if name else shorten(value)
 
 
 def _join_choices(names: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from interlock.adapters.adk.llm import FINAL, QUESTION, TURN
 from interlock.adapters.adk.session import RECORDS, own_records, remember, session_of, ticket_of, user_of, waiting_turn
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
+from interlock.answers.asked import question_problem
 from interlock.answers.events import Opened, event_of
 from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
 from interlock.errors import ConfigError, NotAllowed
@@ -113,6 +114,8 @@ class InterlockPlugin(BasePlugin):
                 return await self._answer_of_ended(waiting, user)
         else:
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
+            if problem := question_problem(question, self._runtime.context.limits):
+                return _content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
             # Session state comes from clients: only records of calls made for this user become evidence.
             given = await own_records(self._runtime.store, state.get(RECORDS), user)
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}

@@ -11,11 +11,14 @@ from interlock.answers.constrained.recognisers.choices import find_choices
 from interlock.answers.constrained.recognisers.figures import figures_for
 from interlock.answers.constrained.recognisers.names import find_names, named_as, names_in
 from interlock.answers.grounding import Vocabulary
+from interlock.answers.grounding.patterns import repeats_within_repeat
 from interlock.answers.intents.spelling import Spelling
 from interlock.models.messages import ToolCard
 from interlock.tools import names_of_values, normalize
 from interlock.values import Json
 
+_MOST_TAKEN = 100
+"""So many names that other arguments take are taken out of a text, the longest first."""
 _FIGURES = ("integer", "number")
 _SHORT_NAME = 3
 """A name no longer than this is not taken out of a text: it may be part of another word."""
@@ -77,7 +80,18 @@ class _Extraction:
             whole = [claim.date for claim in self._vocabulary.claims(text) if None not in claim.date]
             return tuple("-".join(f"{part:02d}" for part in day if part is not None) for day in whole)
         if schema.get("type") == "string" and "pattern" in schema:
-            return tuple(word for word in spans(text) if re.search(schema["pattern"], word))
+            return _fitting(schema["pattern"], text)
+        return ()
+
+
+def _fitting(pattern: str, text: str) -> tuple[str, ...]:
+    """The spans of a text that a contract's pattern fits; none if Python could take for ever to say."""
+    try:
+        # The contract's own engine never goes back, so what is harmless there may not be here.
+        if repeats_within_repeat(pattern):
+            return ()
+        return tuple(word for word in spans(text) if re.search(pattern, word))
+    except re.error:
         return ()
 
 
@@ -92,7 +106,7 @@ def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:
     """A text without the names that are taken by other arguments: "Cedar Creek", the fire, is no creek of a trail's."""
     others = {said for other, names in whole.items() if other != name for said in names}
     # Longest first, so that a name inside a longer one does not leave half of that behind.
-    for said in sorted(others - whole.get(name, frozenset()), key=len, reverse=True):
+    for said in sorted(others - whole.get(name, frozenset()), key=len, reverse=True)[:_MOST_TAKEN]:
         inside = any(f" {said} " in f" {own} " for own in whole.get(name, ()))
         if len(said) > _SHORT_NAME and not inside:
             # A mark is left in its place: without it the words on both sides would become a name of their own.

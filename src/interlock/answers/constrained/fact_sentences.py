@@ -17,8 +17,13 @@ _ABOUT = ("evidence", "rule")
 def fact_sentences(results: Sequence[Mapping[str, Json]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What tools said of their results in one line, and a statement for each value that successful calls returned."""
     leads = tuple(" ".join(text.split()).rstrip(".") for text in map(_lead, results) if text)
-    lines = [line for found in results for line in _of(found.get("value"), _subject(found.get("value")))]
-    return leads, tuple(dict.fromkeys(line for line in lines if len(line) <= _LONGEST))[:_MOST]
+    lines: dict[str, None] = {}
+    for line in (line for found in results for line in _of(found.get("value"), _subject(found.get("value")))):
+        if len(line) <= _LONGEST:
+            lines[line] = None
+        if len(lines) >= _MOST:  # a result may have thousands
+            break
+    return leads, tuple(lines)
 
 
 def _lead(found: Mapping[str, Json]) -> str:

@@ -12,6 +12,9 @@ from interlock.values import Json
 # Names are rarely longer than six words, and every span is an alternative of the grammar.
 _LONGEST_SPAN = 6
 _MOST_SPANS = 200  # short spans come first, so a long text loses its long ones
+_MOST_WORDS = 2_000
+_LONGEST_WORD = 200
+"""A longer word is no name, and a pattern of a contract is not tried on it."""
 _WORD = re.compile(r"[^\s\"\\]+")  # quotes and backslashes would need two escapes: JSON's and the grammar's
 _EDGES = ".,;:!?()[]{}'“”‘’"
 
@@ -70,7 +73,7 @@ def _free(kind: Json, said: str) -> str:
 def spans(text: str) -> tuple[str, ...]:
     """Runs of up to six words of a text, as they stand there, without punctuation at their edges."""
     words = [match[0].strip(_EDGES) for match in _WORD.finditer(text)]
-    words = [word for word in words if word]
+    words = [word for word in words if 0 < len(word) <= _LONGEST_WORD][:_MOST_WORDS]
     found = [
         " ".join(words[start : start + length])
         for length in range(1, _LONGEST_SPAN + 1)

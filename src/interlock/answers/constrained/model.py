@@ -15,6 +15,7 @@ from interlock.answers.constrained.fact_sentences import fact_sentences
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar
 from interlock.answers.constrained.questions import open_question
 from interlock.answers.grounding import Vocabulary, default_vocabulary
+from interlock.answers.long_texts import leave_loop
 from interlock.models.messages import Message, Model, Proposal, Reply, Request, Task, ToolCard
 from interlock.values import Json
 
@@ -55,8 +56,8 @@ class ConstrainedModel:
         task, given = request.task, dict[str, tuple[Json, ...]]()
         if task is not None:
             words = _vocabulary(task)
-            given = extract_arguments(card, task.question, words)
-            question = open_question(request, task, card, given, words)
+            given = await leave_loop(len(task.question), extract_arguments, card, task.question, words)
+            question = await leave_loop(len(task.question), open_question, request, task, card, given, words)
             if question:
                 return Reply(question=question)
         said = " ".join(message.text for message in request.messages if message.role == "user")

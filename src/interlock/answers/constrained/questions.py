@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from interlock.answers.constrained.unused_values import unused_values
 from interlock.answers.grounding import Vocabulary
 from interlock.models.messages import Request, Task, ToolCard
-from interlock.values import Json
+from interlock.values import Json, name_some
 
 _SURE_ENOUGH = 0.7
 """How clearly a question must be recognised before a call is made for it."""
@@ -24,7 +24,7 @@ def open_question(
     if not left:
         return ""
     return (
-        f"what is {' and '.join(left)} for? I would call {card.name}, which has no place for it. Please say it in other"
+        f"what is {name_some(left)} for? I would call {card.name}, which has no place for it. Please say it in other"
         " words, one thing at a time, or ask without it"
     )
 

@@ -34,4 +34,7 @@ def bound() -> re.Pattern[str]:
     given = table()
     before = "|".join([*given["bounds_before"], rf"\b(?:{'|'.join(given['bound_words_before'])})"])
     after = "|".join(given["bound_words_after"])
-    return re.compile(rf"(?:{before})\s*\$?\d[\d.,]*|\d[\d.,]*\s*(?:\w+\s+)?(?:{after})\b", re.I)
+    # From the first digit of a figure, and with a word that is none between: no place of a long one is gone over twice.
+    figure = r"(?<![\d.,])\d[\d.,]{0,40}+"
+    between = r"\s{0,8}(?:[^\W\d]\w{0,40}\s{1,8})?"
+    return re.compile(rf"(?:{before})\s*\$?\d[\d.,]*|{figure}{between}(?:{after})\b", re.I)

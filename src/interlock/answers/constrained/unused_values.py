@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.recognisers.figures import in_figures
@@ -11,7 +12,7 @@ from interlock.answers.grounding import Vocabulary
 from interlock.answers.grounding.claims import NO_UNIT, Claim, Units
 from interlock.models.messages import ToolCard
 from interlock.tools import normalize
-from interlock.values import Json
+from interlock.values import Json, shorten
 
 _STEM = 4
 _DIGITS = frozenset("0123456789$€£.-")
@@ -30,9 +31,11 @@ def unused_values(
     names = [name for other in offered for name in _names(other.parameters)]
     # Of all tools on offer: a figure in miles tells something even where the tool that was chosen has no miles.
     units = NO_UNIT.union(*(vocabulary.units.in_name(name) for name in names))
-    values = [item for several in given.values() for item in several]
+    taken, bounds = _Taken(given), _Spans([found.span() for found in bound().finditer(text)])
     left = [
-        claim.text for claim in vocabulary.claims(text) if _tells(claim, text, units) and not _is_taken(claim, values)
+        shorten(claim.text)
+        for claim in vocabulary.claims(text)
+        if _tells(claim, bounds, units) and not taken.holds(claim)
     ]
     there = normalize(text).split()
     for value in _inner_values(card.parameters):  # "bull trout", where only a list of objects could say it
@@ -48,26 +51,44 @@ def _names(schema: Mapping[str, Json]) -> list[str]:
     return [name for part in (schema, *inner) for name in part.get("properties", {})]
 
 
-def _tells(claim: Claim, text: str, units: Units) -> bool:
+def _tells(claim: Claim, bounds: _Spans, units: Units) -> bool:
     """Whether leaving it out would change the question: a whole date, a figure with a unit or one that bounds."""
     if claim.kind == "date":
         return None not in claim.date
-    bounds = any(
-        found.start() <= claim.start < found.end() or found.start() < claim.end <= found.end()
-        for found in bound().finditer(text)
-    )
-    telling = bool(claim.units & units) or "." in claim.text or bounds
+    telling = bool(claim.units & units) or "." in claim.text or bounds.touch(claim)
     return claim.number is not None and telling and claim.text[:1] in _DIGITS
 
 
-def _is_taken(claim: Claim, values: Sequence[Json]) -> bool:
-    said = [item for item in values if isinstance(item, str)]
-    iso = "-".join(f"{part:02d}" for part in claim.date if part is not None)
-    if any(claim.text in item for item in said) or (claim.kind == "date" and iso in said):
-        return True
-    return claim.number is not None and any(
-        float(claim.number) == item for item in values if isinstance(item, int | float)
-    )
+class _Spans:
+    """Places of a text, in order."""
+
+    def __init__(self, spans: Sequence[tuple[int, int]]) -> None:
+        self._spans = spans
+        self._starts = [start for start, _ in spans]
+
+    def touch(self, claim: Claim) -> bool:
+        """Whether a claim begins or ends in one of them."""
+        begins, ends = bisect_right(self._starts, claim.start) - 1, bisect_left(self._starts, claim.end) - 1
+        return (begins >= 0 and claim.start < self._spans[begins][1]) or (
+            ends >= 0 and claim.end <= self._spans[ends][1]
+        )
+
+
+class _Taken:
+    """The values that a call would be made with."""
+
+    def __init__(self, given: Mapping[str, Sequence[Json]]) -> None:
+        values = [item for several in given.values() for item in several]
+        self._figures = {item for item in values if isinstance(item, int | float)}
+        self._texts = frozenset(item for item in values if isinstance(item, str))
+        self._together = "\0".join(self._texts)
+
+    def holds(self, claim: Claim) -> bool:
+        """Whether a claim is among them."""
+        iso = "-".join(f"{part:02d}" for part in claim.date if part is not None)
+        if claim.text in self._together or (claim.kind == "date" and iso in self._texts):
+            return True
+        return claim.number is not None and float(claim.number) in self._figures
 
 
 def _inner_values(schema: Mapping[str, Json]) -> list[str]:

@@ -11,6 +11,8 @@ from interlock.values import Value
 Units = frozenset[str]
 """The units that a spelling can stand for; two figures agree if the sets meet."""
 NO_UNIT: Units = frozenset()
+# Without it "about 100" would stand for 60, which rounds to one hundred if the noughts are not meant.
+AT_MOST_OFF = Decimal("0.1")
 
 
 class Claim(Value, frozen=True):
@@ -38,6 +40,21 @@ class Claim(Value, frozen=True):
     """A direction follows (9.87° W), so that the figure may be kept with a sign."""
     falls: bool = False
     """The words before it speak of a decrease, so that a negative figure may be said without its sign."""
+
+    @property
+    def rounding(self) -> Decimal:
+        """To what the figure may be rounded: its last digit; after "about" the noughts at its end are not meant."""
+        if self.number is None or self.number == 0 or not self.about or self.step < 1:
+            return self.step
+        digits = str(abs(self.number).to_integral_value())
+        return max(self.step, Decimal(1).scaleb(len(digits) - len(digits.rstrip("0"))))
+
+    @property
+    def reach(self) -> Decimal:
+        """How far from the figure a value can be that it is rounded from."""
+        half = self.rounding / 2
+        # With decimals rounding moves it by half of the last one at most, which needs no further bound.
+        return half if self.step < 1 or self.number is None else min(half, AT_MOST_OFF * abs(self.number))
 
 
 class Recogniser(Protocol):

@@ -13,12 +13,14 @@ from interlock.answers.grounding.recognisers.times import times_in
 from interlock.answers.grounding.vocabulary import Vocabulary
 from interlock.values import Json, Value
 
-# Of a longer text only the beginning counts as evidence: every recogniser goes over every character of it.
-_LONGEST = 20_000
 _SEGMENT = re.compile(r"[.\[\]]")
 # The unit is a whole run of letters: "24h" is hours, but the "d" of "3drops" is not days.
 _DIGITS = re.compile(r"(?P<digits>\d{1,12})[_ -]?(?P<unit>[A-Za-z]+(?![A-Za-z]))?")
 _UNIT_KEYS = ("unit", "units", "currency")
+_SHOWN_KEY = 80
+"""So much of a key is shown in a path: every fact below it has the key in its own."""
+_A_NUMBER = 8
+"""What a number counts for, in characters."""
 
 
 class Source(Value, frozen=True):
@@ -33,11 +35,52 @@ class Source(Value, frozen=True):
     """The user's own words: they may be repeated, but prove nothing."""
 
 
+class Place:
+    """Where a value stands. Its path is written out only when it is shown, as every value below a key has it."""
+
+    __slots__ = ("_parent", "_step", "name", "units")
+
+    def __init__(self, parent: Place | None, step: str, name: str, units: Units) -> None:
+        self._parent, self._step = parent, step
+        self.name = name
+        """The last name on the path, which says what the value is."""
+        self.units = units
+        """The units that the names on the path speak of, the last one first."""
+
+    @property
+    def path(self) -> str:
+        """The JSON path; the middle of a very long key is left out."""
+        steps, place = [], self
+        while place._parent is not None:
+            steps.append(place._step)
+            place = place._parent
+        return "$" + "".join(reversed(steps))
+
+    def key(self, key: str, units: Units) -> Place:
+        """The place of a key's value; `units` are those that the key itself speaks of."""
+        return Place(self, f".{_shorten(key)}", key.rpartition(".")[2][-_SHOWN_KEY:], units or self.units)
+
+    def item(self, number: int) -> Place:
+        """The place of an item of a list."""
+        return Place(self, f"[{number}]", self.name, self.units)
+
+    def length(self, of: str = "") -> Place:
+        """The place of a count."""
+        return Place(self, f"{_shorten(of)}.length", "length", NO_UNIT)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _SHOWN_KEY else f"{text[: _SHOWN_KEY // 2]}…{text[1 - _SHOWN_KEY // 2 :]}"
+
+
+_TOP = Place(None, "", "$", NO_UNIT)
+
+
 class Fact(Value, frozen=True):
     """One value somewhere in a source."""
 
     source: str
-    path: str
+    place: Place
     number: Decimal | None = None
     units: Units = NO_UNIT
     money: Units = NO_UNIT
@@ -53,9 +96,156 @@ class Fact(Value, frozen=True):
     """Part of a name, not a value."""
 
 
-def facts(sources: Iterable[Source], vocabulary: Vocabulary) -> tuple[Fact, ...]:
-    """Every number, date and text in the sources; numbers inside texts too."""
-    return tuple(fact for source in sources for fact in _Reader(source, vocabulary).walk(_proof(source), "$", NO_UNIT))
+class Evidence(Value, frozen=True):
+    """The facts of all sources: of those that are alike in everything but their path, the first."""
+
+    facts: tuple[Fact, ...] = ()
+    cut: bool = False
+    """Not everything was read: the sources are longer than the limit."""
+
+
+def read_evidence(sources: Iterable[Source], vocabulary: Vocabulary, max_chars: int) -> Evidence:
+    """Every number, date and text in the sources, numbers inside texts too; no more than so many characters are read.
+
+    What is beyond the limit supports nothing, so an answer that rests on it is held back.
+    """
+    reader = _Reader(vocabulary, max_chars)
+    found = [fact for source in sources for fact in reader.read(source)]
+    return Evidence(tuple(found), reader.cut)
+
+
+class _Reader:
+    """Walks sources, and gives a fact for each value, name and count in them."""
+
+    def __init__(self, vocabulary: Vocabulary, max_chars: int) -> None:
+        self._vocabulary, self._units = vocabulary, vocabulary.units
+        self._left = max_chars
+        self.cut = False
+        self._seen: set[object] = set()
+        self._key_units: dict[str, Units] = {}
+        self._source = Source("", None)
+
+    def read(self, source: Source) -> Iterator[Fact]:
+        """The facts of one source. Its id is one too: an answer may refer to "record 12"."""
+        self._source = source
+        yield Fact(source.id, _TOP, text=source.id)
+        yield from self._walk(_proof(source), _TOP, NO_UNIT)
+
+    def _takes(self, characters: int) -> bool:
+        """Whether so much more may be read."""
+        self._left -= characters
+        self.cut = self.cut or self._left < 0
+        return not self.cut
+
+    def _is_new(self, *what: object) -> bool:
+        """Whether nothing was read yet that supports the same: a table says most things many times."""
+        key = (self._source.echo, *what)
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+    def _walk(self, value: Json, place: Place, units: Units) -> Iterator[Fact]:
+        # Before numbers: a truth is an int in Python, and would count as the figure 1.
+        if isinstance(value, bool) or value is None or self.cut:
+            return
+        if isinstance(value, int | float):
+            yield from self._number(value, place, units)
+        elif isinstance(value, str):
+            yield from self._text(value, place)
+        elif isinstance(value, list | tuple):
+            yield from self._list(value, place, units)
+        elif isinstance(value, dict):
+            yield from self._object(value, place, units)
+
+    def _fact(self, place: Place, **details: Any) -> Iterator[Fact]:
+        # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
+        if self._is_new(place.name, *details, *(str(d) if type(d) is Decimal else d for d in details.values())):
+            yield Fact(self._source.id, place, echo=self._source.echo, **details)
+
+    def _number(self, value: float, place: Place, units: Units) -> Iterator[Fact]:
+        if not self._takes(_A_NUMBER) or value != value or abs(value) == float("inf"):
+            return
+        soft = units if units <= self._units.currencies else NO_UNIT  # "currency": "EUR" beside counts and dates
+        said = place.units | (units - soft)
+        share = self._units.is_share(place.name)
+        yield from self._fact(place, number=Decimal(repr(value)), units=said, money=soft, share=share)
+
+    def _text(self, value: str, place: Place) -> Iterator[Fact]:
+        text = value if len(value) <= self._left else _whole_sentences(value, self._left)
+        self._takes(len(value))
+        if text and self._is_new(place.name, "text", text, place.units):
+            yield Fact(self._source.id, place, text=text, echo=self._source.echo)
+            yield from self._in_text(place, text)
+
+    def _list(self, value: Sequence[Json], place: Place, units: Units) -> Iterator[Fact]:
+        yield from self._count(place, len(value))
+        for (key, item), count in _alike(value).items():
+            yield from self._count(place, count, f"[{key}={item}]")
+        for number, item in enumerate(value):
+            if self.cut:
+                return
+            yield from self._walk(item, place.item(number), units)
+
+    def _count(self, place: Place, count: int, of: str = "") -> Iterator[Fact]:
+        yield from self._fact(place.length(of), number=Decimal(count), counted=True)
+
+    def _object(self, value: Mapping[str, Json], place: Place, units: Units) -> Iterator[Fact]:
+        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
+        inside = NO_UNIT.union(*named) or units
+        if _is_table(value):
+            yield from self._count(place, len(value))
+        for key, item in value.items():
+            name = str(key)
+            if not self._takes(len(name)):
+                return
+            there = place.key(name, self._units_in(name))
+            yield from self._key(there, name)
+            yield from self._walk(item, there, inside)
+
+    def _units_in(self, key: str) -> Units:
+        """The units that a key speaks of itself; looked for once, however many rows have it."""
+        found = self._key_units.get(key)
+        if found is None:
+            parts = (self._units.in_name(part) for part in reversed(_SEGMENT.split(key)))
+            found = self._key_units[key] = next((units for units in parts if units), NO_UNIT)
+        return found
+
+    def _key(self, place: Place, key: str) -> Iterator[Fact]:
+        """What a key says itself: words, dates, and figures such as those in `p95_ms` and `planted_2022`."""
+        if not self._is_new("key", key):
+            return
+        yield Fact(self._source.id, place, text=key, echo=self._source.echo)
+        for claim in self._vocabulary.claims(key):
+            if claim.kind == "date":
+                yield from self._fact(place, date=claim.date)
+        yield from self._digits(place, key)
+
+    def _in_text(self, place: Place, text: str) -> Iterator[Fact]:
+        for claim in self._vocabulary.claims(text):
+            if claim.number is not None:
+                yield from self._fact(place, number=claim.number, units=claim.units or place.units)
+            elif claim.kind == "date":
+                yield from self._fact(place, date=claim.date)
+                if claim.either:
+                    year, month, day = claim.date
+                    yield from self._fact(place, date=(year, day, month))  # 8/9/2024 in a result may be said either way
+            elif claim.kind == "identifier":
+                yield from self._digits(place, claim.text)
+        # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
+        for minutes in times_in(text):
+            yield from self._fact(place, minutes=minutes)
+
+    def _digits(self, place: Place, name: str) -> Iterator[Fact]:
+        """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
+        if name.isdecimal() and name.isascii():  # a key that is a figure: {"5000": "15:41"}
+            yield from self._fact(place, number=Decimal(name))
+        for match in _DIGITS.finditer(name):
+            unit = match["unit"] or ""
+            number = Decimal(match["digits"]) * (1000 if unit.lower() == "k" else 1)
+            yield from self._fact(place, number=number, units=self._units.of_field(unit), label=True)
+        for spelled in self._vocabulary.number_words.in_name(name):
+            yield from self._fact(place, number=Decimal(spelled), label=True)
 
 
 def _proof(source: Source) -> Json:
@@ -64,94 +254,11 @@ def _proof(source: Source) -> Json:
     return {key: value for key, value in source.value.items() if key not in source.apart}
 
 
-class _Reader:
-    """Walks one source, and gives a fact for each value, name and count in it."""
-
-    def __init__(self, source: Source, vocabulary: Vocabulary) -> None:
-        self._id, self._echo = source.id, source.echo
-        self._vocabulary, self._units = vocabulary, vocabulary.units
-
-    def walk(self, value: Json, path: str, units: Units) -> Iterator[Fact]:
-        # Before numbers: a truth is an int in Python, and would count as the figure 1.
-        if isinstance(value, bool) or value is None:
-            return
-        if isinstance(value, int | float):
-            yield from self._number(value, path, units)
-        elif isinstance(value, str):
-            yield self._fact(path, text=value[:_LONGEST])
-            yield from self._in_text(path, value[:_LONGEST])
-        elif isinstance(value, list | tuple):
-            yield from self._list(value, path, units)
-        elif isinstance(value, dict):
-            yield from self._object(value, path, units)
-
-    def _fact(self, path: str, **details: Any) -> Fact:
-        return Fact(self._id, path, echo=self._echo, **details)
-
-    def _number(self, value: float, path: str, units: Units) -> Iterator[Fact]:
-        if value != value or abs(value) == float("inf"):
-            return
-        soft = units if units <= self._units.currencies else NO_UNIT  # "currency": "EUR" beside counts and dates
-        said = self._units_on(path) | (units - soft)
-        share = self._units.is_share(path.rpartition(".")[2])
-        yield self._fact(path, number=Decimal(repr(value)), units=said, money=soft, share=share)
-
-    def _list(self, value: Sequence[Json], path: str, units: Units) -> Iterator[Fact]:
-        yield self._fact(f"{path}.length", number=Decimal(len(value)), counted=True)
-        for (key, item), count in _alike(value).items():
-            yield self._fact(f"{path}[{key}={item}].length", number=Decimal(count), counted=True)
-        for place, item in enumerate(value):
-            yield from self.walk(item, f"{path}[{place}]", units)
-
-    def _object(self, value: Mapping[str, Json], path: str, units: Units) -> Iterator[Fact]:
-        named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
-        if _is_table(value):
-            yield self._fact(f"{path}.length", number=Decimal(len(value)), counted=True)
-        for key, item in value.items():
-            yield from self._key(f"{path}.{key}", str(key))
-            yield from self.walk(item, f"{path}.{key}", NO_UNIT.union(*named) or units)
-
-    def _key(self, path: str, key: str) -> Iterator[Fact]:
-        """What a key says itself: words, dates, and figures such as those in `p95_ms` and `planted_2022`."""
-        yield self._fact(path, text=key)
-        for claim in self._vocabulary.claims(key):
-            if claim.kind == "date":
-                yield self._fact(path, date=claim.date)
-        yield from self._digits(path, key)
-
-    def _in_text(self, path: str, text: str) -> Iterator[Fact]:
-        for claim in self._vocabulary.claims(text):
-            if claim.number is not None:
-                yield self._fact(path, number=claim.number, units=claim.units or self._units_on(path))
-            elif claim.kind == "date":
-                yield self._fact(path, date=claim.date)
-                if claim.either:
-                    year, month, day = claim.date
-                    yield self._fact(path, date=(year, day, month))  # 8/9/2024 in a result may be said either way
-            elif claim.kind == "identifier":
-                yield from self._digits(path, claim.text)
-        # Apart from the claims: there a timestamp is one date, which takes the time of the day with it.
-        for minutes in times_in(text):
-            yield self._fact(path, minutes=minutes)
-
-    def _digits(self, path: str, name: str) -> Iterator[Fact]:
-        """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
-        if name.isdecimal() and name.isascii():  # a key that is a figure: {"5000": "15:41"}
-            yield self._fact(path, number=Decimal(name))
-        for match in _DIGITS.finditer(name):
-            unit = match["unit"] or ""
-            number = Decimal(match["digits"]) * (1000 if unit.lower() == "k" else 1)
-            yield self._fact(path, number=number, units=self._units.of_field(unit), label=True)
-        for spelled in self._vocabulary.number_words.in_name(name):
-            yield self._fact(path, number=Decimal(spelled), label=True)
-
-    def _units_on(self, path: str) -> Units:
-        """The units that the names on a path speak of, the last one first: it says what the value is."""
-        for name in reversed(_SEGMENT.split(path.removeprefix("$"))):
-            found = self._units.in_name(name)
-            if found:
-                return found
-        return NO_UNIT
+def _whole_sentences(text: str, at_most: int) -> str:
+    """The beginning of a text, up to the end of a line or sentence: half of "1,234 million" is another figure."""
+    if at_most <= 0:
+        return ""
+    return text[: max(text.rfind("\n", 0, at_most), text.rfind(". ", 0, at_most)) + 1]
 
 
 def _is_table(value: Mapping[str, Json]) -> bool:

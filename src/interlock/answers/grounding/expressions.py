@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from decimal import Decimal, DivisionByZero, InvalidOperation
+from decimal import Decimal
 from itertools import pairwise
+from typing import NamedTuple
 
-from interlock.answers.grounding.claims import NO_UNIT, Claim
+from interlock.answers.grounding.claims import NO_UNIT, Claim, Units
 
 # What may stand between two figures of a sum: an operator, brackets and up to two words ("12 acres burned + 30"), or
 # what leads to its result. Prose that merely has a figure on both sides ("12 of the 30") must not match.
@@ -19,23 +21,101 @@ _OPERATORS = {"−": "-", "–": "-", "×": "*", "x": "*", "·": "*", "÷": "/"}
 # The result first: "42 (12 + 30)", "42 acres: 12 + 30". Short, and within one sentence, so that no figure is supported
 # by a sum that belongs to another.
 _OPENS = re.compile(r"^[^.;\n()=]{0,40}(?:\(|:|=)\s*\(*\s*$")
+_MOST_TERMS = 200
+"""A sum of more figures is not computed, and its result is unsupported."""
 
 
-def derivations(text: str, said: Sequence[Claim], supported: Sequence[bool]) -> Iterator[tuple[int, str]]:
-    """Claims that are the checked result of an expression in the text: `12 + 30 = 42`, or `42 (12 + 30)`."""
+class _Sum(NamedTuple):
+    """An expression that is written out, and the claims that may be its result."""
+
+    first: int
+    last: int
+    results: tuple[int, ...]
+    opens: bool
+
+
+def derive(text: str, said: Sequence[Claim], supported: Sequence[bool]) -> dict[int, str]:
+    """Claims that are the checked result of an expression in the text (`12 + 30 = 42`, `42 (12 + 30)`), or repeat one.
+
+    Each sum is computed once, when the last of its figures is supported: one may rest on the result of another, in
+    whatever order they are written. So the work grows with the length of the text, not with the number of sums in it.
+    """
+    return _Derivation(text, said, supported).run()
+
+
+class _Derivation:
+    """What becomes supported when a figure does: the sums that it stands in, and its repetitions."""
+
+    def __init__(self, text: str, said: Sequence[Claim], supported: Sequence[bool]) -> None:
+        self._text, self._said, self._supported = text, said, list(supported)
+        self._found: dict[int, str] = {}
+        self._sums: dict[int, _Sum] = {}
+        """The sum that each figure stands in; no figure stands in two."""
+        self._lacks: dict[int, int] = {}
+        """How many figures of each sum are unsupported, by its first."""
+        for one in _sums(text, said):
+            self._sums |= dict.fromkeys(range(one.first, one.last + 1), one)
+            self._lacks[one.first] = sum(not supported[n] for n in range(one.first, one.last + 1))
+        # Only a derived figure is supported by its repetition: any other finds the fact behind it by itself.
+        self._repeated: dict[tuple[Decimal | None, Units], list[int]] = defaultdict(list)
+        for place, claim in enumerate(said):
+            if not supported[place] and claim.number is not None:
+                for number in dict.fromkeys((claim.number, claim.digits)):
+                    self._repeated[(number, claim.units)].append(place)
+        self._units = {claim.units for claim in said}
+
+    def run(self) -> dict[int, str]:
+        """The place of each claim that is derived, and the expression behind it."""
+        whole = [one for one in dict.fromkeys(self._sums.values()) if not self._lacks[one.first]]
+        waiting = [place for one in whole for place in self._compute(one)]
+        while waiting:
+            place = waiting.pop()
+            one = self._sums.get(place)
+            if one is not None:
+                self._lacks[one.first] -= 1
+                if not self._lacks[one.first]:
+                    waiting += self._compute(one)
+            waiting += self._repeat(place)
+        return self._found
+
+    def _support(self, place: int, path: str) -> bool:
+        """Whether a claim is supported that was not before."""
+        if self._supported[place]:
+            return False
+        self._supported[place] = True
+        self._found[place] = path
+        return True
+
+    def _compute(self, one: _Sum) -> list[int]:
+        run = self._said[one.first : one.last + 1]
+        written = self._text[run[0].start : run[-1].end]
+        open_results = [place for place in one.results if not self._supported[place]]
+        return [
+            place
+            for place in open_results
+            if _agrees(self._text, run, self._said[place], opens=one.opens) and self._support(place, written)
+        ]
+
+    def _repeat(self, place: int) -> list[int]:
+        claim, path = self._said[place], self._found[place]
+        assert claim.number is not None
+        fresh: list[int] = []
+        for units in self._units:
+            if not units or not claim.units or units & claim.units:
+                # Taken out: nobody who comes later need look at them again.
+                same = self._repeated.pop((claim.number, units), [])
+                fresh += [other for other in same if self._support(other, path)]
+        return fresh
+
+
+def _sums(text: str, said: Sequence[Claim]) -> Iterator[_Sum]:
     place = 0
     while place < len(said):
         last = _run(text, said, place)
-        if last > place and all(supported[n] for n in range(place, last + 1)):
-            written = text[said[place].start : said[last].end]
-            for result in (
-                last + 1 if _equals(text, said, last) else -1,
-                place - 1 if _has_lead(text, said, place) else -1,
-            ):
-                if result >= 0 and _agrees(
-                    text, said[place : last + 1], said[result], opens=_has_lead(text, said, place)
-                ):
-                    yield result, written
+        if 0 < last - place < _MOST_TERMS:
+            opens = _has_lead(text, said, place)
+            after = (last + 1,) if _equals(text, said, last) else ()
+            yield _Sum(place, last, (*after, *((place - 1,) if opens else ())), opens)
         place = max(place + 1, last)
 
 
@@ -102,7 +182,7 @@ def _evaluate(written: str) -> Decimal | None:
         # Parsed and walked, never evaluated: the text is a model's.
         tree = ast.parse(written, mode="eval").body
         return _value(tree)
-    except (SyntaxError, ValueError, DivisionByZero, InvalidOperation, RecursionError):
+    except (SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
         return None
 
 

@@ -52,7 +52,7 @@ class UnitTable:
 
     def in_name(self, name: str) -> Units:
         """The units that a field's name speaks of: `total_acres`, `costUsd`, `tmax_f`; `trees_per_mile` is per mile."""
-        words = _name_words(name)
+        words = self._name_words(name)
         # `min` is a statistic only behind a unit (`temp_c_min`); otherwise it means minutes (`wait_min`).
         while len(words) > 1 and words[-1] in self._statistics and (words[-1] != "min" or self._is_unit(words[-2])):
             words.pop()  # temp_c_min: the unit stands before
@@ -82,15 +82,18 @@ class UnitTable:
 
     def is_share(self, name: str) -> bool:
         """Whether a field's name speaks of a part of one."""
-        return any(word in self._shares for word in _name_words(name))
+        return any(word in self._shares for word in self._name_words(name))
+
+    def _name_words(self, name: str) -> list[str]:
+        # A symbol is no two words: the `kWh` of `kWh_total` is not a k and watt hours.
+        parts = [
+            part for word in _TOKENS.findall(name) for part in ([word] if word in self._exact else _CAMEL.split(word))
+        ]
+        return [part.lower() for part in parts]
 
 
 def _normalise(text: str) -> str:
     return " ".join(text.replace("-", " ").split())
-
-
-def _name_words(name: str) -> list[str]:
-    return [word.lower() for part in _CAMEL.split(name) for word in _TOKENS.findall(part)]
 
 
 def _words(table: Mapping[str, Any]) -> dict[str, Units]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from functools import cache
@@ -14,7 +15,7 @@ from interlock.answers.grounding.recognisers.addresses import Mails, References,
 from interlock.answers.grounding.recognisers.citations import Citations
 from interlock.answers.grounding.recognisers.dates import Dates, DayLists, Periods
 from interlock.answers.grounding.recognisers.identifiers import Identifiers
-from interlock.answers.grounding.recognisers.markers import without_markers
+from interlock.answers.grounding.recognisers.markers import blank, without_markers
 from interlock.answers.grounding.recognisers.number_words import NumberWords
 from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
@@ -55,10 +56,10 @@ class Vocabulary:
         found: list[Claim] = []
         text = without_markers(text)
         for recogniser in self._recognisers:
-            for claim in recogniser.find(text):
-                found.append(claim)
-                # Blanked, not cut out: later claims keep their places, and NUL is part of none.
-                text = text[: claim.start] + "\x00" * (claim.end - claim.start) + text[claim.end :]
+            mine = list(recogniser.find(text))
+            if mine:
+                found += mine
+                text = blank(text, [(claim.start, claim.end) for claim in mine])
         return tuple(sorted(found, key=lambda claim: claim.start))
 
     def extend(self, file: Path) -> Vocabulary:
@@ -70,7 +71,10 @@ class Vocabulary:
         strange = sorted(set(more) - set(_TABLES))
         if strange:
             raise ConfigError(f"{file}: there is no table {strange[0]!r}; a vocabulary has {', '.join(_TABLES)}")
-        return Vocabulary(_merge(self._tables, more))
+        try:
+            return Vocabulary(_merge(self._tables, more))
+        except (ConfigError, re.error) as error:
+            raise ConfigError(f"{file}: {error}") from None
 
 
 @cache

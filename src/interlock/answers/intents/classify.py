@@ -25,6 +25,8 @@ _CLEARLY = 0.8
 _A_KEYWORD = 0.1
 # Words: "bread and butter" or "up and running" are not two requests.
 _A_REQUEST = 3
+# Each part is given to the head by itself; a text with more is a text, and no list of requests.
+_MOST_REQUESTS = 8
 # An intent with fewer is too thin for what is unlike it to be taken for conversation (docs/design/intents.md).
 _ENOUGH_EXAMPLES = 20
 _AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
@@ -134,8 +136,10 @@ class Classifier:
     def _asked_together(self, text: str) -> set[str]:
         """Two requests in one sentence: each part after an "and" or "then" clearly asks for something of its own."""
         assert self.head is not None
-        parts = [part for part in _AND.split(text) if len(part.split()) >= _A_REQUEST]
-        if len(parts) < 2:
+        # Single spaces, so that a run of thousands is not gone over from each of its places.
+        parts = [part for part in _AND.split(" ".join(text.split())) if len(part.split()) >= _A_REQUEST]
+        parts = list(dict.fromkeys(parts))
+        if not 2 <= len(parts) <= _MOST_REQUESTS:
             return set()
         found = set()
         for part in parts:

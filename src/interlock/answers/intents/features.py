@@ -12,10 +12,11 @@ from interlock.answers.intents.keywords import split_words
 
 _CLAUSES = re.compile(r"[.;:!?,]\s+")
 _MARKS = (
-    ("#url", re.compile(r"https?://|www\.|\b[a-z0-9-]+\.(?:com|org|net|de|io|gov|uk|edu|eu|dev)\b")),
-    ("#mail", re.compile(r"\w+@\w+")),
-    ("#id", re.compile(r"\b[a-z]+[-_:]\w*\d")),
-    ("#slug", re.compile(r"[a-z]+-[a-z]+")),
+    # Bounded, or no longer than they need to be: a word of thousands of letters is gone over once.
+    ("#url", re.compile(r"https?://|www\.|\b[a-z0-9-]{1,63}\.(?:com|org|net|de|io|gov|uk|edu|eu|dev)\b")),
+    ("#mail", re.compile(r"\w@\w")),
+    ("#id", re.compile(r"\b[a-z]{1,63}[-_:]\w{0,63}\d")),
+    ("#slug", re.compile(r"[a-z]-[a-z]")),
     ("#?", re.compile(r"\?")),
     ("#quote", re.compile(r"['\"“‘]\w")),
 )

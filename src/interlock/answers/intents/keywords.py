@@ -12,7 +12,7 @@ CONVERSATION: tuple[str, ...] = tuple(_DATA["phrases"])
 CHAT_EXAMPLES: tuple[str, ...] = tuple(_DATA["examples"])
 _FILLERS = frozenset(_DATA["fillers"])
 # Letters and digits, with apostrophes inside (don't); an underscore parts words: set_title is two.
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]++(?:['’][^\W_]++)*+")
 _SHORT = {
     "i'm": "i am",
     "you're": "you are",

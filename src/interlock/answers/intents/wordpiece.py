@@ -8,6 +8,7 @@ from importlib.resources import files
 
 _LONGEST_WORD = 100  # as in BERT's own tokenizer
 _MOST_TOKENS = 128  # the length that all-MiniLM-L6-v2 was trained with
+_LONGEST_TEXT = _LONGEST_WORD * _MOST_TOKENS
 _CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0xF900, 0xFAFF), (0x20000, 0x2FA1F))
 
 
@@ -31,7 +32,11 @@ class WordPiece:
 
     def encode(self, text: str) -> list[int]:
         """The ids of a text, between the marks of beginning and end; a long text is cut."""
-        ids = [piece for word in words(text) for piece in self._pieces(word)]
+        ids: list[int] = []
+        for word in words(text[:_LONGEST_TEXT]):
+            if len(ids) >= _MOST_TOKENS:
+                break
+            ids += self._pieces(word)
         return [self._first, *ids[: _MOST_TOKENS - 2], self._last]
 
     def _pieces(self, word: str) -> list[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from interlock.answers.constrained.tables import negation
 from interlock.tools import normalize
 from interlock.values import Json
+
+_BEFORE = 120
+"""How many characters before a mention are looked at for a "not"."""
 
 
 def find_choices(values: Sequence[Json], text: str) -> tuple[Json, ...]:
@@ -19,6 +21,9 @@ def find_choices(values: Sequence[Json], text: str) -> tuple[Json, ...]:
 
 def is_negated(words: str, name: str) -> bool:
     """Whether every mention is after a "not": what is not meant."""
-    places = [found.start() + 1 for found in re.finditer(f" {re.escape(name)} ", words)]
-    # One mention that is not denied is enough: "not the north trail of the north side".
-    return bool(places) and all(negation().search(words[:place]) for place in places)
+    mention, place = f" {name} ", -1
+    while (place := words.find(mention, place + 1)) >= 0:
+        # One mention that is not denied is enough: "not the north trail of the north side".
+        if negation().search(words[max(0, place - _BEFORE) : place + 1]) is None:
+            return False
+    return mention in words

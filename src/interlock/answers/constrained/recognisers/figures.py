@@ -48,8 +48,9 @@ def _as_number(claim: Claim, kind: str) -> Json:
 def in_figures(text: str, vocabulary: Vocabulary) -> str:
     """Half a mile is 0.5 mile."""
     parts: dict[str, str] = table()["parts"]
-    found = re.finditer(rf"\b(?:a\s+|one\s+)?({'|'.join(parts)})(?:\s+of)?\s+(?:an?\s+)?(per cent|[\w%]+)", text, re.I)
-    for match in reversed(list(found)):  # from the end, so that the places of the others stay
-        if vocabulary.units.of(match[2]):
-            text = f"{text[: match.start()]}{parts[match[1].lower()]} {match[2]}{text[match.end() :]}"
-    return text
+    pattern = rf"\b(?:a\s+|one\s+)?({'|'.join(parts)})(?:\s+of)?\s+(?:an?\s+)?(per cent|[\w%]+)"
+
+    def in_figure(match: re.Match[str]) -> str:
+        return f"{parts[match[1].lower()]} {match[2]}" if vocabulary.units.of(match[2]) else match[0]
+
+    return re.sub(pattern, in_figure, text, flags=re.I)

@@ -11,9 +11,13 @@ from interlock.answers.constrained.recognisers.choices import is_negated
 from interlock.answers.constrained.tables import common_words
 from interlock.answers.intents.wordpiece import vocabulary
 from interlock.tools import match_values, normalize
+from interlock.tools.name_index import NameIndex
 
 _MOST_WORDS = 5
-_NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*(?:\s+[A-Z][\w'’-]*)*")
+_MOST_RUNS = 100
+"""So many different runs of capitalised words are held against the known values."""
+_MOST_FITS = 200
+_NAMES = re.compile(r"(?<![.?!]\s)(?<!^)\b[A-Z][\w'’-]*+(?:\s++[A-Z][\w'’-]*+)*+")
 """Runs of capitalised words, but for the first of a sentence."""
 _FIRST = re.compile(r"\W*([A-Z]\w{5,})")  # the first word is always capitalised: it counts only if it is long
 # NW-9 or 12-ABC, but no part of an address, a path or a longer code.
@@ -31,11 +35,11 @@ def find_names(text: str, known: Known) -> tuple[str, ...]:
     whole = _find_whole(words, spelled)
     if whole:
         return whole
-    common = common_words() | _generic(known)
-    capitalised, unknown = _find_capitalised(text, known, common)
+    common, index = common_words() | _generic(spelled), NameIndex(known)
+    capitalised, unknown = _find_capitalised(text, index, common)
     if capitalised:
         return capitalised
-    telling, unsure = _find_by_words(text, known, spelled, common)
+    telling, unsure = _find_by_words(text, index, spelled, common)
     if telling:
         return telling
     if unknown:
@@ -50,31 +54,30 @@ def _find_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, 
         for value, names in spelled.items()
     }
     said = {value: name for value, name in named.items() if name}
-    whole = tuple(
-        v for v, name in said.items() if not any(name != o and f" {name} " in f" {o} " for o in said.values())
-    )
+    together = "|".join(f" {name} " for name in dict.fromkeys(said.values()))
+    whole = tuple(value for value, name in said.items() if together.count(f" {name} ") == 1)
     shared = Counter(said[value] for value in whole)
     same = next((name for name, count in shared.items() if count > 1), "")
     return (same,) if same else whole  # one name for two things: somebody has to say which
 
 
-def _find_capitalised(text: str, known: Known, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
+def _find_capitalised(text: str, index: NameIndex, common: frozenset[str]) -> tuple[tuple[str, ...], str]:
     """The value that a capitalised run of words means; beside it, the first run that means none."""
     unknown = ""
-    for run in _NAMES.findall(text):
+    for run in tuple(dict.fromkeys(_NAMES.findall(text)))[:_MOST_RUNS]:
         telling = normalize(run)
         if any(len(word) > 2 and word not in common for word in telling.split()):
-            fits = match_values(telling, known)
+            fits = index.match(telling)
             if len(fits) == 1:
                 return fits, unknown
             unknown = unknown or run
     first = _FIRST.match(text)
-    fits = match_values(first[1], known) if first and normalize(first[1]) not in common else ()
+    fits = index.match(first[1]) if first and normalize(first[1]) not in common else ()
     return (fits if len(fits) == 1 else ()), unknown
 
 
 def _find_by_words(
-    text: str, known: Known, spelled: Mapping[str, Sequence[str]], common: frozenset[str]
+    text: str, index: NameIndex, spelled: Mapping[str, Sequence[str]], common: frozenset[str]
 ) -> tuple[tuple[str, ...], str]:
     """The value that some words in a row mean, longest first; beside it, words that fit several."""
     unsure = ""
@@ -86,8 +89,9 @@ def _find_by_words(
             continue
         if len(telling) == 1 and telling[0] not in known_words and telling[0] in vocabulary():
             continue  # an ordinary word is not a misspelled name
-        fits = match_values(" ".join(telling), known)
-        headed = tuple(value for value in fits if _heads(telling, spelled[value]))
+        fits = index.match(" ".join(telling))
+        # What fits very many names none of them, whichever word it begins with.
+        headed = tuple(v for v in fits if _heads(telling, spelled[v])) if len(fits) <= _MOST_FITS else ()
         if len(headed) == 1:
             return headed, unsure
         unsure = unsure or (" ".join(telling) if len(fits) > 1 else "")
@@ -119,13 +123,11 @@ def _shape(value: str) -> str:
     return re.sub(r"[A-Za-z]+", "A", re.sub(r"\d+", "9", value))
 
 
-def _generic(known: Mapping[str, Sequence[str]]) -> frozenset[str]:
+def _generic(spelled: Mapping[str, Sequence[str]]) -> frozenset[str]:
     """Words that nearly all values have in common ("trail"): they name none of them."""
-    counts = Counter(
-        word for names in known.values() for word in {w for name in names for w in normalize(name).split()}
-    )
+    counts = Counter(word for names in spelled.values() for word in {w for name in names for w in name.split()})
     # Nine in ten, and at least two: the words of the only value on file still name it.
-    return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(known))
+    return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(spelled))
 
 
 def _heads(words: Sequence[str], names: Sequence[str]) -> bool:

@@ -11,7 +11,7 @@ from interlock.answers.grounding.recognisers.numbers import Numbers
 # In turn: versions (1.2.3), codes of letters (AB-CDEF), words with digits and separators (waldo-lake-3536), constants
 # (CASE_2024_17), letters with digits (B04). Not "well-known", which has no digit, nor the end of a longer word.
 _IDENTIFIER = re.compile(
-    r"(?<![\w.])v?\d+\.\d+(?:\.\d+)+(?![\w])|(?<![\w-])[A-Z]{1,4}-[A-Z]{4,}(?![\w-])|"
+    r"(?<![\w.])v?\d{1,20}\.\d{1,20}(?:\.\d{1,20}){1,40}(?![\w])|(?<![\w-])[A-Z]{1,4}-[A-Z]{4,}(?![\w-])|"
     r"(?<![\w.,/-])(?=[\w:./-]{0,80}\d)(?=[\w:./-]{0,80}[A-Za-z])[A-Za-z0-9]{1,40}"
     r"(?:[-_:./][A-Za-z0-9]{1,40}){1,12}(?![\w-])"
     r"|(?<![\w-])[A-Z][A-Z0-9]{0,40}(?:_[A-Z0-9]{1,40}){1,12}(?![\w-])"
@@ -20,7 +20,7 @@ _IDENTIFIER = re.compile(
 # Every repetition has an upper bound, so that no text makes the search take for ever.
 _NOT_IDENTIFIERS = re.compile(r"CO2|H2O|CH4|N2O|A[34]", re.I)
 _A_RATE = re.compile(r"[\d.,]+/")
-_A_KIND = re.compile(r"\d{1,6}-[a-z]{3,}(?:-[a-z]+)*")  # 64-page, 7-day-old: a figure and what it counts
+_A_KIND = re.compile(r"\d{1,6}-[a-z]{3,}(?:-[a-z]{1,40}){0,12}")  # 64-page, 7-day-old: a figure and what it counts
 
 
 class Identifiers:

@@ -25,7 +25,8 @@ class NumberWords:
         unit = "|".join(map(re.escape, units.spoken)).replace(r"\ ", r"[\s-]")
         self._pattern = re.compile(
             r"\b(?P<part>half|(?:a |one |three )?quarters? of) an? (?P<whole>million|billion)\b"
-            rf"|\b(?P<word>(?:a )?(?:{word})(?:(?:[\s-]+(?:and\s+)?)(?:{word}))*)\b(?:[\s-](?P<unit>{unit})\b)?",
+            rf"|\b(?P<word>(?:a )?(?:{word})(?:(?:[\s-]{{1,4}}(?:and\s{{1,4}})?)(?:{word}))*)\b"
+            rf"(?:[\s-](?P<unit>{unit})\b)?",
             re.I,
         )
 

@@ -9,10 +9,11 @@ from decimal import Decimal
 from typing import Any
 
 from interlock.answers.grounding.claims import Claim
+from interlock.answers.grounding.patterns import compile_table
 from interlock.answers.grounding.units import UnitTable
 
 # 1,234.5 with commas or narrow spaces in threes; 12.5 and 1e3; .5. So 1,2 is no figure of thousands.
-_DIGITS = r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
+_DIGITS = r"\d{1,3}(?:[,\u202f\u00a0]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?|\.\d+"
 _GROUPING = re.compile(r"[,\u202f\u00a0]")
 _DIRECTION = re.compile(r"\s?[NESW]\b")
 _BEFORE = 40
@@ -26,6 +27,9 @@ class Numbers:
         self._units = units
         self._magnitudes: dict[str, int] = table["magnitudes"]
         context = table["context"]
+        for name in ("about", "above", "below", "loss"):
+            for pattern in context[name]:
+                compile_table(pattern, f"numbers.context.{name}")
         about, above, below = ("|".join(context[name]) for name in ("about", "above", "below"))
         self._about = re.compile(rf"(?:{about}|(?P<above>{above})|(?P<below>{below}))\s*$", re.I)
         self._loss = re.compile(rf"\b(?:{'|'.join(context['loss'])})\w*\b", re.I)
@@ -35,7 +39,8 @@ class Numbers:
         self._pattern = re.compile(
             # A hyphen is a minus only where no word or bracket ends before it: 97-98 is a span, (5)-3 a difference.
             r"(?P<minus>(?<![\w)])[-−–](?=[$€£¥₹]))?(?P<lead>(?:US|C|A)\$|[$€£¥₹])?\s?(?P<sign>(?<![\w)])[-−–])?"
-            rf"(?<![A-Za-z0-9])(?<!\d[.,])(?P<digits>{_DIGITS})"
+            # Behind a comma another figure may begin: "classes 1,2,9" are three. Behind a dot only the rest of one.
+            rf"(?<![A-Za-z0-9])(?<!\d\.)(?P<digits>{_DIGITS})"
             rf"(?P<ord>st|nd|rd|th)?(?:[\s-]?(?P<mag>{magnitude})(?![\w/²³]))?"
             # A unit is none where a figure follows: "5 in 3" are not five inches.
             rf"(?:[\s-]?(?P<unit>{unit})(?![\w]|\s?\d))?",
@@ -83,6 +88,8 @@ class OtherDigits:
     """Digits of other scripts, and characters that are numbers themselves (½); not the ² of m²."""
 
     def find(self, text: str) -> Iterator[Claim]:
+        if text.isascii():
+            return
         for place, c in enumerate(text):
             if c.isascii() or unicodedata.category(c) not in ("Nd", "No") or text[max(0, place - 1) : place].isalpha():
                 continue

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 from interlock.answers.grounding.claims import Claim
 
-# 15:41, 3:41:05 pm, 4 p.m.; not 16:9, which has one digit behind the colon, nor part of a longer run (1:23:45:67).
+# 15:41, 3:41:05 pm, 4 p.m.; not 16:9, which has one digit behind the colon, nor part of a longer run (1:23:45:67). A
+# hyphen may lead from another time (10:30-11:00), and otherwise makes it an offset or part of a name.
 _TIME = re.compile(
-    r"(?<![\d:-])(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
+    r"(?:(?<![\d:-])|(?<=:\d\d-)|(?<=[ap]m-)|(?<=[ap]\.m\.-))(?P<h>\d{1,2}):(?P<m>\d\d)(?::\d\d)?(?:\s?(?P<half>[ap])\.?m\b\.?)?(?!\d|:\d)"
     r"|\b(?P<h2>\d{1,2})\s?(?P<half2>[ap])\.?m\b\.?",
     re.I,
 )
