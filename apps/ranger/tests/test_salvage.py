@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.fires import Stand
+from interlock_ranger.records import Access, Designation, Region, Species, Stand, Terrain
 from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product_after, volume_loss_pct
-from interlock_ranger.timber.species import Species
 from ranger_parts import Call, problem
 
 
@@ -61,10 +60,10 @@ def test_costs_by_hand() -> None:
         name="S",
         acres=1,
         sector_id="x",
-        access="temporary_road",
-        terrain="steep",
-        region="west",
-        designation="none",
+        access=Access.TEMPORARY_ROAD,
+        terrain=Terrain.STEEP,
+        region=Region.WEST,
+        designation=Designation.NONE,
     )
     assert cost_usd_per_mbf(stand) == 330 + 30 + 85
 

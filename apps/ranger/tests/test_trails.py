@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.fires import DamagePoint, Fires, Trail
+from interlock_ranger.fires import Fires
+from interlock_ranger.records import DamageKind, DamagePoint, Trail, TrailStatus
 from interlock_ranger.trails.closure import Advice, Season, evaluate_trail, season_of
-from interlock_ranger.trails.damage import DamageKind, damage_type
+from interlock_ranger.trails.damage import damage_type
 from interlock_ranger.trails.priority import select_best, select_greedily
 from ranger_parts import Call, problem
 
@@ -23,7 +24,7 @@ def damage_point(kind: str, severity: int, milepost: float = 1.0) -> DamagePoint
     return DamagePoint(
         damage_id="x",
         milepost=milepost,
-        type=kind,
+        type=DamageKind(kind),
         severity=severity,
         longitude=0.0,
         latitude=0.0,
@@ -47,7 +48,7 @@ def trail(*damage: DamagePoint, status: str = "OPEN", trail_class: int = 3) -> T
         name="T",
         trail_class=trail_class,
         miles=5.0,
-        current_status=status,
+        current_status=TrailStatus(status),
         jurisdiction="",
         annual_visits=100,
         line=LINE,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from enum import StrEnum
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -26,18 +27,27 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class DatedBy(StrEnum):
+    """Where the date of a source comes from: from what it holds, or only from the file system."""
+
+    DATA = "data"
+    FILE = "file"
+
+
 class DataSource(Part):
-    """A file that was read."""
+    """A file that was read, with its own date, whatever day it is."""
 
     file: str
     dated: date
+    dated_by: DatedBy = DatedBy.DATA
     sha256: str
     synthetic: bool
 
     def describe(self) -> str:
         """In one line, for people."""
         label = "SYNTHETIC " if self.synthetic else ""
-        return f"{label}{self.file} of {self.dated.isoformat()} (sha256 {self.sha256[:12]})"
+        dated = self.dated.isoformat() + (" by the file system" if self.dated_by is DatedBy.FILE else "")
+        return f"{label}{self.file} of {dated} (sha256 {self.sha256[:12]})"
 
 
 class Step(Part):

@@ -7,7 +7,7 @@ from datetime import date
 from functools import cache
 
 from interlock_ranger.evidence import DataSource, Today
-from interlock_ranger.fires import file_digest
+from interlock_ranger.intake.text import file_digest
 from interlock_ranger.nepa.terms import RuleCitation
 from interlock_ranger.rules import PACKS, get_rule
 

@@ -30,7 +30,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import file_digest
+from interlock_ranger.intake.text import file_digest
 
 # tests/test_corpus.py holds both limits: with them a zebra finds nothing, and each question that the shipped documents
 # answer finds its passage.

@@ -23,10 +23,11 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Plot, Stand, Tree
+from interlock_ranger.intake.cruise_tables import DBH_IN, HEIGHT_FT
+from interlock_ranger.records import Access, Designation, Fire, Plot, PlotType, Region, Species, Stand, Terrain, Tree
 from interlock_ranger.timber.cruise import StandCruise, cruise_stands, expand_plot
 from interlock_ranger.timber.sampling import estimate_mean, plots_needed
-from interlock_ranger.timber.species import NAMES, Species, equation_number
+from interlock_ranger.timber.species import NAMES, equation_number
 from interlock_ranger.timber.volume import LogRule
 
 NAMED = 8
@@ -39,8 +40,8 @@ class TreeInput(Part):
     """A tree that the caller measured."""
 
     species: Species
-    dbh_in: Annotated[float, Field(ge=1, le=120)]
-    height_ft: Annotated[float, Field(ge=10, le=400)]
+    dbh_in: Annotated[float, Field(ge=DBH_IN[0], le=DBH_IN[1])]
+    height_ft: Annotated[float, Field(ge=HEIGHT_FT[0], le=HEIGHT_FT[1])]
     defect_pct: Annotated[float, Field(ge=0, le=100)]
 
 
@@ -131,7 +132,7 @@ def estimate_stands(
 
 
 def estimate_plots(
-    given: list[PlotInput], region: str, log_rule: LogRule, target_error_pct: float, today: Today
+    given: list[PlotInput], region: Region, log_rule: LogRule, target_error_pct: float, today: Today
 ) -> Result[VolumeEstimate]:
     """The volume an acre that the caller's plots show; there is no stand, so there is no total."""
     if not given or not any(plot.trees for plot in given):
@@ -139,8 +140,8 @@ def estimate_plots(
     plots = tuple(expand_plot(_plot_of(item), region, log_rule) for item in given)
     # A stand only to carry the region: with whole=False its acres are not read.
     stand = Stand(
-        stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access="", terrain="",
-        region=region, designation="",
+        stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access=Access.NONE, terrain=Terrain.FLAT,
+        region=region, designation=Designation.NONE,
     )  # fmt: skip
     cruised = StandCruise(stand=stand, plots=plots, net_bf=estimate_mean([plot.total.net_bf for plot in plots]))
     stands = (_estimate_stand(cruised, target_error_pct, whole=False),)
@@ -182,7 +183,7 @@ def _plot_of(given: PlotInput) -> Plot:
     return Plot(
         plot_id=given.plot_id,
         stand_id="given",
-        plot_type="variable" if given.baf is not None else "fixed",
+        plot_type=PlotType.VARIABLE if given.baf is not None else PlotType.FIXED,
         baf=given.baf,
         plot_acres=given.plot_acres,
         slope_pct=0.0,

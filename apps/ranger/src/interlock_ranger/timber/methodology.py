@@ -16,7 +16,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import get_rule
 from interlock_ranger.timber.cruise import StandCruise, cruise_stands
 from interlock_ranger.timber.sampling import (
@@ -83,7 +83,7 @@ def recommend_design(
     if not cruised:
         raise InvalidInput("there are no plots on file to learn the variation from; measure a few first")
     designs = tuple(_design(item, objective, target_error_pct) for item in cruised)
-    sources = tuple(fire.source(name, fire.facts.cruise_date) for name in ("trees.csv", "plots.csv", "stands.json"))
+    sources = tuple(map(fire.source, ("trees.csv", "plots.csv", "stands.json")))
     known = sum(item.plots is not None for item in designs)
     evidence = Evidence(
         reasoning=_reasoning(objective, target_error_pct),

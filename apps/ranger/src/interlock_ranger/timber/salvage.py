@@ -20,10 +20,10 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Stand
+from interlock_ranger.records import Fire, Species, Stand
 from interlock_ranger.rules import get_rule
 from interlock_ranger.timber.cruise import StandCruise, cruise_stands
-from interlock_ranger.timber.species import NAMES, Species
+from interlock_ranger.timber.species import NAMES
 from interlock_ranger.timber.volume import LogRule
 
 DAYS_A_MONTH = 30.4375

@@ -19,7 +19,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Trail
+from interlock_ranger.records import Fire, Trail
 from interlock_ranger.rules import get_rule
 
 LISTED = 60
@@ -101,7 +101,7 @@ def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Prio
     rest = sorted((_repair(t) for n, t in enumerate(trails) if n not in set(best)), key=lambda r: -r.annual_visits)
     spent, served = sum(r.cost_usd for r in taken), sum(r.annual_visits for r in taken)
     greedy_visits = sum(visits[n] for n in greedy)
-    sources = (fire.source("trails.json", fire.facts.survey_date),)
+    sources = (fire.source("trails.json"),)
     quick = get_rule("trails.quick-win").values
     compared = f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}"
     evidence = Evidence(
