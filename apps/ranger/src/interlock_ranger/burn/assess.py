@@ -225,28 +225,31 @@ def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, 
     )
     if not sectors:
         raise NotFound(describe_unseen(fire, sector_id))
-    measured = {sector.sector_id for sector in sectors}
-    imagery = fire.facts.imagery
-    scenes = f"{imagery.sensor}, {imagery.pre_date.isoformat()} and {imagery.post_date.isoformat()}"
     # Of the sectors that were asked for, and of their ground: what lies beyond the rasters is not seen either.
-    seen_count, wanted_count = int(counts[asked].sum()), int(pixels.wanted[asked].sum())
+    share = int(counts[asked].sum()), int(pixels.wanted[asked].sum())
+    names = [name for name, is_asked in zip(fire.sectors, asked, strict=True) if is_asked]
+    return _build_measurement(fire, sectors, names, share, today)
+
+
+def _build_measurement(
+    fire: Fire, sectors: tuple[MeasuredSector, ...], asked: Sequence[str], share: tuple[int, int], today: Today
+) -> Measurement:
+    """What was seen, with the sectors that were not; `share` is how many pixels of how many."""
+    imagery, measured = fire.facts.imagery, {sector.sector_id for sector in sectors}
+    scenes = f"{imagery.sensor}, {imagery.pre_date.isoformat()} and {imagery.post_date.isoformat()}"
     sources = tuple(map(fire.source, (*RASTERS, "sectors.geojson")))
+    share_pct = 100 * share[0] / share[1]
     return Measurement(
         sectors=sectors,
         measured_from=scenes,
         step=Step(
             rule="burn.dnbr",
-            text=f"dNBR of {scenes}; {100 * seen_count / wanted_count:.0f} % of the pixels inside can be seen,"
-            " shares are of those",
+            text=f"dNBR of {scenes}; {share_pct:.0f} % of the pixels inside can be seen, shares are of those",
         ),
         sources=sources,
         # The scene before the fire is older by nature, and does not go out of date: the others do.
-        confidence=compute_confidence(today(), sources[1:], seen_count, wanted_count),
-        unseen=tuple(
-            sector
-            for sector, is_asked in zip(fire.sectors.values(), asked, strict=True)
-            if is_asked and sector.sector_id not in measured
-        ),
+        confidence=compute_confidence(today(), sources[1:], *share),
+        unseen=tuple(fire.sectors[name] for name in asked if name not in measured),
     )
 
 

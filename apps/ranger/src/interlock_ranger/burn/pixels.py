@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
+from rasterio.errors import NotGeoreferencedWarning
 from rasterio.features import rasterize
 
 from interlock.errors import InvalidInput, NotFound, Permanent
@@ -59,7 +61,11 @@ def _read(folder: Path, _digests: tuple[str, ...], sectors: tuple[shapely.Geomet
     projected = [shapely.transform(sector, project, interleaved=False) for sector in sectors]
     # By the centre of a pixel, as all_touched is off: otherwise sectors would grow by the pixels along their edges.
     places = [(shape, n) for n, shape in enumerate(projected)]
-    sector = rasterize(places, known.shape, fill=OUTSIDE, transform=before.transform, dtype="int32").astype(np.int64)
+    with warnings.catch_warnings():
+        # About the sheet that rasterize draws on in memory, which gets its place from `transform`.
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        drawn = rasterize(places, known.shape, fill=OUTSIDE, transform=before.transform, dtype="int32")
+    sector = drawn.astype(np.int64)
     return Pixels(
         # With one scene alone there is no difference: the value is 0 there, and `known` says that it means nothing.
         dnbr=np.where(known, before.nbr - after.nbr, 0.0),

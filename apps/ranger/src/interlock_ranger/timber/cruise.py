@@ -51,6 +51,8 @@ class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[ExpandedPlot, ...]
     net_bf: SampleMean
     """Net board feet an acre."""
+    dead_bf: SampleMean
+    """Those of dead trees."""
     slope_pct: float = 0.0
     """The mean slope of its plots."""
 
@@ -105,6 +107,12 @@ def _expand_tree(plot: Plot, tree: Tree, region: Region, log_rule: LogRule) -> A
     )
 
 
+def list_uncruised(fire: Fire, stands: Sequence[Stand]) -> tuple[str, ...]:
+    """The stands, by name, of which there is no plot: no total has them."""
+    cruised = {plot.stand_id for plot in fire.plots.values()}
+    return tuple(stand.name for stand in stands if stand.stand_id not in cruised)
+
+
 def cruise_stands(
     fire: Fire, stands: Sequence[Stand], log_rule: LogRule, plot_id: str | None = None
 ) -> tuple[StandCruise, ...]:
@@ -112,7 +120,7 @@ def cruise_stands(
     found = []
     for stand in stands:
         plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and plot_id in (None, p.plot_id)]
-        # A stand that nobody has cruised is left out; counted as empty, it would lower every total.
+        # A stand that nobody has cruised is left out, and `list_uncruised` names it; as empty, it would lower a total.
         if plots:
             expanded = tuple(expand_plot(plot, stand.region, log_rule) for plot in plots)
             found.append(
@@ -120,6 +128,7 @@ def cruise_stands(
                     stand=stand,
                     plots=expanded,
                     net_bf=estimate_mean([plot.total.net_bf for plot in expanded]),
+                    dead_bf=estimate_mean([plot.total.dead_net_bf for plot in expanded]),
                     slope_pct=round(sum(plot.slope_pct for plot in plots) / len(plots), 1),
                 )
             )

@@ -145,7 +145,7 @@ def assess_damage(
         trail_count=len(trails),
         points=len(points),
         cost_usd=sum(trail.cost_usd for trail in trails),
-        crew_days=_sum_crew_days(points),
+        crew_days=sum_crew_days(points),
         by_type=tuple(_total_by_type(kind, points) for kind in DamageType),
         by_kind=dict(sorted(Counter(point.type for point in points).items())),
         trails=tuple(found[:LISTED]),
@@ -203,12 +203,13 @@ def _assess_trail(trail: Trail, with_points: bool) -> TrailDamage:
         hazard_zone=sum(point.severity >= zone["severity"] for point in points) >= zone["points"],
         structures=sum(point.type in STRUCTURES for point in points),
         cost_usd=trail.cost_usd,
-        crew_days=_sum_crew_days(points),
+        crew_days=sum_crew_days(points),
         damage_points=tuple(_classify_point(point) for point in listed),
     )
 
 
-def _sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
+def sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
+    """Crew days of all points; None if those of one are not known."""
     days = [point.crew_days for point in points]
     # A total that leaves one point out would pass for an estimate of the whole.
     return None if None in days else sum(day for day in days if day is not None)
