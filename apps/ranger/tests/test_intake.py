@@ -34,6 +34,8 @@ DIALECTS: dict[str, Rewrite] = {
     "UTF-16": lambda text: text.encode("utf-16"),
     "blanks around names": lambda text: text.replace(",", " , ").encode(),
     "empty lines": lambda text: text.replace("\n", "\n\n").encode(),
+    "a delimiter that Excel names": lambda text: ("sep=;\n" + text.replace(",", ";")).encode("utf-8-sig"),
+    "empty rows below": lambda text: (text + ",,,,,,,,\n" * 3).encode(),
     "a spreadsheet's empty columns": lambda text: text.replace("\n", ",,\n").encode(),
 }
 

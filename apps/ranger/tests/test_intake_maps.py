@@ -135,6 +135,11 @@ def swap_all(document: Any) -> None:
     geometry_of(document)["coordinates"] = swap(geometry_of(document)["coordinates"])
 
 
+def count_eastward(document: Any) -> None:
+    for ring in geometry_of(document)["coordinates"]:
+        ring[:] = [[x + 360, y] for x, y in ring]
+
+
 def open_ring(document: Any) -> None:
     geometry_of(document)["coordinates"][0].pop()
 
@@ -157,6 +162,7 @@ def as_line(document: Any) -> None:
     [
         ("perimeter.geojson", swap_all, "that looks like latitude first"),
         ("sectors.geojson", swap_all, "that looks like latitude first"),
+        ("perimeter.geojson", count_eastward, "subtract 360 from those over 180"),
         ("perimeter.geojson", open_ring, "does not end where it begins"),
         ("perimeter.geojson", as_line, "feature 1 is LineString; an area is a Polygon"),
         ("perimeter.geojson", lambda d: d["features"].clear(), "there is no feature in it"),

@@ -60,6 +60,15 @@ def test_no_agent_is_told_that_all_data_is_synthetic(tmp_path: Path) -> None:
         assert any("where its result says so, and only there" in rule for rule in agent.rules)
 
 
+async def test_a_decision_about_a_synthetic_fire_is_labelled_and_one_about_none_is_not(call: Call) -> None:
+    about = await call("decide_pathway", action="trail_repair", acres=0.0, fire_id="bootleg-2021")
+    assert about.value["synthetic"] is True
+    assert about.said.startswith("SYNTHETIC DATA. DRAFT.")
+    plain = await call("decide_pathway", action="trail_repair", acres=0.0)
+    assert plain.value["synthetic"] is False
+    assert about.confidence == plain.confidence
+
+
 async def test_readings_of_the_caller_are_the_callers(call: Call) -> None:
     readings = [{"sector_id": "x", "dnbr": 0.7, "acres": 10.0, "slope_pct": 20.0}]
     own = await call("assess_severity", fire_id="cedar-creek-2022", sectors=readings)

@@ -23,6 +23,13 @@ _METRES = (
 _SWAPPED = "that looks like latitude first: GeoJSON has longitude first"
 
 
+_EASTWARD = "that looks like longitudes counted eastward to 360: subtract 360 from those over 180"
+_GUESSES: dict[str, Callable[[float, float], bool]] = {
+    _SWAPPED: lambda x, y: -90 <= x <= 90 and -180 <= y <= 180,
+    _EASTWARD: lambda x, y: 180 < x <= 360 and -90 <= y <= 90,
+}
+
+
 class MapFeature(NamedTuple):
     properties: dict[str, Any]
     geometry: Any
@@ -157,7 +164,7 @@ def _check_degrees(positions: Iterator[Sequence[Any]], where: str) -> None:
         x, y = numbers[:2]
         # Written so that NaN is outside.
         if not (-180 <= x <= 180 and -90 <= y <= 90):
-            reason = _SWAPPED if -90 <= x <= 90 and -180 <= y <= 180 else _METRES
+            reason = next((why for why, fits in _GUESSES.items() if fits(x, y)), _METRES)
             raise InvalidInput(f"{where} has the position {x:g}, {y:g}, which is not in degrees; {reason}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -12,6 +13,8 @@ import msgspec
 from interlock.errors import InvalidInput
 
 DELIMITERS = ",;\t|"
+# "sep=;" and a line end, which Excel may write above the header; not "sep=" alone, nor a column that is called so.
+_SAID_DELIMITER = re.compile(r"sep=([,;\t|])\r?\n")
 _BEYOND = "(beyond)"
 """No column: what stands in a row behind the last column of the header."""
 
@@ -32,17 +35,22 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse_table(text: str, name: str) -> Table:
     """Rows of a CSV text with commas, semicolons, tabs or bars."""
-    delimiter = find_delimiter(text)
+    said = _SAID_DELIMITER.match(text)
+    delimiter = find_delimiter(text) if said is None else said[1]
     # newline="": line ends within quotes belong to their cell, and a lone CR of an old Mac ends a row.
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter, restkey=_BEYOND)
+    lines = io.StringIO(text[0 if said is None else said.end() :], newline="")
+    reader = csv.DictReader(lines, delimiter=delimiter, restkey=_BEYOND)
+    above = 0 if said is None else 1
     try:
         header = [column.strip() for column in reader.fieldnames or ()]
         columns = _check_header(header, name)
         reader.fieldnames = header
-        rows = tuple(_read_row(row, reader.line_num, columns) for row in reader)
+        rows = [_read_row(row, reader.line_num + above, columns) for row in reader]
     except csv.Error as error:
         raise InvalidInput(f"{name}, line {reader.line_num}: {error}; save it as plain CSV") from None
-    return Table(columns=columns, rows=rows, delimiter=delimiter)
+    # A line of delimiters alone, as spreadsheets leave below a table, is no row.
+    filled = tuple(row for row in rows if row.beyond or any(row.cells.values()))
+    return Table(columns=columns, rows=filled, delimiter=delimiter)
 
 
 def find_delimiter(text: str) -> str:

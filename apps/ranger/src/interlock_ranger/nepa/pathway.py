@@ -32,6 +32,7 @@ from interlock_ranger.nepa.terms import (
     ScreenedResource,
     Significance,
 )
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import Rule, get_rule, load_rules
 
 _LIMIT_WORDS = {
@@ -102,7 +103,7 @@ class ReviewLevel(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[str, ...] = ()
 
 
-def choose_pathway(project: Project, fire_id: str | None, day: date | None, today: Today) -> Result[PathwayDecision]:
+def choose_pathway(project: Project, fire: Fire | None, day: date | None, today: Today) -> Result[PathwayDecision]:
     """The draft decision for a day; without one, for today."""
     on = day or today()
     circumstances = rule_in_force(Topic.CIRCUMSTANCES, on)
@@ -115,7 +116,9 @@ def choose_pathway(project: Project, fire_id: str | None, day: date | None, toda
     limits = {} if limits_rule is None else get_rule(limits_rule).limits
     fitting = (c.rule for c in candidates if c.fits)
     names = dict.fromkeys((level.rule, *fitting, *(() if limits_rule is None else (limits_rule,))))
-    sources = (pack_source(),)
+    pack = pack_source()
+    # Of a fire its dates are used: a decision about one that is synthetic is no decision about a real one.
+    sources = (pack,) if fire is None else (pack, fire.source("fire.json"))
     given = (project.temp_road_mi, project.land, project.screened, project.significance)
     evidence = Evidence(
         reasoning=_reasoning(project, candidates, refused, level, on),
@@ -126,14 +129,15 @@ def choose_pathway(project: Project, fire_id: str | None, day: date | None, toda
             ),
             *(Recommendation(rule=circumstances, text=question) for question in level.questions),
         ),
-        confidence=compute_confidence(today(), sources, 2 + sum(item is not None for item in given), 2 + len(given)),
+        # By the pack alone: the day on which a fire was contained does not go out of date.
+        confidence=compute_confidence(today(), (pack,), 2 + sum(item is not None for item in given), 2 + len(given)),
         data_sources=sources,
     )
     decision = PathwayDecision(
         pathway=level.pathway,
         action=project.action,
         acres=project.acres,
-        fire_id=fire_id,
+        fire_id=None if fire is None else fire.id,
         decision_date=on,
         decision_date_from="named" if day is not None else "today, as none was named",
         reason=level.reason,
