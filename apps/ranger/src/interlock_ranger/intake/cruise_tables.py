@@ -60,13 +60,6 @@ def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
     return _read_rows(_read_columns(text, "plots.csv", columns), "plots.csv", _check_plot, build_plot)
 
 
-def list_labels(text: str, file: str) -> Iterator[tuple[str, str]]:
-    """What the column `synthetic` says, row by row; nothing where there is no such column."""
-    table = parse_table(text, file)
-    if "synthetic" in table.columns:
-        yield from ((f"row {row.number}", row.cells["synthetic"]) for row in table.rows)
-
-
 def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
     table = parse_table(text, file)
     missing = [name for name in columns if name not in table.columns]
@@ -87,7 +80,9 @@ def _read_rows(
         wrong = [*_find_beyond(file, row), *check(f"row {row.number}", row)]
         found += wrong
         records += [] if wrong else [build(row.cells)]
-    return Checked(tuple(records), tuple(found))
+    labelled = table.rows if "synthetic" in table.columns else ()
+    labels = tuple((f"row {row.number}", row.cells["synthetic"]) for row in labelled)
+    return Checked(tuple(records), tuple(found), labels)
 
 
 def _find_beyond(file: str, row: TableRow) -> Iterator[InputProblem]:

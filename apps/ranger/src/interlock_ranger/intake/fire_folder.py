@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,7 +11,7 @@ import shapely
 from shapely.geometry import Point, shape
 
 from interlock.errors import ConfigError, InvalidInput
-from interlock_ranger.intake.cruise_tables import FLAGS, list_labels, read_plots, read_trees
+from interlock_ranger.intake.cruise_tables import FLAGS, read_plots, read_trees
 from interlock_ranger.intake.fire_json import Checked, read_facts, read_sectors, read_stands, read_trails
 from interlock_ranger.intake.problems import InputProblem, RefusedFire, find_duplicates, shown
 from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
@@ -71,7 +71,7 @@ def read_fire(folder: Path) -> Fire:
     trees = files.read("trees.csv", read_trees)
     plots = files.read("plots.csv", lambda text: read_plots(text, trees.records))
     found = [problem for checked in (sectors, trails, stands, trees, plots) for problem in checked.problems]
-    found += _find_wrong_labels(files, facts)
+    found += _find_wrong_labels(files, facts, {"plots.csv": plots, "trees.csv": trees})
     # References and places only once all records are there: the parts of a refused record would seem to be missing.
     if not found:
         fire = Fire(
@@ -145,9 +145,11 @@ def _find_far(fire: Fire) -> Iterator[InputProblem]:
             )
 
 
-def _find_wrong_labels(files: Files, facts: Facts) -> Iterator[InputProblem]:
+def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]) -> Iterator[InputProblem]:
     """Files that call synthetic what fire.json calls real, or the other way round."""
-    labels = [(name, place, label) for name in _TABLES for place, label in files.read(name, _table_labels(name))]
+    labels: list[tuple[str, str, object]] = [
+        (name, place, label) for name, table in tables.items() for place, label in table.labels
+    ]
     for name in FILES[1:5]:
         labels += [(name, place, label) for place, label in files.read(name, _json_labels)]
     rasters = [files.raster(name) for name in RASTERS if name in files.digests]
@@ -164,10 +166,6 @@ def _find_wrong_labels(files: Files, facts: Facts) -> Iterator[InputProblem]:
             own = str(facts.synthetic).lower()
             way_out = f"fire.json says synthetic: {own}; say the same here, or keep the data of two fires apart"
             yield InputProblem(file=file, place=place, field="synthetic", value=shown(label), way_out=way_out)
-
-
-def _table_labels(name: str) -> Callable[[str], list[tuple[str, object]]]:
-    return lambda text: list(list_labels(text, name))
 
 
 def _json_labels(document: Any) -> list[tuple[str, object]]:

@@ -76,6 +76,8 @@ class Checked(msgspec.Struct, frozen=True):
 
     records: tuple[Any, ...]
     problems: tuple[InputProblem, ...]
+    labels: tuple[tuple[str, str], ...] = ()
+    """What the rows of a table say in their column `synthetic`, with their places."""
 
 
 def read_facts(document: Any) -> Checked:
