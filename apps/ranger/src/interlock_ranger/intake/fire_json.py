@@ -156,7 +156,7 @@ def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem
     if _TRAIL["miles"].admits(miles) and isinstance(miles, int | float):
         allowed["milepost"] = Range(low=0, high=miles, hint="the length of the trail")
     for number, point in enumerate(points if isinstance(points, list) else (), 1):
-        where = f"{place}, damage point {number}"
+        where = f"damage point {number} of {place}"
         record = _as_record(point, where)
         known = record.get("crew_days") is not None
         days: dict[str, Allowed] = {"crew_days": Range(low=0, high=100_000)} if known else {}
