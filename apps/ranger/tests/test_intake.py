@@ -78,7 +78,7 @@ def test_dead_is_what_people_write_for_it(folder: FireFolder, said: str, dead: b
         ("trees.csv", "136,yes,0", "9000,yes,0", "row 2: height_ft '9000"),
         ("trees.csv", "136,yes,0,yes", "136,yes,0,yes,8", "row 2: cells without a column '1'"),
         ("trees.csv", "47-ALPHA,2,", "47-ALPHA,1,", "row 3: tree '47-ALPHA 1'; a tree of a plot may be there once"),
-        ("trees.csv", "47-ALPHA,1", "47-ALHPA,1", "plot_id '47-ALHPA'; plots.csv has no such"),
+        ("trees.csv", "47-ALPHA,1", "47-ALHPA,1", "trees.csv, row 2: plot_id '47-ALHPA'; plots.csv has no such"),
         ("trees.csv", "dbh_in", "dbh", "trees.csv cannot be read: it has no column dbh_in; it has plot_id, tree"),
         ("trees.csv", "height_ft", "dbh_in", "more than one column 'dbh_in'"),
         ("plots.csv", "variable,40,,38", "Variable,40,,38", "row 2: plot_type 'Variable'; give one of variable, fixed"),

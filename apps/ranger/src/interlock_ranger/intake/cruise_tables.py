@@ -75,14 +75,16 @@ def _read_rows(
     build: Callable[[Mapping[str, str]], Any],
     problems: tuple[InputProblem, ...] = (),
 ) -> Checked:
-    records, found = [], list(problems)
+    records, places, found = [], [], list(problems)
     for row in table.rows:
         wrong = [*_find_beyond(file, row), *check(f"row {row.number}", row)]
         found += wrong
-        records += [] if wrong else [build(row.cells)]
+        if not wrong:
+            records.append(build(row.cells))
+            places.append(f"row {row.number}")
     labelled = table.rows if "synthetic" in table.columns else ()
     labels = tuple((f"row {row.number}", row.cells["synthetic"]) for row in labelled)
-    return Checked(tuple(records), tuple(found), labels)
+    return Checked(tuple(records), tuple(found), tuple(places), labels)
 
 
 def _find_beyond(file: str, row: TableRow) -> Iterator[InputProblem]:

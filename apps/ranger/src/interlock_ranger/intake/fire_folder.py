@@ -109,14 +109,21 @@ def _find_repeated(sectors: Checked, trails: Checked, stands: Checked, plots: Ch
 
 def _find_unknown(fire: Fire, trees: Checked) -> Iterator[InputProblem]:
     """Records that belong to something which is not on file: they would be in no total."""
+    tallied = [(tree.plot_id, place) for tree, place in zip(trees.records, trees.places, strict=True)]
     for file, name, own, known, where in (
-        ("trees.csv", "plot_id", [(tree.plot_id, "a tree") for tree in trees.records], fire.plots, "plots.csv"),
+        ("trees.csv", "plot_id", tallied, fire.plots, "plots.csv"),
         ("plots.csv", "stand_id", [(p.stand_id, p.plot_id) for p in fire.plots.values()], fire.stands, "stands.json"),
-        ("stands.json", "sector_id", [(s.sector_id, s.stand_id) for s in fire.stands.values()], fire.sectors, ""),
+        (
+            "stands.json",
+            "sector_id",
+            [(stand.sector_id, stand.stand_id) for stand in fire.stands.values()],
+            fire.sectors,
+            "sectors.geojson",
+        ),
     ):
         for value, place in own:
             if value not in known:
-                way_out = f"{where or 'sectors.geojson'} has no such; add it there, or correct it here"
+                way_out = f"{where} has no such; add it there, or correct it here"
                 yield InputProblem(file=file, place=place, field=name, value=shown(value), way_out=way_out)
 
 

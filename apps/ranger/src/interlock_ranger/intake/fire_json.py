@@ -76,6 +76,8 @@ class Checked(msgspec.Struct, frozen=True):
 
     records: tuple[Any, ...]
     problems: tuple[InputProblem, ...]
+    places: tuple[str, ...] = ()
+    """The rows that the records of a table stand in."""
     labels: tuple[tuple[str, str], ...] = ()
     """What the rows of a table say in their column `synthetic`, with their places."""
 
@@ -114,23 +116,17 @@ def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
 
 
 def read_sectors(document: Any) -> Checked:
-    def read(_place: str, feature: tuple[dict[str, Any], Any]) -> Sector:
-        return _convert({**feature[0], "geometry": feature[1]}, Sector, _place)
-
-    features = [(item.properties, item.geometry) for item in read_areas(document)]
-    problems, sectors = [], []
-    for number, (properties, geometry) in enumerate(features, 1):
+    file, sectors, problems = "sectors.geojson", [], []
+    for number, (properties, geometry) in enumerate(read_areas(document), 1):
         place = _name_place(properties, "sector_id", number)
-        found = [*check_fields("sectors.geojson", place, properties, _SECTOR)]
+        found = [*check_fields(file, place, properties, _SECTOR)]
         if not geometry.is_valid:
             reason = explain_validity(geometry)
             found.append(
-                InputProblem(
-                    file="sectors.geojson", place=place, field="geometry", value=reason, way_out="redraw it there"
-                )
+                InputProblem(file=file, place=place, field="geometry", value=reason, way_out="redraw it there")
             )
         problems += found
-        sectors += [] if found else [read(place, (properties, geometry))]
+        sectors += [] if found else [_convert({**properties, "geometry": geometry}, Sector, place)]
     return Checked(tuple(sectors), tuple(problems))
 
 
