@@ -16,7 +16,8 @@ from interlock.answers import Answers, App
 from interlock.ports import Query
 from interlock_ranger.app import DATA, build_app
 from interlock_ranger.briefing.compose import compose_briefing
-from interlock_ranger.fires import Fire, Fires
+from interlock_ranger.fires import Fires
+from interlock_ranger.records import Fire
 from ranger_parts import PATIENCE_S, TODAY, Call, Composed
 
 

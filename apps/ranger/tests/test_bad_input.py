@@ -15,6 +15,9 @@ from interlock_ranger.app import build_app
 from interlock_ranger.fires import Fires
 from ranger_parts import TODAY, Call, problem
 
+SIGN = {"type": "SIGNAGE", "severity": 3, "milepost": 1.0, "estimated_cost_usd": 500}
+ROCKS = {**SIGN, "type": "LANDSLIDE"}
+
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "status", "words"),
@@ -39,6 +42,22 @@ from ranger_parts import TODAY, Call, problem
             "denied",
             "dnbr",
         ),
+        (
+            "assess_severity",
+            {"fire_id": "bootleg-2021", "sectors": [{"sector_id": "x", "dnbr": 0.4, "acres": float("inf")}]},
+            "denied",
+            "must be a finite number",
+        ),
+        (
+            "assess_severity",
+            {"fire_id": "bootleg-2021", "sectors": [{"sector_id": "x", "dnbr": 0.4, "acres": 1.0}] * 2},
+            "failed",
+            "sectors has x more than once; give one reading for each",
+        ),
+        ("estimate_volume", {"plot_id": "99-ZULU"}, "no_data", "there is no plot_id '99-ZULU' on file"),
+        ("classify_damage", {"trail_id": "waldo-lake-3536", "damage_points": [ROCKS]}, "denied", "BRIDGE_FAILURE"),
+        ("classify_damage", {"trail_id": "waldo-lake-3536", "damage_points": [{**SIGN, "severity": 6}]}, "denied", "5"),
+        ("classify_damage", {"trail_id": "waldo-lake-3536", "damage_points": [{**SIGN, "severity": 0}]}, "denied", "1"),
         ("prioritize_trails", {"fire_id": "bootleg-2021", "budget_usd": 1000.5}, "denied", "budget_usd"),
         ("assess_salvage", {"fire_id": "bootleg-2021", "assessment_date": "1.5.2022"}, "denied", "YYYY-MM-DD"),
         ("search_regulatory_documents", {"query": "x" * 600}, "denied", "query"),

@@ -28,6 +28,7 @@ from interlock_ranger.briefing.exports import to_csv, write_exports
 from interlock_ranger.briefing.page import render_page
 from interlock_ranger.briefing.terminal import print_briefing
 from interlock_ranger.fires import Fires
+from interlock_ranger.view.result_tables import LAYOUTS
 from ranger_parts import TODAY, Composed, policy_text
 
 NOW = "2026-11-15T08:00:00+00:00"
@@ -157,3 +158,29 @@ def test_exports_load_and_say_what_they_are(briefing: Briefing, tmp_path: Path) 
 def test_a_cell_cannot_become_a_formula() -> None:
     assert to_csv([{"a": "=cmd()", "b": -5, "c": "@x", "d": ""}]) == "a,b,c,d\n'=cmd(),-5,'@x,\n"
     assert to_csv([]) == ""
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_narrow_terminal_breaks_no_word(briefing: Briefing, width: int) -> None:
+    screen = io.StringIO()
+    print_briefing(Console(file=screen, width=width), briefing)
+    lines = screen.getvalue().splitlines()
+    shown = {word for line in lines for word in line.split()}
+    if width == 80:
+        assert max(map(len, lines)) <= width
+    for result in briefing.results:
+        layout = LAYOUTS[result.tool]
+        for row in result.value[layout.key]:
+            assert row.get("rule", "burn.key-benson") in shown
+            assert {word for word in str(row.get("name", "")).split() if len(word) <= 12} <= shown
+
+
+def test_prose_folds_between_words_on_a_terminal_and_stays_whole_in_a_pipe(briefing: Briefing) -> None:
+    pipe, terminal = io.StringIO(), io.StringIO()
+    print_briefing(Console(file=pipe, width=80, soft_wrap=True), briefing)
+    print_briefing(Console(file=terminal, width=80, soft_wrap=True, force_terminal=True, color_system=None), briefing)
+    whole = " ".join(terminal.getvalue().split())
+    for summary in (result.summary for result in briefing.results if len(result.summary) > 80):
+        assert summary in pipe.getvalue().splitlines()
+        assert summary not in terminal.getvalue().splitlines()
+        assert summary in whole

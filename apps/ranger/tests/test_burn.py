@@ -34,7 +34,8 @@ from interlock_ranger.burn.severity import (
     percent_to_degrees,
     thresholds_of,
 )
-from interlock_ranger.fires import Fires, Thresholds
+from interlock_ranger.fires import Fires
+from interlock_ranger.records import Thresholds
 from ranger_parts import TODAY, Call, problem
 
 ANALYST = Thresholds(increased_greenness=-0.15, low=0.09, moderate=0.25, high=0.60)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from interlock import Runtime
 from interlock.errors import ConfigError
 from interlock_ranger.app import CORPUS, build_app
 from interlock_ranger.fires import Fires
-from interlock_ranger.nepa.corpus import Corpus
+from interlock_ranger.nepa.corpus import LONGEST_PASSAGE, Corpus
 from ranger_parts import TODAY, Call, problem
 
 
@@ -79,3 +80,33 @@ async def test_your_own_folder_and_an_instruction_inside_a_document(tmp_path: Pa
         assert [outcome.tool for outcome in [found]] == ["search_regulatory_documents"]  # text, and nothing was called
     with pytest.raises(ConfigError, match="no document"):
         Corpus(tmp_path / "nowhere")
+
+
+def test_no_part_of_a_document_is_cut_off(tmp_path: Path) -> None:
+    words = [f"word{n}" for n in range(2000)]
+    (tmp_path / "long.md").write_text(
+        f"Before all headings.\n\n## 1 CFR 1: One\n\n{' '.join(words)}\n", encoding="utf-8"
+    )
+    (tmp_path / "plain.txt").write_bytes("\r\n\r\n".join(words).encode("utf-16"))
+    passages = Corpus(tmp_path).passages
+    assert all(len(passage.text) <= LONGEST_PASSAGE for passage in passages)
+    for citation, wanted in (("1 CFR 1", words), ("plain", words), ("long", ["Before", "all", "headings."])):
+        assert " ".join(p.text for p in passages if p.citation == citation).split() == wanted
+
+
+def test_a_document_has_its_own_date_and_not_that_of_the_clock(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "# A\n\n> Written here, of 2031-02-03.\n\n## 1 CFR 1: One\n\nText.\n", encoding="utf-8"
+    )
+    (tmp_path / "b.md").write_text("## 1 CFR 2: Two\n\nText.\n", encoding="utf-8")
+    os.utime(tmp_path / "b.md", (0, 86400))
+    corpus = Corpus(tmp_path)
+    dated, undated = corpus.source("a.md"), corpus.source("b.md")
+    assert (dated.dated.isoformat(), dated.dated_by) == ("2031-02-03", "data")
+    assert (undated.dated.isoformat(), undated.dated_by) == ("1970-01-02", "file")
+    (tmp_path / "c.md").write_text("> of 2026-02-30\n", encoding="utf-8")
+    with pytest.raises(ConfigError, match="2026-02-30, which is no day"):
+        Corpus(tmp_path)
+    (tmp_path / "c.md").write_bytes(b"\x81\x8d")
+    with pytest.raises(ConfigError, match=r"c\.md is neither UTF-8"):
+        Corpus(tmp_path)

@@ -121,3 +121,65 @@ async def test_a_long_column_name_is_cut_where_it_is_shown_and_whole_where_it_is
 async def test_untrusted_text_is_labelled_for_the_policy(shelf: Path, fires: Fires) -> None:
     tools = {tool.name: tool for tool in build_app(fires, tables=(shelf,), today=lambda: TODAY).tools}
     assert tools["analyze_csv_data"].trust.value == "untrusted"
+
+
+async def test_no_cell_is_lost_and_rows_are_numbered_as_in_the_file(ask: Call, shelf: Path) -> None:
+    (shelf / "odd.csv").write_text("species,dbh,\nPSME,20,\n\nPSME,22,loose\nPSME,24,a,b\nXXXX,9\n", encoding="utf-8")
+    found = (await ask("odd.csv")).value
+    assert [(p["row"], p["column"], p["message"]) for p in found["problems"]] == [
+        (4, "", "1 filled cells stand in no named column"),
+        (5, "", "2 filled cells stand in no named column"),
+        (6, "species", "unknown species code"),
+    ]
+    (shelf / "twice.csv").write_text("dbh,dbh\n20,21\n", encoding="utf-8")
+    assert "more than one column 'dbh'" in problem(await ask("twice.csv")).message
+
+
+async def test_every_unknown_species_is_listed_however_many_problems_there_are(ask: Call, shelf: Path) -> None:
+    codes = [f"Q{n:03}" for n in range(40)]
+    (shelf / "many.csv").write_text("species,dead\n" + "".join(f"{code},x\n" for code in codes), encoding="utf-8")
+    found = (await ask("many.csv")).value
+    assert found["unknown_species"] == codes
+    assert found["problem_count"] == 80
+    assert len(found["problems"]) == 20
+    assert found["problems"][1]["message"] == "'x' is none of yes, true, 1, y, no, false, 0, n"
+
+
+async def test_files_of_windows_are_found_and_grouped(ask: Call, shelf: Path) -> None:
+    (shelf / "TALLY2.CSV").write_text("species\tdbh\nPSME\t20\nTSHE\t30\n", encoding="utf-16")
+    found = (await ask("TALLY2.CSV", group_by="species")).value
+    assert {g["value"]: g["means"] for g in found["groups"]} == {"PSME": {"dbh": 20.0}, "TSHE": {"dbh": 30.0}}
+
+
+async def test_a_name_that_two_folders_have_stands_for_neither(tmp_path: Path, fires: Fires) -> None:
+    for name, dbh in (("one", 20), ("two", 30)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "tally.csv").write_text(f"dbh\n{dbh}\n", encoding="utf-8")
+    app = build_app(fires, tables=(tmp_path / "one", tmp_path / "two"), today=lambda: TODAY)
+    async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
+        either = await runtime.call("analyze_csv_data", {"file": "tally.csv"}, actor="operator")
+        second = await runtime.call("analyze_csv_data", {"file": "two/tally.csv"}, actor="operator")
+    assert not either.ok
+    assert second.value["columns"][0]["mean"] == 30
+
+
+async def test_a_table_has_its_own_date_and_label(ask: Call, shelf: Path) -> None:
+    (shelf / "dated.csv").write_text(
+        "dbh,measured_on,synthetic\n20,2019-05-02,no\n21,2018-04-01,NO\n", encoding="utf-8"
+    )
+    (shelf / "made.csv").write_text("dbh,synthetic\n20,no\n21,Yes\n", encoding="utf-8")
+    (shelf / "synthetic-plain.csv").write_text("dbh\n20\n", encoding="utf-8")
+    for name, synthetic, dated_by in (
+        ("dated.csv", False, "data"),
+        ("made.csv", True, "file"),
+        ("synthetic-plain.csv", True, "file"),
+        ("tally.csv", False, "file"),
+        ("cedar-creek-2022/trees.csv", True, "data"),
+    ):
+        found = await ask(name)
+        (source,) = found.value["evidence"]["data_sources"]
+        assert (source["synthetic"], source["dated_by"]) == (synthetic, dated_by), name
+        assert ("SYNTHETIC" in found.said) == synthetic
+    (dated,) = (await ask("dated.csv")).value["evidence"]["data_sources"]
+    (trees,) = (await ask("cedar-creek-2022/trees.csv")).value["evidence"]["data_sources"]
+    assert (dated["dated"], trees["dated"]) == ("2018-04-01", "2023-07-11")

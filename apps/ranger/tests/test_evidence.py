@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.evidence import DataSource, compute_confidence
+from interlock_ranger.evidence import DataSource, DatedBy, compute_confidence
+from interlock_ranger.nepa.citations import pack_source
 from interlock_ranger.rules import load_rules
+from interlock_ranger.timber.sampling import precision
 
 TODAY = date(2026, 11, 15)
 
@@ -68,3 +70,21 @@ def test_no_legal_rule_claims_to_be_verified() -> None:
     for rule in load_rules().values():
         if rule.id.startswith(("ce.", "land.", "esa.", "nhpa.", "cwa.")):
             assert rule.verified_against == "unverified"
+
+
+@given(st.floats(0, 1000), st.floats(0, 1000))
+def test_a_larger_sampling_error_is_never_surer(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    sure, unsure = (compute_confidence(TODAY, [source(0)], 1, 1, precision(error)) for error in (low, high))
+    assert unsure.score <= sure.score <= 1
+    assert sure.precision == pytest.approx(1 / (1 + low / 100), abs=0.001)
+
+
+def test_a_source_keeps_its_own_date_even_after_today() -> None:
+    """A rule pack that was reviewed after the day on which the clock stands, and a document without a date."""
+    early = date(2025, 1, 1)
+    pack = pack_source()
+    assert pack.dated == date(2026, 11, 15)
+    assert compute_confidence(early, [pack], 1, 1).score == 1.0
+    undated = DataSource(file="f", dated=early, dated_by=DatedBy.FILE, sha256="0" * 64, synthetic=False)
+    assert undated.describe().startswith("f of 2025-01-01 by the file system")

@@ -17,7 +17,8 @@ from shapely.geometry import shape
 from interlock.errors import ConfigError
 from interlock_ranger.app import DATA
 from interlock_ranger.burn.pixels import OUTSIDE, read_pixels
-from interlock_ranger.fires import Fires, read_fire
+from interlock_ranger.fires import Fires
+from interlock_ranger.intake.fire_folder import read_fire
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_fixtures.py"
 GEOD = Geod(ellps="WGS84")

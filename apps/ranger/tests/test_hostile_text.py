@@ -14,7 +14,7 @@ from rich.console import Console
 from interlock_ranger.briefing.compose import Briefing
 from interlock_ranger.briefing.page import render_page
 from interlock_ranger.briefing.terminal import print_briefing
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 from interlock_ranger.view.result_tables import LAYOUTS, build_table
 from interlock_ranger.view.svg import Bar, StackedBar, draw_bars, draw_map, draw_stacked_bars
 from ranger_parts import Composed
@@ -30,7 +30,7 @@ TAGS = {
 }  # fmt: skip
 ATTRIBUTES = {
     "lang", "charset", "class", "style", "id", "title", "viewbox", "role", "aria-label", "d", "fill", "stroke",
-    "stroke-width", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height",
+    "stroke-width", "fill-rule", "x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height",
 }  # fmt: skip
 STYLES = ("background:#", "text-anchor:")
 

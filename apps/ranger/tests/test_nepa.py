@@ -235,3 +235,34 @@ async def test_a_date_in_the_wrong_format_is_refused(call: Call, day: str) -> No
     found = await call("estimate_compliance_timeline", pathway="EA", start_date=day)
     assert found.status == "denied"
     assert "YYYY-MM-DD" in problem(found).message or "valid date" in problem(found).message
+
+
+@pytest.mark.parametrize("day", ["2010-01-04", "2021-06-30", "2025-04-10", "2025-04-11", "2025-07-02", "2025-07-03"])
+async def test_every_rule_that_a_decision_names_was_in_force_on_its_day(call: Call, day: str) -> None:
+    on = date.fromisoformat(day)
+    for more in ({}, {"significance": "likely"}, {"acres": 9000.0}):
+        found = (await call("decide_pathway", **{**SALVAGE, **more}, decision_date=day)).value
+        evidence = found["evidence"]
+        named = {item["rule"] for key in ("reasoning", "recommendations") for item in evidence[key]}
+        named |= {item["rule"] for item in found["rests_on"]}
+        assert all(get_rule(name).applies_on(on) for name in named), named
+        citations = " ".join(get_rule(name).citation for name in named)
+        assert ("7 CFR 1b" in citations) == (day >= "2025-07-03")
+        assert ("36 CFR 220" in citations) == (day < "2025-07-03")
+        assert ("40 CFR 1500" in citations) <= (day < "2025-04-11")
+
+
+async def test_a_day_before_all_rules_and_a_category_before_its_own_are_told(call: Call) -> None:
+    early = await call("decide_pathway", **SALVAGE, decision_date="2005-05-05")
+    assert "there is no rule on file for 2005-05-05: those on file begin with 2008-07-24" in problem(early).message
+    named = await call("decide_pathway", **SALVAGE, category="USDA-36d-USFS", decision_date="2024-05-05")
+    (refused,) = named.value["refused"]
+    assert refused.endswith("it is in force from 2025-07-03; see 36 CFR 220.6(e)(13)")
+
+
+async def test_a_timeline_of_an_earlier_year_cites_the_statute_alone(call: Call) -> None:
+    for day, citation in (("2024-01-08", "42 U.S.C. 4336a(e)(2), (g)(1)(B)"), ("2020-01-08", None)):
+        found = (await call("estimate_compliance_timeline", pathway="EA", start_date=day)).value
+        cited = [item["citation"] for item in found["rests_on"] if item["rule"].startswith("nepa.ea")]
+        assert cited == ([] if citation is None else [citation])
+        assert (found["statutory_deadline"] is None) == (citation is None)

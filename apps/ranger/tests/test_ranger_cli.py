@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from interlock.cli.main import main
+from ranger_parts import FireFolder
 
 
 @pytest.fixture(autouse=True)
@@ -72,3 +76,33 @@ def test_a_question_with_its_table_map_and_sources(capsys: pytest.CaptureFixture
     assert "← record" in out
     assert "sources: SYNTHETIC cedar-creek-2022/trails.json" in out
     assert "verified PASSED" in out
+
+
+@pytest.mark.parametrize("action", ["briefing", "export", "fires", "rules"])
+def test_every_command_says_what_its_exit_codes_mean(action: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["ranger", action, "--help"])
+    shown = " ".join(capsys.readouterr().out.split())
+    codes = shown.partition("exit codes:")[2]
+    assert "0 done" in codes
+    assert "2 the command, a setting or a file of a fire is wrong" in codes
+    assert ("1 done, but not verified" in codes) == (action in ("briefing", "export"))
+
+
+def test_a_fire_that_cannot_be_used_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
+    """In a process of its own, as the fires are read when the application is loaded."""
+    folder = FireFolder(tmp_path / "data")
+    folder.replace("trails.json", '"severity": 5', '"severity": 6')
+    program = "import sys; from interlock.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    for words in (["ranger", "fires"], ["ask", "ranger", "How badly did Cedar Creek burn?"]):
+        ended = subprocess.run(
+            [sys.executable, "-c", program, *words],
+            env={**os.environ, "RANGER_DATA": str(folder.path.parent)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert ended.returncode == 2, ended.stderr
+        assert "severity '6'; give a whole number from 1 to 5" in ended.stderr
+        assert "Traceback" not in ended.stderr

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.fires import Stand
+from interlock_ranger.records import Access, Designation, Region, Species, Stand, Terrain
 from interlock_ranger.timber.salvage import Product, cost_usd_per_mbf, product_after, volume_loss_pct
-from interlock_ranger.timber.species import Species
-from ranger_parts import Call, problem
+from ranger_parts import Call, FireFolder, problem
 
 
 @pytest.mark.parametrize(
@@ -61,10 +61,10 @@ def test_costs_by_hand() -> None:
         name="S",
         acres=1,
         sector_id="x",
-        access="temporary_road",
-        terrain="steep",
-        region="west",
-        designation="none",
+        access=Access.TEMPORARY_ROAD,
+        terrain=Terrain.STEEP,
+        region=Region.WEST,
+        designation=Designation.NONE,
     )
     assert cost_usd_per_mbf(stand) == 330 + 30 + 85
 
@@ -106,3 +106,33 @@ async def test_the_day_is_the_clocks_unless_it_is_named(call: Call) -> None:
     )
     early = await call("assess_salvage", stand_id="north-fork", assessment_date="2022-01-01")
     assert "contained on 2022-11-21" in problem(early).message
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> FireFolder:
+    return FireFolder(tmp_path / "data")
+
+
+async def test_a_stand_without_dead_timber_is_not_said_to_be_too_late(folder: FireFolder) -> None:
+    folder.replace("trees.csv", ",yes,", ",no,")
+    async with folder.open() as call:
+        found = (await call("assess_salvage", stand_id="north-fork", assessment_date="2023-09-30")).value["stands"][0]
+    assert (found["viability"], found["reason"]) == ("NOT_VIABLE", "no dead timber was tallied on its plots")
+    assert found["rule"] == "timber.salvage"
+
+
+async def test_nobody_is_told_what_forbidden_timber_would_fetch(call: Call) -> None:
+    found = (await call("assess_salvage", fire_id="bootleg-2021", assessment_date="2022-03-30")).value["stands"]
+    assert {s["stand_id"]: s["net_usd"] is None for s in found} == {"yamsay-flats": False, "sycan-rim": True}
+
+
+async def test_losses_are_said_as_they_were_used(call: Call) -> None:
+    """Three years on, fir has lost its window, and of redcedar no loss is published."""
+    found = (await call("assess_salvage", stand_id="salmon-creek", assessment_date="2024-06-30")).value
+    (losses,) = [s["text"] for s in found["evidence"]["reasoning"] if s["rule"] == "timber.volume-loss"]
+    assert "taken off for Douglas-fir, grand fir" in losses
+    assert "none is published for western hemlock" in losses
+    assert "the last published year stands for later ones: grand fir (year 1)" in losses
+    late = (await call("assess_salvage", fire_id="bootleg-2021", assessment_date="2026-11-15")).value
+    (none,) = [s["text"] for s in late["evidence"]["reasoning"] if s["rule"] == "timber.volume-loss"]
+    assert none == "no loss of volume taken off"

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.fires import Fires, Plot, Tree
+from interlock_ranger.fires import Fires
+from interlock_ranger.records import Plot, PlotType, Region, Species, Tree
 from interlock_ranger.timber.cruise import expand_plot
 from interlock_ranger.timber.sampling import (
     estimate_mean,
@@ -97,7 +98,9 @@ async def test_stand_totals_are_means_times_acres(call: Call, fires: Fires) -> N
     found = (await call("estimate_volume", stand_id="north-fork")).value["stands"][0]
     fire = fires.by_id["cedar-creek-2022"]
     acres = [
-        expand_plot(p, "west", LogRule.SCRIBNER).total.net_bf for p in fire.plots.values() if p.stand_id == "north-fork"
+        expand_plot(p, Region.WEST, LogRule.SCRIBNER).total.net_bf
+        for p in fire.plots.values()
+        if p.stand_id == "north-fork"
     ]
     mean = sum(acres) / len(acres) / 1000
     assert found["net_mbf_per_acre"] == pytest.approx(mean, abs=0.01)
@@ -117,17 +120,19 @@ def test_an_empty_plot_is_an_acre_without_trees() -> None:
     empty = Plot(
         plot_id="e",
         stand_id="s",
-        plot_type="variable",
+        plot_type=PlotType.VARIABLE,
         baf=20.0,
         plot_acres=None,
         slope_pct=0.0,
         measured_on=date(2024, 1, 1),
         trees=(),
     )
-    assert expand_plot(empty, "west", LogRule.SCRIBNER).total.net_bf == 0
-    tree = Tree(plot_id="f", species="PSME", dbh_in=20, height_ft=110, dead=True, defect_pct=0)
-    full = msgspec.structs.replace(empty, plot_id="f", plot_type="fixed", baf=None, plot_acres=0.2, trees=(tree,))
-    assert expand_plot(full, "west", LogRule.SCRIBNER).total.trees == 5
+    assert expand_plot(empty, Region.WEST, LogRule.SCRIBNER).total.net_bf == 0
+    tree = Tree(plot_id="f", species=Species.PSME, dbh_in=20, height_ft=110, dead=True, defect_pct=0)
+    full = msgspec.structs.replace(
+        empty, plot_id="f", plot_type=PlotType.FIXED, baf=None, plot_acres=0.2, trees=(tree,)
+    )
+    assert expand_plot(full, Region.WEST, LogRule.SCRIBNER).total.trees == 5
 
 
 async def test_no_tree_at_all_is_refused_and_not_a_confident_zero(call: Call) -> None:

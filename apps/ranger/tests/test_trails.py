@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from datetime import date
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.fires import DamagePoint, Fires, Trail
+from interlock_ranger.fires import Fires
+from interlock_ranger.records import DamageKind, DamagePoint, Trail, TrailStatus
 from interlock_ranger.trails.closure import Advice, Season, evaluate_trail, season_of
-from interlock_ranger.trails.damage import DamageKind, damage_type
+from interlock_ranger.trails.damage import damage_type
 from interlock_ranger.trails.priority import select_best, select_greedily
-from ranger_parts import Call, problem
+from ranger_parts import Call, FireFolder, problem
 
 LINE = {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}
 
@@ -23,7 +26,7 @@ def damage_point(kind: str, severity: int, milepost: float = 1.0) -> DamagePoint
     return DamagePoint(
         damage_id="x",
         milepost=milepost,
-        type=kind,
+        type=DamageKind(kind),
         severity=severity,
         longitude=0.0,
         latitude=0.0,
@@ -47,7 +50,7 @@ def trail(*damage: DamagePoint, status: str = "OPEN", trail_class: int = 3) -> T
         name="T",
         trail_class=trail_class,
         miles=5.0,
-        current_status=status,
+        current_status=TrailStatus(status),
         jurisdiction="",
         annual_visits=100,
         line=LINE,
@@ -198,3 +201,25 @@ def test_no_trail_is_changed_by_looking_at_it(fires: Fires) -> None:
     before = msgspec.json.encode(fires.by_id["bootleg-2021"].trails)
     evaluate_trail(fires.by_id["bootleg-2021"].trails["hanan-147"], Season.WINTER)
     assert msgspec.json.encode(fires.by_id["bootleg-2021"].trails) == before
+
+
+async def test_crew_days_that_nobody_knows_are_not_none_and_make_no_quick_win(tmp_path: Path) -> None:
+    folder = FireFolder(tmp_path / "data")
+    budget = {"fire_id": "cedar-creek-2022", "budget_usd": 20_000}
+    async with folder.open() as call:
+        before = (await call("prioritize_trails", **budget)).value
+    name = before["quick_wins"][0]
+
+    def forget(document: Any) -> None:
+        (trail,) = (trail for trail in document["trails"] if trail["name"] == name)
+        trail["damage_points"][0]["crew_days"] = None
+
+    folder.edit("trails.json", forget)
+    async with folder.open() as call:
+        after = (await call("prioritize_trails", **budget)).value
+    (own,) = (trail for trail in (*after["trails"], *after["not_chosen"]) if trail["name"] == name)
+    assert own["crew_days"] is None
+    assert own["quick_win"] is False
+    assert name not in after["quick_wins"]
+    assert after["crew_days_unknown"] == [name]
+    assert any(f"crew days are not known of {name}" in step["text"] for step in after["evidence"]["reasoning"])

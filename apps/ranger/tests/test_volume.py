@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock_ranger.timber.species import Species, equation_number
+from interlock_ranger.records import Region, Species
+from interlock_ranger.timber.species import equation_number
 from interlock_ranger.timber.volume import (
     LogRule,
     board_ft,
@@ -21,28 +22,28 @@ from interlock_ranger.timber.volume import (
 
 # By hand from the coefficients of USFS NVEL (pnwtarif.f, fia_nw_tarif.for): DBH in inches, height in feet.
 CUBIC = {
-    (Species.PSME, "west"): (22.0503, 86.9572, 220.9101),
-    (Species.PSME, "east"): (20.0789, 82.7418, 224.1351),
-    (Species.PIPO, "west"): (20.0205, 87.0349, 244.7193),
-    (Species.TSHE, "west"): (24.0933, 98.9169, 254.6395),
-    (Species.THPL, "east"): (21.9247, 84.7176, 218.4923),
-    (Species.THPL, "west"): (22.6066, 85.4164, 217.1072),
-    (Species.ABGR, "east"): (23.1444, 94.5023, 256.5045),
-    (Species.ABLA, "west"): (24.7719, 102.2510, 276.9970),
-    (Species.PICO, "east"): (24.0745, 101.0541, 277.7168),
-    (Species.TSME, "west"): (22.5526, 101.3486, 287.5680),
+    (Species.PSME, Region.WEST): (22.0503, 86.9572, 220.9101),
+    (Species.PSME, Region.EAST): (20.0789, 82.7418, 224.1351),
+    (Species.PIPO, Region.WEST): (20.0205, 87.0349, 244.7193),
+    (Species.TSHE, Region.WEST): (24.0933, 98.9169, 254.6395),
+    (Species.THPL, Region.EAST): (21.9247, 84.7176, 218.4923),
+    (Species.THPL, Region.WEST): (22.6066, 85.4164, 217.1072),
+    (Species.ABGR, Region.EAST): (23.1444, 94.5023, 256.5045),
+    (Species.ABLA, Region.WEST): (24.7719, 102.2510, 276.9970),
+    (Species.PICO, Region.EAST): (24.0745, 101.0541, 277.7168),
+    (Species.TSME, Region.WEST): (22.5526, 101.3486, 287.5680),
 }
 
 
 @pytest.mark.parametrize("kind", CUBIC, ids=lambda kind: "-".join(kind))
-def test_cubic_volume(kind: tuple[Species, str]) -> None:
+def test_cubic_volume(kind: tuple[Species, Region]) -> None:
     for (dbh, height), expected in zip(((12, 70), (20, 110), (30, 140)), CUBIC[kind], strict=True):
         assert cubic_ft(*kind, dbh, height) == pytest.approx(expected, abs=1e-4)
 
 
 def test_the_equation_depends_on_the_side_of_the_cascades() -> None:
-    assert (equation_number(Species.PSME, "west"), equation_number(Species.PSME, "east")) == (1, 2)
-    assert (equation_number(Species.ABCO, "west"), equation_number(Species.ABCO, "east")) == (11, 10)
+    assert (equation_number(Species.PSME, Region.WEST), equation_number(Species.PSME, Region.EAST)) == (1, 2)
+    assert (equation_number(Species.ABCO, Region.WEST), equation_number(Species.ABCO, Region.EAST)) == (11, 10)
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,9 @@ def test_what_gives_no_log_gives_no_board_feet() -> None:
     st.floats(5, 60),
     st.floats(40, 250),
     st.floats(0.1, 20),
-    st.sampled_from(["west", "east"]),
+    st.sampled_from(Region),
 )
-def test_a_thicker_tree_has_more_wood(kind: Species, dbh: float, height: float, more: float, region: str) -> None:
+def test_a_thicker_tree_has_more_wood(kind: Species, dbh: float, height: float, more: float, region: Region) -> None:
     assert cubic_ft(kind, region, dbh + more, height) > cubic_ft(kind, region, dbh, height) > 0
 
 
@@ -123,7 +124,7 @@ def test_board_feet_are_never_more_than_twelve_for_a_cubic_foot(
 ) -> None:
     """But for stubs of western hemlock, where the published equations of logs and of wood part: by 12 % at most."""
     stub = kind is Species.TSHE and height < 1.75 * dbh
-    assert board_ft(kind, dbh, height, rule) <= 12 * cubic_ft(kind, "west", dbh, height) * (1.15 if stub else 1)
+    assert board_ft(kind, dbh, height, rule) <= 12 * cubic_ft(kind, Region.WEST, dbh, height) * (1.15 if stub else 1)
 
 
 def test_defect_is_taken_off() -> None:

@@ -16,7 +16,8 @@ DEADLINE_S = 180.0
 """Of a specialist: the embedded model takes seconds for a question, and many times as long on a busy machine. The
 coordinator, whose specialists work within its time, has twice as much."""
 RULES = (
-    "The data is synthetic and labelled so: never say that it is real.",
+    "Say that data is synthetic where its result says so, and only there: what is synthetic is never called real, nor"
+    " real data synthetic.",
     "Advice on closures, salvage and NEPA is a draft for a responsible official: say so.",
     "Name the rule ids and data sources that the results give.",
 )

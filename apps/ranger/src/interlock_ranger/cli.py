@@ -37,14 +37,29 @@ def register(commands: Any, common: Any) -> None:
     actions.add_parser("fires", help="the fires on file")
     rules = actions.add_parser("rules", help="the rule packs, with citation and what each was verified against")
     rules.add_argument("--unverified", action="store_true", help="only those that nobody has checked yet")
-    for command, run in (
-        (briefing, run_briefing),
-        (export, run_export),
-        (actions.choices["fires"], run_fires),
-        (rules, run_rules),
+    unverified = "done, but not verified: a specialist did not succeed"
+    for command, run, wrong in (
+        (briefing, run_briefing, unverified),
+        (export, run_export, unverified),
+        (actions.choices["fires"], run_fires, ""),
+        (rules, run_rules, ""),
     ):
         common(command)
+        _document_exits(command, wrong)
         command.set_defaults(run=run)
+
+
+def _document_exits(command: argparse.ArgumentParser, wrong: str) -> None:
+    """What the exit codes of a command mean; only one that writes records can fail for its store."""
+    meanings = {
+        0: "done",
+        1: wrong,
+        2: "the command, a setting or a file of a fire is wrong, or there is no such fire",
+        3: "the store cannot be used" if wrong else "",
+        130: "interrupted",
+    }
+    text = "; ".join(f"{code} {meaning}" for code, meaning in meanings.items() if meaning)
+    command.add_argument_group("exit codes", text)
 
 
 def _find_fire(fires: Fires, name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import date
+from enum import StrEnum
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -26,18 +27,27 @@ class Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class DatedBy(StrEnum):
+    """Where the date of a source comes from: from what it holds, or only from the file system."""
+
+    DATA = "data"
+    FILE = "file"
+
+
 class DataSource(Part):
-    """A file that was read."""
+    """A file that was read, with its own date, whatever day it is."""
 
     file: str
     dated: date
+    dated_by: DatedBy = DatedBy.DATA
     sha256: str
     synthetic: bool
 
     def describe(self) -> str:
         """In one line, for people."""
         label = "SYNTHETIC " if self.synthetic else ""
-        return f"{label}{self.file} of {self.dated.isoformat()} (sha256 {self.sha256[:12]})"
+        dated = self.dated.isoformat() + (" by the file system" if self.dated_by is DatedBy.FILE else "")
+        return f"{label}{self.file} of {dated} (sha256 {self.sha256[:12]})"
 
 
 class Step(Part):
@@ -55,11 +65,13 @@ class Recommendation(Part):
 
 
 class Confidence(Part):
-    """How far a finding can be trusted, computed: completeness of its inputs times freshness of its data."""
+    """How far a finding can be trusted, computed: completeness of its inputs, times freshness, times precision."""
 
     score: float
     completeness: float
     freshness: float
+    precision: float = 1.0
+    """What its sampling error leaves of it; 1 where nothing was sampled."""
     oldest_data_days: int
     rule: str = "evidence.confidence"
 
@@ -94,16 +106,22 @@ def freshness(today: date, dated: date) -> float:
     return round(1 - (1 - STALE_SHARE) * over, 3)
 
 
-def compute_confidence(today: date, sources: Sequence[DataSource], present: float, wanted: int) -> Confidence:
-    """Completeness is the share of wanted inputs that are present; freshness is that of the oldest source."""
+def compute_confidence(
+    today: date, sources: Sequence[DataSource], present: float, wanted: int, precision: float = 1.0
+) -> Confidence:
+    """Completeness is the share of wanted inputs that are present; freshness is that of the oldest source.
+
+    `precision` is that of a figure extrapolated from a sample (`timber.sampling`).
+    """
     # Without a source, as for plots that the caller brings, nothing is old.
     oldest = min((source.dated for source in sources), default=today)
     fresh = freshness(today, oldest)
     completeness = present / wanted if wanted else 0.0
     return Confidence(
-        score=round(completeness * fresh, 2),
+        score=round(completeness * fresh * precision, 2),
         completeness=round(completeness, 3),
         freshness=fresh,
+        precision=round(precision, 3),
         oldest_data_days=max(0, (today - oldest).days),
     )
 

@@ -12,7 +12,7 @@ from interlock.answers import Answers, App, TurnResult, run_turn
 from interlock.answers.runner import Progress, Returned
 from interlock_ranger.agents import SPECIALISTS
 from interlock_ranger.briefing.planner import BriefingPlanner
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 
 QUESTION = "Full briefing on {name}: burn, trails, timber and compliance."
 SECTIONS = {

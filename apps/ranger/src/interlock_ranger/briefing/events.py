@@ -248,7 +248,7 @@ def _proof(briefing: Briefing, result: RecordedResult, evidence: dict[str, Any])
         confidence=confidence["score"],
         confidence_ledger=ConfidenceLedger(
             inputs=tuple(_ledger_input(briefing, source) for source in sources),
-            analysis_confidence=confidence["completeness"],
+            analysis_confidence=round(confidence["completeness"] * confidence["precision"], 3),
             recommendation_confidence=confidence["score"],
         ),
         citations=(

@@ -6,7 +6,7 @@ from typing import Any
 
 from interlock.models import Message, Proposal, Reply, Request
 from interlock_ranger.agents import SPECIALISTS
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 
 _TITLES = {
     "burn_analyst": "Burn",

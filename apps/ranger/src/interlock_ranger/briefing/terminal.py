@@ -13,14 +13,19 @@ from interlock_ranger.view.terminal_map import draw_map
 
 def print_briefing(out: Console, briefing: Briefing) -> None:
     facts, turn = briefing.fire.facts, briefing.turn
+
+    def tell(text: str) -> None:
+        # On a terminal lines break between words; in a pipe they stay whole for whoever reads them.
+        out.print(text, style="none", soft_wrap=out.soft_wrap and not out.is_terminal)
+
     out.rule(f"[bold]{escape(facts.name)}[/] {escape(facts.fire_id)}, {briefing.day.isoformat()}", align="left")
     if facts.synthetic:
         out.print("[white on red] SYNTHETIC DATA [/] made for demonstration, not a survey of the real fire")
-    out.print(f"[yellow]{escape(DRAFT)}[/]\n")
+    tell(f"[yellow]{escape(DRAFT)}[/]\n")
     for section, tools in SECTIONS.items():
         out.print(f"[bold]{section}[/]")
         for result in (result for tool in tools for result in briefing.results_of(tool)):
-            out.print(escape(result.summary), style="none")
+            tell(escape(result.summary))
             table = build_table(result.tool, result.value, result.record)
             if table is not None and table.row_count:
                 out.print(table)
@@ -31,6 +36,6 @@ def print_briefing(out: Console, briefing: Briefing) -> None:
         for trail, mark in mark_trails(result.value).items()
     }
     out.print(draw_map(briefing.fire, marks))
-    out.print(f"[dim]sources: {escape('; '.join(turn.sources))}[/]")
+    tell(f"[dim]sources: {escape('; '.join(turn.sources))}[/]")
     out.print(f"{turn.status.value} [dim]{turn.outcome.value}, lowest confidence {briefing.confidence}[/]")
     out.print(f"[dim]turn: interlock turns show {escape(turn.turn)}[/]")

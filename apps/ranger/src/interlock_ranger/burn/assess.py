@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from interlock import Result
-from interlock.errors import InvalidInput
-from interlock_ranger.burn.pixels import OUTSIDE, RASTERS, has_rasters, read_pixels
+from interlock.errors import InvalidInput, NotFound
+from interlock_ranger.burn.pixels import OUTSIDE, has_rasters, read_pixels
 from interlock_ranger.burn.severity import (
     SCALE_RULES,
     SEVERITIES,
@@ -38,7 +39,8 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Thresholds
+from interlock_ranger.intake.rasters import RASTERS
+from interlock_ranger.records import Fire, Sector, Thresholds
 
 RECOMMENDED = 3
 """So many sectors are recommended for treatment one by one."""
@@ -92,6 +94,9 @@ class BurnAssessment(Finding):
     sector_count: int
     sectors: tuple[SectorSeverity, ...]
     """Those that come first, at most 60 of them."""
+    unseen_sectors: tuple[str, ...]
+    """Those of which no pixel could be seen; they are in none of the figures."""
+    unseen_acres: float
 
 
 class MeasuredSector(msgspec.Struct, frozen=True, kw_only=True):
@@ -117,6 +122,7 @@ class Measurement(msgspec.Struct, frozen=True, kw_only=True):
     step: Step
     sources: tuple[DataSource, ...]
     confidence: Confidence
+    unseen: tuple[Sector, ...] = ()
 
 
 def assess_burn(
@@ -126,7 +132,7 @@ def assess_burn(
         raise InvalidInput("give sector_id for what is on file, or sectors of your own, not both")
     thresholds = thresholds_of(scale, fire.facts.analyst_thresholds)
     if readings is not None:
-        measured = _measure_readings(fire, readings, thresholds, today)
+        measured = _measure_readings(fire, readings, scale, thresholds, today)
     elif has_rasters(fire):
         measured = _measure_rasters(fire, sector_id, thresholds, today)
     else:
@@ -157,6 +163,8 @@ def assess_burn(
         priority_sectors=tuple(sector.sector_id for sector in priority[:LISTED]),
         sector_count=len(sectors),
         sectors=tuple(sectors[:LISTED]),
+        unseen_sectors=tuple(sector.sector_id for sector in measured.unseen),
+        unseen_acres=sum(sector.acres for sector in measured.unseen),
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
@@ -181,7 +189,7 @@ def _measure_table(fire: Fire, sector_id: str | None, thresholds: Thresholds, to
         for sector in fire.sectors.values()
         if sector_id in (None, sector.sector_id)
     )
-    sources = (fire.source("sectors.geojson", fire.facts.imagery.post_date),)
+    sources = (fire.source("sectors.geojson"),)
     return Measurement(
         sectors=sectors,
         measured_from="sector table",
@@ -194,12 +202,12 @@ def _measure_table(fire: Fire, sector_id: str | None, thresholds: Thresholds, to
 
 def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, today: Today) -> Measurement:
     pixels = read_pixels(fire)
-    inside = pixels.sector != OUTSIDE
-    seen = pixels.known & inside
+    seen = pixels.known & (pixels.sector != OUTSIDE)
     counts = np.zeros((len(fire.sectors), len(SEVERITIES)))
     # Not `counts[…] += 1`: numpy would count a pair of indices once, however often it comes.
     np.add.at(counts, (pixels.sector[seen], classify_pixels(pixels.dnbr, thresholds)[seen]), 1)
     sums = np.bincount(pixels.sector[seen], pixels.dnbr[seen], len(fire.sectors))
+    asked = [sector_id in (None, name) for name in fire.sectors]
     sectors = tuple(
         MeasuredSector(
             sector_id=sector.sector_id,
@@ -211,14 +219,26 @@ def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, 
             shares=row / row.sum(),
             has_mosaic=True,
         )
-        for sector, row, total in zip(fire.sectors.values(), counts, sums, strict=True)
-        # A sector of which no pixel can be seen has no mean: it is left out, and not called unburned.
-        if sector_id in (None, sector.sector_id) and row.sum()
+        for sector, row, total, is_asked in zip(fire.sectors.values(), counts, sums, asked, strict=True)
+        # A sector of which no pixel can be seen has no mean: it is named as unseen, and not called unburned.
+        if is_asked and row.sum()
     )
-    imagery = fire.facts.imagery
+    if not sectors:
+        raise NotFound(describe_unseen(fire, sector_id))
+    # Of the sectors that were asked for, and of their ground: what lies beyond the rasters is not seen either.
+    share = int(counts[asked].sum()), int(pixels.wanted[asked].sum())
+    names = [name for name, is_asked in zip(fire.sectors, asked, strict=True) if is_asked]
+    return _build_measurement(fire, sectors, names, share, today)
+
+
+def _build_measurement(
+    fire: Fire, sectors: tuple[MeasuredSector, ...], asked: Sequence[str], share: tuple[int, int], today: Today
+) -> Measurement:
+    """What was seen, with the sectors that were not; `share` is how many pixels of how many."""
+    imagery, measured = fire.facts.imagery, {sector.sector_id for sector in sectors}
     scenes = f"{imagery.sensor}, {imagery.pre_date.isoformat()} and {imagery.post_date.isoformat()}"
-    share_pct = 100 * seen.sum() / max(1, inside.sum())
-    sources = tuple(fire.source(name, imagery.post_date) for name in (*RASTERS, "sectors.geojson"))
+    sources = tuple(map(fire.source, (*RASTERS, "sectors.geojson")))
+    share_pct = 100 * share[0] / share[1]
     return Measurement(
         sectors=sectors,
         measured_from=scenes,
@@ -227,13 +247,20 @@ def _measure_rasters(fire: Fire, sector_id: str | None, thresholds: Thresholds, 
             text=f"dNBR of {scenes}; {share_pct:.0f} % of the pixels inside can be seen, shares are of those",
         ),
         sources=sources,
-        confidence=compute_confidence(today(), sources, int(seen.sum()), int(inside.sum())),
+        # The scene before the fire is older by nature, and does not go out of date: the others do.
+        confidence=compute_confidence(today(), sources[1:], *share),
+        unseen=tuple(fire.sectors[name] for name in asked if name not in measured),
     )
 
 
-def _measure_readings(fire: Fire, readings: list[Reading], thresholds: Thresholds, today: Today) -> Measurement:
+def _measure_readings(
+    fire: Fire, readings: list[Reading], scale: Scale, thresholds: Thresholds, today: Today
+) -> Measurement:
     if not readings:
         raise InvalidInput("sectors is empty; leave it out to use those on file, or give at least one reading")
+    twice = [name for name, count in Counter(reading.sector_id for reading in readings).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"sectors has {', '.join(twice)} more than once; give one reading for each")
     sectors = tuple(
         MeasuredSector(
             sector_id=reading.sector_id,
@@ -244,7 +271,8 @@ def _measure_readings(fire: Fire, readings: list[Reading], thresholds: Threshold
         )
         for reading in readings
     )
-    sources = (fire.source("fire.json", fire.facts.imagery.post_date),)
+    # Readings are the caller's and no data of the fire; only the thresholds of its analyst would be.
+    sources = (fire.source("fire.json"),) if scale is Scale.ANALYST else ()
     text = f"{len(readings)} readings of the caller; a mean hides the mosaic within a sector"
     # Wanted are dNBR and slope of each; without its slope a reading says nothing about erosion.
     present = len(readings) + sum(sector.slope_pct is not None for sector in sectors)
@@ -336,5 +364,22 @@ def _summarise_fire(assessment: BurnAssessment, priority_count: int) -> str:
         f"{a.name}: {a.acres:,.0f} acres, mean dNBR {a.mean_dnbr}; {a.high_pct} % burned at"
         f" high severity ({a.high_acres:,.0f} acres), {a.moderate_pct} % moderate,"
         f" {a.low_pct} % low, {a.unburned_pct} % unburned{regrowth} ({a.scale} scale);"
-        f" sectors that come first: {first}"
+        f" sectors that come first: {first}{_describe_left_out(a)}"
+    )
+
+
+def _describe_left_out(a: BurnAssessment) -> str:
+    if not a.unseen_sectors:
+        return ""
+    more = len(a.unseen_sectors) - NAMED
+    names = ", ".join(a.unseen_sectors[:NAMED]) + (f" and {more} more" if more > 0 else "")
+    return f"; not in these figures, as no pixel of them can be seen: {names} ({a.unseen_acres:,.0f} acres)"
+
+
+def describe_unseen(fire: Fire, sector_id: str | None) -> str:
+    """Why nothing can be said of a fire or a sector that has rasters."""
+    where = fire.facts.name if sector_id is None else f"sector {sector_id} of {fire.facts.name}"
+    return (
+        f"no pixel of {where} can be seen in {' and '.join(RASTERS)}: it lies outside of them, or all is masked;"
+        " bring scenes that show it, or take the rasters away to use the means of the sector table"
     )

@@ -26,7 +26,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 
 _SLIVER_ACRES = 1.0
 _SLIVER_SHARE = 0.001
@@ -72,7 +72,9 @@ def check_boundary(
         # Sectors are cut from the perimeter on file; they need not fill a shape that somebody else brings.
         issues += _find_sector_issues(fire) if geometry is None else []
     checked = "perimeter on file" if geometry is None else "geometry of the caller"
-    sources = tuple(fire.source(name, facts.imagery.post_date) for name in ("perimeter.geojson", "sectors.geojson"))
+    # What the caller drew is compared with the reported acres, and with nothing that was drawn on file.
+    drawn = () if geometry is not None else ("perimeter.geojson", "sectors.geojson")
+    sources = tuple(map(fire.source, (*drawn, "fire.json")))
     within = f"area on the ellipsoid against reported acres, within {tolerance_pct:g} %"
     evidence = Evidence(
         reasoning=(
@@ -133,8 +135,9 @@ def _summarise(check: BoundaryCheck) -> str:
     head = f"{check.name}, {check.checked}: {check.verdict}"
     if check.measured is None:
         return f"{head}; {issues}"
+    parts = f" in {check.measured.parts} parts" if check.measured.parts > 1 else ""
     return (
-        f"{head}; {check.measured.area_acres:,.0f} acres drawn,"
+        f"{head}; {check.measured.area_acres:,.0f} acres drawn{parts},"
         f" {check.reported_acres:,} reported ({check.off_by_pct:+} %, tolerance {check.tolerance_pct:g} %),"
         f" perimeter {check.measured.perimeter_miles:,.1f} miles; {issues}"
     )

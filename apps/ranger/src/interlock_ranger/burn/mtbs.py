@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from interlock import Result
-from interlock_ranger.burn.pixels import OUTSIDE, RASTERS, read_pixels
+from interlock.errors import NotFound
+from interlock_ranger.burn.assess import describe_unseen
+from interlock_ranger.burn.pixels import OUTSIDE, read_pixels
 from interlock_ranger.burn.severity import MTBS_MASK, MTBS_NAMES, classify_mtbs
 from interlock_ranger.evidence import (
     Evidence,
@@ -17,7 +19,8 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Thresholds
+from interlock_ranger.intake.rasters import RASTERS
+from interlock_ranger.records import Fire, Thresholds
 
 
 class MtbsClass(Part):
@@ -33,6 +36,7 @@ class MtbsClassification(Finding):
     sector_id: str | None
     acres: float
     pixels: int
+    seen_pct: float
     dominant_class: int
     dominant_name: str
     classes: tuple[MtbsClass, ...]
@@ -44,28 +48,33 @@ def classify_fire(fire: Fire, sector_id: str | None, today: Today) -> Result[Mtb
     pixels, facts = read_pixels(fire), fire.facts
     if sector_id is None:
         # Reported acres, spread by shares of pixels: pixels along the edge would not add up to what was reported.
-        inside, acres = pixels.sector != OUTSIDE, facts.reported_acres
+        inside, acres, wanted = pixels.sector != OUTSIDE, facts.reported_acres, int(pixels.wanted.sum())
     else:
-        inside = pixels.sector == list(fire.sectors).index(sector_id)
+        number = list(fire.sectors).index(sector_id)
+        inside, wanted = pixels.sector == number, int(pixels.wanted[number])
         acres = fire.sectors[sector_id].acres
     # Always the thresholds of this fire: in the practice of MTBS they are set scene by scene (rule burn.analyst).
     found = classify_mtbs(pixels.dnbr, pixels.known, facts.analyst_thresholds)[inside]
     # With minlength, a class without a pixel is a zero in its place and not missing; there is no class 0.
     counts = np.bincount(found, minlength=MTBS_MASK + 1)[1:]
-    shares = counts / max(1, counts.sum())
+    # Ground that the rasters do not reach is as little seen as that under clouds.
+    counts[MTBS_MASK - 1] += wanted - counts.sum()
+    seen = int(counts[: MTBS_MASK - 1].sum())
+    if not seen:
+        raise NotFound(describe_unseen(fire, sector_id))
+    shares = counts / wanted
     classes = tuple(
         MtbsClass(mtbs_class=n, name=name, acres=round(float(share) * acres), pct=round(100 * float(share), 1))
         for (n, name), share in zip(MTBS_NAMES.items(), shares, strict=True)
     )
     dominant = max(classes[: MTBS_MASK - 1], key=lambda item: item.pct)  # what cannot be seen does not dominate
-    sources = tuple(fire.source(name, facts.imagery.post_date) for name in (*RASTERS, "fire.json"))
-    seen = int(counts[: MTBS_MASK - 1].sum())
+    sources = tuple(map(fire.source, (*RASTERS, "fire.json")))
     evidence = Evidence(
-        reasoning=_reasoning(int(counts.sum()), facts.analyst_thresholds),
+        reasoning=_reasoning(wanted, facts.analyst_thresholds),
         recommendations=(
             Recommendation(rule="burn.not-soil", text="validate in the field before use as soil burn severity"),
         ),
-        confidence=compute_confidence(today(), sources, seen, int(counts.sum())),
+        confidence=compute_confidence(today(), sources[1:], seen, wanted),
         data_sources=sources,
     )
     classification = MtbsClassification(
@@ -73,7 +82,8 @@ def classify_fire(fire: Fire, sector_id: str | None, today: Today) -> Result[Mtb
         name=facts.name,
         sector_id=sector_id,
         acres=acres,
-        pixels=int(counts.sum()),
+        pixels=wanted,
+        seen_pct=round(100 * seen / wanted, 1),
         dominant_class=dominant.mtbs_class,
         dominant_name=dominant.name,
         classes=classes,

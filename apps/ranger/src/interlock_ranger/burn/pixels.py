@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 import numpy as np
-import rasterio
 import shapely
 from numpy.typing import NDArray
 from pyproj import Transformer
+from rasterio.errors import NotGeoreferencedWarning
 from rasterio.features import rasterize
 
-from interlock.errors import NotFound, Permanent
-from interlock_ranger.fires import Fire
+from interlock.errors import InvalidInput, NotFound, Permanent
+from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
+from interlock_ranger.records import Fire
 
-RASTERS = ("nbr_pre.tif", "nbr_post.tif")
 OUTSIDE = -1
 
 
@@ -26,6 +28,8 @@ class Pixels(msgspec.Struct, frozen=True, kw_only=True):
     """False under clouds and where there is no data."""
     sector: NDArray[np.int64]
     """The place of the pixel's sector in the fire's sectors, or `OUTSIDE`."""
+    wanted: NDArray[np.int64]
+    """How many pixels each sector would have if the rasters covered all of it."""
 
 
 def has_rasters(fire: Fire) -> bool:
@@ -44,18 +48,45 @@ def read_pixels(fire: Fire) -> Pixels:
 # The digests are part of the key: a file that was replaced is read again.
 @lru_cache(maxsize=8)
 def _read(folder: Path, _digests: tuple[str, ...], sectors: tuple[shapely.Geometry, ...]) -> Pixels:
-    with rasterio.open(folder / RASTERS[0]) as pre, rasterio.open(folder / RASTERS[1]) as post:
-        # Nothing is resampled: a difference of pixels means something only where both are the same piece of ground.
-        if pre.crs != post.crs or pre.transform != post.transform or pre.shape != post.shape:
-            raise Permanent(f"{folder.name}: the rasters before and after the fire do not lie on one grid")
-        before, after = pre.read(1, masked=True), post.read(1, masked=True)
-        known = ~np.ma.getmaskarray(before) & ~np.ma.getmaskarray(after)
-        # Whole numbers with a scale (thousandths in the shipped files), which rasterio reads but does not apply.
-        dnbr = before.filled(0) * pre.scales[0] - after.filled(0) * post.scales[0]
-        # EPSG:4326 has latitude first by definition, GeoJSON has longitude first: hence always_xy.
-        project = Transformer.from_crs("EPSG:4326", pre.crs, always_xy=True).transform
-        projected = [(shapely.transform(s, project, interleaved=False), n) for n, s in enumerate(sectors)]
-        # By the centre of a pixel, as all_touched is off: otherwise sectors would grow by the pixels along their edges.
-        sector = rasterize(projected, pre.shape, fill=OUTSIDE, transform=pre.transform, dtype="int32")
-    # With one scene alone there is no difference: the value is 0 there, and `known` says that it means nothing.
-    return Pixels(dnbr=np.where(known, dnbr, 0.0), known=known, sector=sector.astype(np.int64))
+    try:
+        before, after = (read_nbr(folder / name) for name in RASTERS)
+    except InvalidInput as error:
+        raise Permanent(f"{folder.name}: a raster cannot be read: {error}") from None
+    # Nothing is resampled: a difference of pixels means something only where both are the same piece of ground.
+    if not before.lies_on(after):
+        raise Permanent(f"{folder.name}: the rasters before and after the fire do not lie on one grid")
+    known = before.known & after.known
+    # EPSG:4326 has latitude first by definition, GeoJSON has longitude first: hence always_xy.
+    project = Transformer.from_crs("EPSG:4326", before.crs, always_xy=True).transform
+    projected = [shapely.transform(sector, project, interleaved=False) for sector in sectors]
+    # By the centre of a pixel, as all_touched is off: otherwise sectors would grow by the pixels along their edges.
+    places = [(shape, n) for n, shape in enumerate(projected)]
+    with warnings.catch_warnings():
+        # About the sheet that rasterize draws on in memory, which gets its place from `transform`.
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        drawn = rasterize(places, known.shape, fill=OUTSIDE, transform=before.transform, dtype="int32")
+    sector = drawn.astype(np.int64)
+    return Pixels(
+        # With one scene alone there is no difference: the value is 0 there, and `known` says that it means nothing.
+        dnbr=np.where(known, before.nbr - after.nbr, 0.0),
+        known=known,
+        sector=sector,
+        wanted=_count_wanted(projected, sector, before),
+    )
+
+
+def _count_wanted(
+    sectors: Sequence[shapely.Geometry], sector: NDArray[np.int64], raster: NbrRaster
+) -> NDArray[np.int64]:
+    """How many pixels each sector has, counting those of ground that the raster does not reach."""
+    rows, columns = raster.nbr.shape
+    corners = [raster.transform @ corner for corner in ((0, 0), (columns, 0), (columns, rows), (0, rows))]
+    reached = shapely.Polygon(corners)
+    pixel = abs(raster.transform.determinant)
+    inside = np.bincount(sector[sector != OUTSIDE], minlength=len(sectors))
+    return np.array(
+        [
+            count if reached.contains(shape) else max(count, round(shape.area / pixel))
+            for shape, count in zip(sectors, inside, strict=True)
+        ]
+    )

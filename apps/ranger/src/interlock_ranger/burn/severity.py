@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from interlock_ranger.fires import Thresholds
+from interlock_ranger.records import Thresholds
 from interlock_ranger.rules import get_rule
 
 

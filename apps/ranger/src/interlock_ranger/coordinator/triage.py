@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from interlock import Result
+from interlock.errors import NotFound
 from interlock_ranger.burn.assess import assess_burn
-from interlock_ranger.burn.pixels import RASTERS, has_rasters
+from interlock_ranger.burn.pixels import has_rasters
 from interlock_ranger.burn.severity import Scale
 from interlock_ranger.evidence import (
     DataSource,
@@ -22,7 +23,8 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire
+from interlock_ranger.intake.rasters import RASTERS
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import get_rule
 
 _SHIFT = 0.25
@@ -49,6 +51,8 @@ class Triage(Finding):
     weights: dict[str, float]
     order_holds: bool
     sensitivity: tuple[str, ...]
+    unranked: tuple[str, ...]
+    """Fires whose severity could not be measured, with the reason."""
 
 
 class MeasuredFire(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,20 +77,19 @@ def score_parts(acres: float, high_pct: float, phase: str) -> dict[str, float]:
     """
     values = get_rule(_RULE).values
     size = 100 * min(1.0, math.log10(max(1.0, acres)) / math.log10(values["largest_acres"]))
-    # A phase that the rule does not know adds no urgency; it must not keep the other fires from being ranked.
-    return {"severity": min(100.0, high_pct), "size": size, "urgency": float(values["urgency"].get(phase, 0.0))}
+    return {"severity": min(100.0, high_pct), "size": size, "urgency": float(values["urgency"][phase])}
 
 
 def rank_fires(fires: Sequence[Fire], today: Today) -> Result[Triage]:
     """All fires on file, the most urgent first."""
     weights: dict[str, float] = dict(get_rule(_RULE).values["weights"])
-    measured = [_measure(fire, today) for fire in fires]
+    measured, unranked = _measure_all(fires, today)
     ordered = _sort(measured, weights)
     ranked = tuple(_rank(place, item, weights) for place, item in enumerate(ordered, 1))
     sensitivity = _find_sensitivity(ordered, weights)
     sources = (
-        *(fire.source("fire.json", fire.facts.imagery.post_date) for fire in fires),
-        *(_severity_source(fire) for fire in fires),
+        *(item.fire.source("fire.json") for item in measured),
+        *(_severity_source(item.fire) for item in measured),
     )
     firmness = "; ".join(sensitivity) or "the order holds with every weight a quarter up or down"
     evidence = Evidence(
@@ -95,7 +98,7 @@ def rank_fires(fires: Sequence[Fire], today: Today) -> Result[Triage]:
             Step(rule=_RULE, text=firmness),
         ),
         recommendations=(Recommendation(rule=_RULE, text=f"attend to {ranked[0].name} first"),),
-        confidence=compute_confidence(today(), sources, sum(m.completeness for m in measured), len(measured)),
+        confidence=compute_confidence(today(), sources, sum(m.completeness for m in measured), len(fires)),
         data_sources=sources,
     )
     triage = Triage(
@@ -103,10 +106,24 @@ def rank_fires(fires: Sequence[Fire], today: Today) -> Result[Triage]:
         weights=weights,
         order_holds=not sensitivity,
         sensitivity=sensitivity,
+        unranked=unranked,
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
     return build_result(triage, _summarise(triage))
+
+
+def _measure_all(fires: Sequence[Fire], today: Today) -> tuple[list[MeasuredFire], tuple[str, ...]]:
+    """The fires that can be compared, and why the others cannot; one that is not seen does not hide the rest."""
+    measured, unranked = [], []
+    for fire in fires:
+        try:
+            measured.append(_measure(fire, today))
+        except NotFound as error:
+            unranked.append(f"{fire.facts.name}: {error}")
+    if not measured:
+        raise NotFound("; ".join(unranked))
+    return measured, tuple(unranked)
 
 
 def _measure(fire: Fire, today: Today) -> MeasuredFire:
@@ -122,7 +139,7 @@ def _measure(fire: Fire, today: Today) -> MeasuredFire:
 
 
 def _severity_source(fire: Fire) -> DataSource:
-    return fire.source(RASTERS[-1] if has_rasters(fire) else "sectors.geojson", fire.facts.imagery.post_date)
+    return fire.source(RASTERS[-1] if has_rasters(fire) else "sectors.geojson")
 
 
 def _rank(place: int, item: MeasuredFire, weights: Mapping[str, float]) -> RankedFire:
@@ -164,4 +181,5 @@ def _summarise(triage: Triage) -> str:
     holds = "the order holds if weights change by a quarter"
     if not triage.order_holds:
         holds = f"the order is sensitive: {triage.sensitivity[0]}"
-    return f"Triage of {len(triage.fires)} fires: {fires}; {holds}"
+    left_out = "".join(f"; not ranked: {reason}" for reason in triage.unranked)
+    return f"Triage of {len(triage.fires)} fires: {fires}; {holds}{left_out}"

@@ -124,7 +124,7 @@ def build_checklist(
     experts: list[str] = get_rule("nepa.specialists").values[action.value]
     consultations, questions = _consultations(species, ground), _open_questions(species, ground)
     names = dict.fromkeys(item.rule for item in (*items, *consultations) if item.required)
-    sources = (pack_source(today),)
+    sources = (pack_source(),)
     check = Recommendation(rule="nepa.draft", text="check the cited texts before the file is closed")
     count = sum(item.required for item in items)
     evidence = Evidence(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from datetime import date
+from enum import StrEnum
 from functools import cache
 
-from interlock_ranger.evidence import DataSource, Today
-from interlock_ranger.fires import file_digest
+from interlock.errors import InvalidInput
+from interlock_ranger.evidence import DataSource
+from interlock_ranger.intake.text import file_digest
 from interlock_ranger.nepa.terms import RuleCitation
 from interlock_ranger.rules import PACKS, get_rule
 
@@ -21,12 +23,45 @@ def _reviewed_on() -> date:
     return day
 
 
-def pack_source(today: Today) -> DataSource:
-    """The pack, with its date and digest; it is no synthetic data, but unverified."""
-    # The clock is an argument and may stand before the day of the review; no source is dated after it.
-    return DataSource(
-        file="rules/nepa.toml", dated=min(_reviewed_on(), today()), sha256=file_digest(_PACK), synthetic=False
-    )
+def pack_source() -> DataSource:
+    """The pack, with its own date and digest; it is no synthetic data, but unverified."""
+    return DataSource(file="rules/nepa.toml", dated=_reviewed_on(), sha256=file_digest(_PACK), synthetic=False)
+
+
+class Topic(StrEnum):
+    """What different rules say on different days."""
+
+    LEVEL = "level"
+    CIRCUMSTANCES = "circumstances"
+    DRAFT = "draft"
+    EA = "EA"
+    EIS = "EIS"
+
+
+_RULES = {
+    Topic.LEVEL: ("nepa.level", "nepa.level-220", "nepa.level-ceq"),
+    Topic.CIRCUMSTANCES: ("nepa.circumstances", "nepa.circumstances-old"),
+    Topic.DRAFT: ("nepa.draft", "nepa.draft-old"),
+    Topic.EA: ("nepa.ea", "nepa.ea-2023"),
+    Topic.EIS: ("nepa.eis", "nepa.eis-2023"),
+}
+
+
+def find_rule(topic: Topic, on: date) -> str | None:
+    """The rule that was in force on a day; no day is decided by a rule of another."""
+    return next((name for name in _RULES[topic] if get_rule(name).applies_on(on)), None)
+
+
+def rule_in_force(topic: Topic, on: date) -> str:
+    """The rule of a day, which there has to be."""
+    found = find_rule(topic, on)
+    if found is None:
+        first = min(day for name in _RULES[topic] if (day := get_rule(name).effective_from) is not None)
+        raise InvalidInput(
+            f"there is no rule on file for {on.isoformat()}: those on file begin with {first.isoformat()};"
+            " give a later date"
+        )
+    return found
 
 
 def cite(name: str) -> RuleCitation:

@@ -21,6 +21,7 @@ from interlock.config import cache_folder
 from interlock.errors import ConfigError, InvalidInput, NotFound
 from interlock_ranger.evidence import (
     DataSource,
+    DatedBy,
     Evidence,
     Finding,
     Part,
@@ -30,7 +31,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import file_digest
+from interlock_ranger.intake.text import decode_table, file_digest
 
 # tests/test_corpus.py holds both limits: with them a zebra finds nothing, and each question that the shipped documents
 # answer finds its passage.
@@ -149,36 +150,64 @@ class Corpus:
                 matches.append(Match(1.0 if own in wanted else float(similarity), passage))
         return sorted(matches, key=lambda match: -match.score)[:most]
 
-    def source(self, file: str, today: Today) -> DataSource:
+    def source(self, file: str) -> DataSource:
         """A document as a source."""
-        dated = min(self._dates[file], today())
-        return DataSource(file=f"corpus/{file}", dated=dated, sha256=self._digests[file], synthetic=False)
+        dated, dated_by = self._dates[file]
+        return DataSource(
+            file=f"corpus/{file}", dated=dated, dated_by=dated_by, sha256=self._digests[file], synthetic=False
+        )
 
 
 def split_sections(file: Path) -> list[Passage]:
-    """The sections of a document: each second-level heading is a citation and a title."""
-    text = file.read_text(encoding="utf-8", errors="replace")
+    """The sections of a document: each second-level heading is a citation and a title; long ones in pieces."""
+    text = read_document(file)
     heads = list(_HEADING.finditer(text))
-    if not heads:
-        whole = text.strip()[:LONGEST_PASSAGE]
-        return [_passage(file, file.stem, file.stem, whole, text)]
     ends = [head.start() for head in heads[1:]] + [len(text)]
+    sections = [(head[1], head[2] or head[1], text[head.end() : end]) for head, end in zip(heads, ends, strict=False)]
+    # What stands before the first heading is a section, too, unless it is only the title and notes of the document.
+    opening = text[: heads[0].start()] if heads else text
+    if not heads or any(line.strip() and line[0] not in "#>" for line in opening.splitlines()):
+        sections.insert(0, (file.stem, file.stem, opening))
     return [
-        _passage(file, head[1], head[2] or head[1], text[head.end() : end].strip()[:LONGEST_PASSAGE], text)
-        for head, end in zip(heads, ends, strict=True)
+        _passage(file, citation, title, piece, text)
+        for citation, title, section in sections
+        for piece in _cut(section.strip())
     ]
+
+
+def read_document(file: Path) -> str:
+    try:
+        text = decode_table(file.read_bytes(), file.name).text
+    except InvalidInput as error:
+        raise ConfigError(str(error)) from None
+    return "\n".join(text.splitlines()) + "\n"
+
+
+def _cut(section: str) -> list[str]:
+    """A section in pieces that an embedding takes in, parted between paragraphs or words where that can be."""
+    pieces = []
+    while len(section) > LONGEST_PASSAGE:
+        window = section[:LONGEST_PASSAGE]
+        breaks = (window.rfind(mark) for mark in ("\n\n", "\n", " "))
+        at = next((place for place in breaks if place > 0), LONGEST_PASSAGE)
+        pieces.append(section[:at].strip())
+        section = section[at:].strip()
+    return [*pieces, section]
 
 
 def _passage(file: Path, citation: str, title: str, section: str, document: str) -> Passage:
     return Passage(citation=citation, title=title, text=section, file=file.name, is_summary=_SHIPPED in document)
 
 
-def document_date(file: Path) -> date:
+def document_date(file: Path) -> tuple[date, DatedBy]:
     """The day that a document names at its top ("of 2026-11-15"), else that of the file."""
-    named = _DATED.search(file.read_text(encoding="utf-8", errors="replace")[:_DATE_WITHIN])
-    if named:
-        return date.fromisoformat(named[1])
-    return datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
+    named = _DATED.search(read_document(file)[:_DATE_WITHIN])
+    if named is None:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC).date(), DatedBy.FILE
+    try:
+        return date.fromisoformat(named[1]), DatedBy.DATA
+    except ValueError:
+        raise ConfigError(f"{file.name} says that it is of {named[1]}, which is no day; correct its date") from None
 
 
 def _citation_parts(citation: str) -> tuple[str, ...]:
@@ -230,7 +259,7 @@ def search_corpus(corpus: Corpus, query: str, most: int, today: Today) -> Result
         )
         for score, p in matches
     )
-    sources = tuple(corpus.source(file, today) for file in dict.fromkeys(item.file for item in found))
+    sources = tuple(corpus.source(file) for file in dict.fromkeys(item.file for item in found))
     texts = sum(not item.summary_only for item in found)
     evidence = Evidence(
         reasoning=(Step(rule="nepa.search", text=f"{len(found)} of {len(corpus.passages)} passages fit"),),

@@ -19,7 +19,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.nepa.citations import cite, pack_source
+from interlock_ranger.nepa.citations import Topic, cite, find_rule, pack_source, rule_in_force
 from interlock_ranger.nepa.terms import (
     DRAFT,
     HARVESTS,
@@ -32,6 +32,7 @@ from interlock_ranger.nepa.terms import (
     ScreenedResource,
     Significance,
 )
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import Rule, get_rule, load_rules
 
 _LIMIT_WORDS = {
@@ -102,9 +103,10 @@ class ReviewLevel(msgspec.Struct, frozen=True, kw_only=True):
     questions: tuple[str, ...] = ()
 
 
-def choose_pathway(project: Project, fire_id: str | None, day: date | None, today: Today) -> Result[PathwayDecision]:
+def choose_pathway(project: Project, fire: Fire | None, day: date | None, today: Today) -> Result[PathwayDecision]:
     """The draft decision for a day; without one, for today."""
     on = day or today()
+    circumstances = rule_in_force(Topic.CIRCUMSTANCES, on)
     if project.action is Action.ROAD_CONSTRUCTION and project.road_mi is None:  # what is built is the road
         project = msgspec.structs.replace(project, road_mi=project.perm_road_mi)
     candidates = tuple(_candidate(rule, project, on) for rule in _exclusions(project.action, on))
@@ -114,22 +116,28 @@ def choose_pathway(project: Project, fire_id: str | None, day: date | None, toda
     limits = {} if limits_rule is None else get_rule(limits_rule).limits
     fitting = (c.rule for c in candidates if c.fits)
     names = dict.fromkeys((level.rule, *fitting, *(() if limits_rule is None else (limits_rule,))))
-    sources = (pack_source(today),)
+    pack = pack_source()
+    # Of a fire its dates are used: a decision about one that is synthetic is no decision about a real one.
+    sources = (pack,) if fire is None else (pack, fire.source("fire.json"))
     given = (project.temp_road_mi, project.land, project.screened, project.significance)
     evidence = Evidence(
         reasoning=_reasoning(project, candidates, refused, level, on),
         recommendations=(
-            Recommendation(rule="nepa.draft", text="the responsible official decides; check the cited texts first"),
-            *(Recommendation(rule="nepa.circumstances", text=question) for question in level.questions),
+            Recommendation(
+                rule=rule_in_force(Topic.DRAFT, on),
+                text="the responsible official decides; check the cited texts first",
+            ),
+            *(Recommendation(rule=circumstances, text=question) for question in level.questions),
         ),
-        confidence=compute_confidence(today(), sources, 2 + sum(item is not None for item in given), 2 + len(given)),
+        # By the pack alone: the day on which a fire was contained does not go out of date.
+        confidence=compute_confidence(today(), (pack,), 2 + sum(item is not None for item in given), 2 + len(given)),
         data_sources=sources,
     )
     decision = PathwayDecision(
         pathway=level.pathway,
         action=project.action,
         acres=project.acres,
-        fire_id=fire_id,
+        fire_id=None if fire is None else fire.id,
         decision_date=on,
         decision_date_from="named" if day is not None else "today, as none was named",
         reason=level.reason,
@@ -198,12 +206,19 @@ def _refuse_category(project: Project, on: date) -> tuple[str, ...]:
     for rule in load_rules().values():
         named = project.category is not None and project.category == rule.id
         if rule.id.startswith("ce.") and named and not rule.applies_on(on):
-            successor = rule.values.get("successor", "")
-            instead = f"; see {get_rule(successor).citation}" if successor else ""
-            ended = "" if rule.effective_to is None else f" after {rule.effective_to.isoformat()}"
-            state = rule.status.replace("_", " ")
-            refused.append(f"{rule.citation} does not apply to a decision of {on.isoformat()}: {state}{ended}{instead}")
+            refused.append(f"{rule.citation} does not apply to a decision of {on.isoformat()}: {_why_not(rule, on)}")
     return tuple(refused)
+
+
+def _why_not(rule: Rule, on: date) -> str:
+    """Not yet in force, or not any more, with what stands in its place."""
+    if rule.effective_from is not None and on < rule.effective_from:
+        before = rule.values.get("predecessor", "")
+        return f"it is in force from {rule.effective_from.isoformat()}" + (f"; see {before}" if before else "")
+    successor = rule.values.get("successor", "")
+    instead = f"; see {get_rule(successor).citation}" if successor else ""
+    ended = "" if rule.effective_to is None else f" after {rule.effective_to.isoformat()}"
+    return f"{rule.status.replace('_', ' ')}{ended}{instead}"
 
 
 def _review_level(project: Project, candidates: Sequence[Candidate], on: date) -> ReviewLevel:
@@ -222,20 +237,16 @@ def _review_level(project: Project, candidates: Sequence[Candidate], on: date) -
     return _exclusion_level(project, fitting, on) if fitting else _assessment_level(candidates, on)
 
 
-def _level_rule(on: date) -> str:
-    return "nepa.level" if on >= CONSOLIDATED else "nepa.level-ceq"
-
-
 def _find_significance(project: Project, on: date) -> ReviewLevel | None:
     record = "EIS and record of decision"
     if project.significance is Significance.LIKELY:
         reason = "significant effects are likely"
-        return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=_level_rule(on), record=record)
+        return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=rule_in_force(Topic.LEVEL, on), record=record)
     grave = _grave_effects(project)
     # Uncertainty is no significance: it rules an exclusion out further down, and leads to an EA.
     if any(item.degree is Degree.SIGNIFICANT for item in grave):
         reason = f"significant effects are found: {_describe_effects(grave)}"
-        return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=_level_rule(on), record=record)
+        return ReviewLevel(pathway=Pathway.EIS, reason=reason, rule=rule_in_force(Topic.LEVEL, on), record=record)
     return None
 
 
@@ -245,7 +256,7 @@ def _assessment_level(candidates: Sequence[Candidate], on: date) -> ReviewLevel:
         pathway=Pathway.EA,
         # The list of adopted exclusions was not at hand (docs/ranger.md), and a decision that none fits has to say so.
         reason=f"no exclusion on file fits ({near}); adopted exclusions were not checked",
-        rule=_level_rule(on),
+        rule=rule_in_force(Topic.LEVEL, on),
         record="EA and finding of no significant impact",
     )
 
@@ -253,7 +264,7 @@ def _assessment_level(candidates: Sequence[Candidate], on: date) -> ReviewLevel:
 def _exclusion_level(project: Project, fitting: Sequence[Candidate], on: date) -> ReviewLevel:
     """An exclusion fits: it is used unless circumstances are extraordinary, or nobody has said whether they are."""
     best = fitting[0]
-    circumstances = "nepa.circumstances" if on >= CONSOLIDATED else "nepa.circumstances-old"
+    circumstances = rule_in_force(Topic.CIRCUMSTANCES, on)
     grave, questions = _grave_effects(project), _open_questions(project, best)
     # Before open questions: what is known already rules the exclusion out, whatever the answers are.
     if grave:
@@ -316,8 +327,8 @@ def _open_questions(project: Project, exclusion: Candidate) -> tuple[str, ...]:
 
 def _limits_rule(pathway: Pathway, on: date) -> str | None:
     """The rule that limits pages and time, if there was one on the day."""
-    name = {Pathway.EA: "nepa.ea", Pathway.EIS: "nepa.eis"}.get(pathway)
-    return name if name is not None and get_rule(name).applies_on(on) else None
+    topic = {Pathway.EA: Topic.EA, Pathway.EIS: Topic.EIS}.get(pathway)
+    return None if topic is None else find_rule(topic, on)
 
 
 def _words(name: StrEnum) -> str:
@@ -327,15 +338,15 @@ def _words(name: StrEnum) -> str:
 def _reasoning(
     project: Project, candidates: Sequence[Candidate], refused: Sequence[str], level: ReviewLevel, on: date
 ) -> tuple[Step, ...]:
-    era = "7 CFR 1b" if on >= CONSOLIDATED else "36 CFR 220"
-    steps = [Step(rule="nepa.level", text=f"{era} applies to a decision of {on.isoformat()}")]
+    era, level_rule = "7 CFR 1b" if on >= CONSOLIDATED else "36 CFR 220", rule_in_force(Topic.LEVEL, on)
+    steps = [Step(rule=level_rule, text=f"{era} applies to a decision of {on.isoformat()}")]
     steps += [
         Step(rule=c.rule, text=f"{c.citation}: {'fits' if c.fits else 'does not fit'}; {c.reason}") for c in candidates
     ]
-    steps += [Step(rule="nepa.level", text=text) for text in refused]
+    steps += [Step(rule=level_rule, text=text) for text in refused]
     for item in project.screened or ():
         text = f"{_words(item.resource)}: {_words(item.degree)}" + (f", by {item.cause}" if item.cause else "")
-        steps.append(Step(rule="nepa.circumstances", text=text))
+        steps.append(Step(rule=rule_in_force(Topic.CIRCUMSTANCES, on), text=text))
     return (*steps, Step(rule=level.rule, text=level.reason))
 
 

@@ -19,7 +19,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.nepa.citations import cite, pack_source
+from interlock_ranger.nepa.citations import Topic, cite, find_rule, pack_source
 from interlock_ranger.nepa.terms import DRAFT, Level, RuleCitation
 from interlock_ranger.rules import get_rule
 
@@ -133,10 +133,13 @@ def plan_stages(pathway: Level, consultations: list[Consultation] | None, object
 
 def statutory_deadline(pathway: Level, begins: date) -> date | None:
     """When the law wants it done, if it had a limit on the day it began."""
-    name = f"nepa.{pathway.value.lower()}"
-    if pathway is Level.CE or not get_rule(name).applies_on(begins):
-        return None
-    return anniversary(begins, math.floor(get_rule(name).limits["years"]))
+    name = _limiting_rule(pathway, begins)
+    return None if name is None else anniversary(begins, math.floor(get_rule(name).limits["years"]))
+
+
+def _limiting_rule(pathway: Level, begins: date) -> str | None:
+    """The rule that limits the time; no law limits that of an exclusion."""
+    return None if pathway is Level.CE else find_rule(Topic(pathway.value), begins)
 
 
 def estimate_timeline(
@@ -145,9 +148,9 @@ def estimate_timeline(
     """The timeline from a day; without one, from today."""
     begins, plan = start or today(), plan_stages(pathway, consultations, objections)
     deadline = statutory_deadline(pathway, begins)
-    limiting = () if deadline is None else (f"nepa.{pathway.value.lower()}",)
-    names = dict.fromkeys((*(stage.rule for stage in plan.stages), *limiting))
-    sources = (pack_source(today),)
+    limiting = _limiting_rule(pathway, begins)
+    names = dict.fromkeys((*(stage.rule for stage in plan.stages), *(() if limiting is None else (limiting,))))
+    sources = (pack_source(),)
     given = 1 + (start is not None) + (consultations is not None)
     prepare = f"{plan.stages[0].days} days to prepare; an estimate, not a limit of law"
     start_early = "start consultations as soon as the action is described"

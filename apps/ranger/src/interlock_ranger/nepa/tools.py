@@ -38,6 +38,7 @@ from interlock_ranger.nepa.timeline import (
     Timeline,
     estimate_timeline,
 )
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import load_rules
 
 Miles = Annotated[float, Field(ge=0, le=1000)]
@@ -60,11 +61,11 @@ def _search_tool(corpus: Corpus, today: Today) -> Tool:
     return search_regulatory_documents
 
 
-def _years_after(fires: Fires, fire_id: str | None, day: date) -> float | None:
+def _years_after(fire: Fire | None, day: date) -> float | None:
     """How long after the fire a decision is made, if it is about one."""
-    if fire_id is None:
+    if fire is None:
         return None
-    facts = fires.find(fire_id).facts
+    facts = fire.facts
     if day < facts.ignition_date:
         raise InvalidInput(f"{facts.name} began on {facts.ignition_date}; give a later decision_date")
     return round((day - facts.containment_date).days / 365.25, 2)
@@ -96,19 +97,20 @@ def _pathway_tool(fires: Fires, today: Today) -> Tool:
         `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless
         or none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
         """
+        fire = None if fire_id is None else fires.find(fire_id)
         project = Project(
             action=action,
             acres=acres,
             temp_road_mi=temp_road_miles,
             perm_road_mi=permanent_road_miles,
             road_mi=road_miles,
-            years_after_fire=_years_after(fires, fire_id, decision_date or today()),
+            years_after_fire=_years_after(fire, decision_date or today()),
             land=None if land is None else tuple(land),
             screened=None if screened is None else tuple(screened),
             significance=significance,
             category=category,
         )
-        return choose_pathway(project, fire_id, decision_date, today)
+        return choose_pathway(project, fire, decision_date, today)
 
     return decide_pathway
 

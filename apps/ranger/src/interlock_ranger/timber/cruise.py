@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from interlock.errors import InvalidInput
-from interlock_ranger.fires import Fire, Plot, Stand, Tree
+from interlock_ranger.records import Fire, Plot, PlotType, Region, Species, Stand, Tree
 from interlock_ranger.timber.sampling import SampleMean, estimate_mean, trees_per_acre
-from interlock_ranger.timber.species import Species
 from interlock_ranger.timber.volume import BA_PER_IN2, LogRule, board_ft, cubic_ft, deduct_defect
 
 
@@ -52,6 +51,8 @@ class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
     plots: tuple[ExpandedPlot, ...]
     net_bf: SampleMean
     """Net board feet an acre."""
+    dead_bf: SampleMean
+    """Those of dead trees."""
     slope_pct: float = 0.0
     """The mean slope of its plots."""
 
@@ -69,7 +70,7 @@ class StandCruise(msgspec.Struct, frozen=True, kw_only=True):
 
 def expansion_factor(plot: Plot, tree: Tree) -> float:
     """Trees per acre that a tallied tree stands for."""
-    if plot.plot_type == "variable":
+    if plot.plot_type == PlotType.VARIABLE:
         if not plot.baf:
             raise InvalidInput(f"plot {plot.plot_id}: a variable-radius plot needs its basal area factor")
         return trees_per_acre(tree.dbh_in, plot.baf)
@@ -78,12 +79,11 @@ def expansion_factor(plot: Plot, tree: Tree) -> float:
     return 1 / plot.plot_acres
 
 
-def expand_plot(plot: Plot, region: str, log_rule: LogRule) -> ExpandedPlot:
+def expand_plot(plot: Plot, region: Region, log_rule: LogRule) -> ExpandedPlot:
     """A plot on an acre; one without trees is an acre without trees."""
     by_species: dict[Species, list[AcreVolume]] = {}
     for tree in plot.trees:
-        species = parse_species(tree.species)
-        by_species.setdefault(species, []).append(_expand_tree(plot, tree, species, region, log_rule))
+        by_species.setdefault(tree.species, []).append(_expand_tree(plot, tree, region, log_rule))
     summed = {species: sum_volumes(volumes) for species, volumes in by_species.items()}
     return ExpandedPlot(
         plot_id=plot.plot_id,
@@ -93,9 +93,9 @@ def expand_plot(plot: Plot, region: str, log_rule: LogRule) -> ExpandedPlot:
     )
 
 
-def _expand_tree(plot: Plot, tree: Tree, species: Species, region: str, log_rule: LogRule) -> AcreVolume:
+def _expand_tree(plot: Plot, tree: Tree, region: Region, log_rule: LogRule) -> AcreVolume:
     factor = expansion_factor(plot, tree)
-    gross = factor * board_ft(species, tree.dbh_in, tree.height_ft, log_rule)
+    gross = factor * board_ft(tree.species, tree.dbh_in, tree.height_ft, log_rule)
     net = deduct_defect(gross, tree.defect_pct)
     return AcreVolume(
         trees=factor,
@@ -103,16 +103,14 @@ def _expand_tree(plot: Plot, tree: Tree, species: Species, region: str, log_rule
         gross_bf=gross,
         net_bf=net,
         dead_net_bf=net if tree.dead else 0.0,
-        cubic_ft=factor * cubic_ft(species, region, tree.dbh_in, tree.height_ft),
+        cubic_ft=factor * cubic_ft(tree.species, region, tree.dbh_in, tree.height_ft),
     )
 
 
-def parse_species(code: str) -> Species:
-    """A species code; one that is not known is refused, never taken for another."""
-    try:
-        return Species(code)
-    except ValueError:
-        raise InvalidInput(f"species {code!r} is not known; use {', '.join(Species)}") from None
+def list_uncruised(fire: Fire, stands: Sequence[Stand]) -> tuple[str, ...]:
+    """The stands, by name, of which there is no plot: no total has them."""
+    cruised = {plot.stand_id for plot in fire.plots.values()}
+    return tuple(stand.name for stand in stands if stand.stand_id not in cruised)
 
 
 def cruise_stands(
@@ -122,7 +120,7 @@ def cruise_stands(
     found = []
     for stand in stands:
         plots = [p for p in fire.plots.values() if p.stand_id == stand.stand_id and plot_id in (None, p.plot_id)]
-        # A stand that nobody has cruised is left out; counted as empty, it would lower every total.
+        # A stand that nobody has cruised is left out, and `list_uncruised` names it; as empty, it would lower a total.
         if plots:
             expanded = tuple(expand_plot(plot, stand.region, log_rule) for plot in plots)
             found.append(
@@ -130,6 +128,7 @@ def cruise_stands(
                     stand=stand,
                     plots=expanded,
                     net_bf=estimate_mean([plot.total.net_bf for plot in expanded]),
+                    dead_bf=estimate_mean([plot.total.dead_net_bf for plot in expanded]),
                     slope_pct=round(sum(plot.slope_pct for plot in plots) / len(plots), 1),
                 )
             )

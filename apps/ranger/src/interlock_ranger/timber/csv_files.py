@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from interlock.errors import Forbidden, InvalidInput, NotFound, TooLarge
+from interlock_ranger.intake.tables import Table, find_delimiter, parse_table
+from interlock_ranger.intake.text import decode_table
 
 LARGEST_BYTES = 20_000_000
 LONGEST_TEXT = 40
 """Somebody else's words are shown up to so many characters."""
 _LONGEST_HEADER = 10_000
-_SNIFFED = 4096
-"""So much of a file is looked at to find its delimiter."""
-_DELIMITERS = ",;\t|"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-_ENCODINGS = ("utf-8-sig", "cp1252")
-"""In this order: nearly every file can be read as Windows-1252, few that are not UTF-8 can be read as that."""
 # Matches ../x.csv, /etc/passwd, ~/x, C:x and a\b; must not match deep/wide.csv or a..b.csv.
 _LEADS_ELSEWHERE = re.compile(r"(?:^|[/\\])\.\.(?:[/\\]|$)|^[/~]|^\w:|\\|\x00")
 """A step up, a root, a home, a drive, a backslash or a NUL."""
@@ -31,28 +27,30 @@ _MEASURED = re.compile(r"_(?:in|ft|pct|acres|on)$|^(?:dbh|height|ht|baf|tree)$",
 
 
 class CsvFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A file as rows."""
+    """A file as rows, and the encoding that it was in."""
 
-    columns: list[str]
-    rows: list[dict[str, str]]
+    table: Table
     encoding: str
-    delimiter: str
 
 
 class CsvFolders:
     """The folders that files may be read from, and the files in them."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = [folder.resolve() for folder in folders]
+        self._folders = tuple(dict.fromkeys(folder.resolve() for folder in folders))
 
     def files(self) -> dict[str, Path]:
         """Files by the path that they are called by; a link that leads out of its folder is none."""
-        return {
-            str(file.relative_to(folder)): file
-            for folder in self._folders
-            for file in sorted(folder.rglob("*.csv"))
-            if file.resolve().is_relative_to(folder)
-        }
+        shared = Counter(relative for folder in self._folders for relative in _files_of(folder))
+        found: dict[str, Path] = {}
+        for folder in self._folders:
+            for relative, file in _files_of(folder).items():
+                # A name that two folders have stands for neither: both are then called with their folder before it.
+                name = f"{folder.name}/{relative}" if shared[relative] > 1 else relative
+                while name in found:
+                    name = f"{folder.name}/{name}"
+                found[name] = file
+        return found
 
     def names(self) -> Callable[[str], dict[str, tuple[str, ...]]]:
         """Known values for an argument: what is there when it is asked."""
@@ -84,20 +82,22 @@ class CsvFolders:
         raise NotFound(f"there is no file {name!r} in the allowed folders", hints=tuple(files)[:6])
 
 
+def _files_of(folder: Path) -> dict[str, Path]:
+    return {
+        str(file.relative_to(folder)): file
+        for file in sorted(folder.rglob("*"))
+        # In any case, as TALLY.CSV is what some programs write.
+        if file.suffix.lower() == ".csv" and file.is_file() and file.resolve().is_relative_to(folder)
+    }
+
+
 def read_csv(file: Path) -> CsvFile:
     """Rows of a file in UTF-8, UTF-16 or Windows-1252, with commas, semicolons, tabs or bars."""
     # Before it is read: a file of gigabytes must not be taken into memory to find that out.
     if file.stat().st_size > LARGEST_BYTES:
         raise TooLarge(f"{file.name} is over {LARGEST_BYTES // 1_000_000} MB; split it")
-    text, encoding = _decode(file.read_bytes(), file.name)
-    delimiter = _sniff_delimiter(text)
-    # Cells beyond the header get a name that is no column, and so are dropped below.
-    reader = csv.DictReader(io.StringIO(text), delimiter=delimiter, restkey="(beyond)")
-    columns = [name for name in reader.fieldnames or [] if name]
-    if not columns:
-        raise InvalidInput(f"{file.name} has no header line with column names")
-    rows = [{name: (row.get(name) or "").strip() for name in columns} for row in reader]
-    return CsvFile(columns=columns, rows=rows, encoding=encoding, delimiter=delimiter)
+    decoded = decode_table(file.read_bytes(), file.name)
+    return CsvFile(table=parse_table(decoded.text, file.name), encoding=decoded.encoding)
 
 
 def shorten(text: str) -> str:
@@ -106,33 +106,19 @@ def shorten(text: str) -> str:
     return plain if len(plain) <= LONGEST_TEXT else plain[: LONGEST_TEXT - 1] + "…"
 
 
-def _decode(raw: bytes, name: str) -> tuple[str, str]:
-    """The text, and the encoding that it was in."""
-    # By its mark and first: most UTF-16 can be read as Windows-1252 without an error, too.
-    if raw[:2] in _UTF16_MARKS:
-        return raw.decode("utf-16"), "utf-16"
-    for encoding in _ENCODINGS:
-        try:
-            return raw.decode(encoding), encoding.removesuffix("-sig")
-        except UnicodeDecodeError:
-            continue
-    raise InvalidInput(f"{name} is neither UTF-8, UTF-16 nor Windows-1252 text")
-
-
-def _sniff_delimiter(text: str) -> str:
-    try:
-        return csv.Sniffer().sniff(text[:_SNIFFED], _DELIMITERS).delimiter
-    except csv.Error:  # one column alone has none
-        return ","
-
-
 def _read_header(file: Path) -> list[str]:
-    """The names in the first line of a file; none for UTF-16, whose lines do not end with a single byte."""
+    """The names in the first line of a file; none if it is no text."""
     with file.open("rb") as source:
         # With a bound, as a file without a line break would be read to its end.
-        raw = source.readline(_LONGEST_HEADER)
-    text = raw.decode("utf-8-sig", errors="replace") if raw[:2] not in _UTF16_MARKS else ""
-    return [name for part in re.split(f"[{_DELIMITERS}]", text) if (name := shorten(part.strip().strip('"')))]
+        raw = source.read(_LONGEST_HEADER)
+    try:
+        # Cut at an even byte, as UTF-16 has two for a character.
+        text = decode_table(raw[: len(raw) // 2 * 2] if len(raw) == _LONGEST_HEADER else raw, file.name).text
+    except InvalidInput:
+        return []
+    header = next(iter(text.splitlines()), "")
+    names = next(csv.reader([header], delimiter=find_delimiter(header)), [])
+    return [name for part in names if (name := shorten(part.strip()))]
 
 
 def _aliases(name: str) -> tuple[str, ...]:

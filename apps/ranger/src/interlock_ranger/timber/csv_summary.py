@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import re
 import statistics
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
+
+import msgspec
 
 from interlock import Result
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import (
     DataSource,
+    DatedBy,
     Evidence,
     Finding,
     Part,
@@ -23,10 +25,13 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import file_digest
+from interlock_ranger.intake.cruise_tables import FLAGS
+from interlock_ranger.intake.problems import parse_figure
+from interlock_ranger.intake.tables import Table, TableRow
+from interlock_ranger.intake.text import file_digest
+from interlock_ranger.records import Fire, Species
 from interlock_ranger.rules import get_rule
 from interlock_ranger.timber.csv_files import CsvFolders, read_csv, shorten
-from interlock_ranger.timber.species import Species
 
 LISTED = 20
 """So many groups and problems a result has at the most."""
@@ -34,8 +39,6 @@ LISTED_COLUMNS = 60
 NAMED = 8
 """So many groups are named in the summary, with up to `NAMED_MEANS` means each."""
 NAMED_MEANS = 4
-_FIRST_ROW = 2
-"""Rows are numbered as in the file: the first line is the header."""
 # 1,200 and -1,234,567.5; not 30,5, which is a decimal comma, and not 12,34.
 _THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ALIASES = {
@@ -43,9 +46,11 @@ _ALIASES = {
     "height_ft": ("height_ft", "height", "ht"),
     "defect_pct": ("defect_pct", "defect"),
     "species": ("species", "species_code", "spp"),
+    "dead": ("dead",),
+    "synthetic": ("synthetic",),
 }
-Rows = Mapping[int, Mapping[str, str]]
-"""Rows by their number in the file."""
+_DATES = re.compile(r"(?:^|_)(?:on|date)$", re.I)
+"""Columns of days: measured_on, date, cruise_date."""
 
 
 class Comparison(StrEnum):
@@ -93,6 +98,13 @@ class CellProblem(Part):
     rule: str = "timber.csv"
 
 
+class Shelf(msgspec.Struct, frozen=True):
+    """Where files are looked for, and the fires whose own files may be among them."""
+
+    folders: CsvFolders
+    fires: tuple[Fire, ...]
+
+
 class CsvSummary(Finding):
     file: str
     encoding: str
@@ -104,26 +116,30 @@ class CsvSummary(Finding):
     groups: tuple[Group, ...]
     problem_count: int
     problems: tuple[CellProblem, ...]
+    """The first of them; `unknown_species` and `problem_count` are about all."""
+    unknown_species: tuple[str, ...]
     quality_pct: float
     untrusted: bool = True
 
 
 def summarise_file(
-    folders: CsvFolders, name: str, group_by: str | None, filters: Sequence[Filter], today: Today
+    shelf: Shelf, name: str, group_by: str | None, filters: Sequence[Filter], today: Today
 ) -> Result[CsvSummary]:
-    file = folders.find(name)
-    table = read_csv(file)
+    file = shelf.folders.find(name)
+    read = read_csv(file)
+    table = read.table
     group_by = _spell_column(group_by, table.columns)
     filters = [item.model_copy(update={"column": _spell_column(item.column, table.columns)}) for item in filters]
     _check_columns(name, table.columns, (*((group_by,) if group_by else ()), *(item.column for item in filters)))
-    kept = {n: row for n, row in enumerate(table.rows, _FIRST_ROW) if all(_matches(row, item) for item in filters)}
-    rows = list(kept.values())
+    kept = [row for row in table.rows if all(_matches(row.cells, item) for item in filters)]
+    rows = [row.cells for row in kept]
     columns = tuple(_summarise_column(column, rows) for column in table.columns)
     # By the names in the file: those of a Column are cut short where they are shown.
     numeric = [name for name, column in zip(table.columns, columns, strict=True) if column.numeric]
     problems = _find_problems(table.columns, kept)
+    unknown = _list_unknown_species(table.columns, kept)
     bad_rows = len({problem.row for problem in problems})
-    sources = (_source(file, name, today),)
+    sources = (_source(shelf, file, name, table),)
     evidence = Evidence(
         reasoning=(
             Step(rule="timber.csv", text=f"{len(rows)} of {len(table.rows)} rows kept by {len(filters)} filters"),
@@ -136,7 +152,7 @@ def summarise_file(
     )
     summary = CsvSummary(
         file=name,
-        encoding=table.encoding,
+        encoding=read.encoding,
         delimiter=table.delimiter,
         rows=len(table.rows),
         rows_kept=len(rows),
@@ -145,6 +161,7 @@ def summarise_file(
         groups=_summarise_groups(rows, group_by, numeric) if group_by else (),
         problem_count=len(problems),
         problems=problems[:LISTED],
+        unknown_species=unknown,
         quality_pct=round(100 * (1 - bad_rows / len(rows)), 1) if rows else 0.0,
         synthetic=evidence.is_synthetic,
         evidence=evidence,
@@ -152,12 +169,47 @@ def summarise_file(
     return build_result(summary, _summarise(summary, columns))
 
 
-def _source(file: Path, name: str, today: Today) -> DataSource:
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).date()
-    # The files of a fire are ours; whatever else lies in the folders is somebody's.
-    synthetic = (file.parent / "fire.json").exists() or file.name.startswith("synthetic-")
-    # A file may be dated tomorrow by another machine's clock; no source is younger than today.
-    return DataSource(file=name, dated=min(written, today()), sha256=file_digest(file), synthetic=synthetic)
+def _source(shelf: Shelf, file: Path, name: str, table: Table) -> DataSource:
+    owner = next((fire for fire in shelf.fires if fire.folder.resolve() == file.parent.resolve()), None)
+    dated, dated_by = _date(owner, file, table)
+    return DataSource(
+        file=name,
+        dated=dated,
+        dated_by=dated_by,
+        sha256=file_digest(file),
+        synthetic=_is_synthetic(table, file.name) if owner is None else owner.facts.synthetic,
+    )
+
+
+def _is_synthetic(table: Table, name: str) -> bool:
+    """By what a file says of itself; a name counts only where no column says anything."""
+    labels = [row.cells[column] for column in table.columns if column.casefold() == "synthetic" for row in table.rows]
+    said = [FLAGS[label.casefold()] for label in labels if label.casefold() in FLAGS]
+    # One row is enough: a figure made of real and of invented data is invented.
+    return any(said) if said else name.startswith("synthetic-")
+
+
+def _date(owner: Fire | None, file: Path, table: Table) -> tuple[date, DatedBy]:
+    """The oldest day that the rows name, else the fire's date for the file, else that of the file."""
+    days = [
+        day
+        for column in table.columns
+        if _DATES.search(column)
+        for row in table.rows
+        if (day := _parse_day(row.cells[column])) is not None
+    ]
+    if days:
+        return min(days), DatedBy.DATA
+    if owner is not None:
+        return owner.date_of(file.name), DatedBy.DATA
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC).date(), DatedBy.FILE
+
+
+def _parse_day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _check_columns(name: str, columns: Sequence[str], wanted: Sequence[str]) -> None:
@@ -184,13 +236,7 @@ def _matches(row: Mapping[str, str], item: Filter) -> bool:
 
 def parse_number(text: str) -> float | None:
     """A figure; commas only where they part thousands, as "30,5" is no three hundred and five."""
-    plain = text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
-    try:
-        number = float(plain)
-    except ValueError:
-        return None
-    # float() also reads "nan" and "inf", and one such cell would spoil the mean of its column.
-    return number if math.isfinite(number) else None
+    return parse_figure(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
 
 
 def _summarise_column(name: str, rows: Sequence[Mapping[str, str]]) -> Column:
@@ -227,16 +273,28 @@ def _means(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[st
     return {shorten(name): round(statistics.fmean(own), 2) for name, own in numbers.items() if own}
 
 
-def _find_problems(columns: Sequence[str], rows: Rows) -> tuple[CellProblem, ...]:
+def _find_problems(columns: Sequence[str], rows: Sequence[TableRow]) -> tuple[CellProblem, ...]:
     plain = {name.strip().lower(): name for name in columns}
     # Backwards, so that of two columns of one kind the first alias wins: dbh_in before dbh.
     kinds = {kind: plain[alias] for kind, names in _ALIASES.items() for alias in names[::-1] if alias in plain}
-    return tuple(
-        CellProblem(row=number, column=column, message=message)
-        for number, row in rows.items()
-        for kind, column in kinds.items()
-        if (message := _cell_problem(kind, row[column]))
-    )
+    problems = []
+    for row in rows:
+        if row.beyond:
+            message = f"{row.beyond} filled cells stand in no named column"
+            problems.append(CellProblem(row=row.number, column="", message=message))
+        problems += [
+            CellProblem(row=row.number, column=shorten(column), message=message)
+            for kind, column in kinds.items()
+            if (message := _cell_problem(kind, row.cells[column]))
+        ]
+    return tuple(problems)
+
+
+def _list_unknown_species(columns: Sequence[str], rows: Sequence[TableRow]) -> tuple[str, ...]:
+    """Every code that is not known, once."""
+    own = [column for column in columns if column.strip().lower() in _ALIASES["species"]]
+    codes = dict.fromkeys(row.cells[column].upper() for row in rows for column in own[:1] if row.cells[column])
+    return tuple(shorten(code) for code in codes if code not in Species.__members__)[:LISTED_COLUMNS]
 
 
 def _cell_problem(kind: str, cell: str) -> str:
@@ -245,6 +303,8 @@ def _cell_problem(kind: str, cell: str) -> str:
         return "empty"
     if kind == "species":
         return "" if cell.upper() in Species.__members__ else "unknown species code"
+    if kind in ("dead", "synthetic"):
+        return "" if cell.casefold() in FLAGS else f"{shorten(cell)!r} is none of {', '.join(FLAGS)}"
     number = parse_number(cell)
     if number is None:
         return "not a number"

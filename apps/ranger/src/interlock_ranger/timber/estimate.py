@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from typing import Annotated
@@ -23,10 +24,11 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Plot, Stand, Tree
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands, expand_plot
-from interlock_ranger.timber.sampling import estimate_mean, plots_needed
-from interlock_ranger.timber.species import NAMES, Species, equation_number
+from interlock_ranger.intake.cruise_tables import DBH_IN, HEIGHT_FT
+from interlock_ranger.records import Access, Designation, Fire, Plot, PlotType, Region, Species, Stand, Terrain, Tree
+from interlock_ranger.timber.cruise import StandCruise, cruise_stands, expand_plot, list_uncruised
+from interlock_ranger.timber.sampling import SampledPart, estimate_mean, plots_needed, precision, precision_of_sum
+from interlock_ranger.timber.species import NAMES, equation_number
 from interlock_ranger.timber.volume import LogRule
 
 NAMED = 8
@@ -39,8 +41,8 @@ class TreeInput(Part):
     """A tree that the caller measured."""
 
     species: Species
-    dbh_in: Annotated[float, Field(ge=1, le=120)]
-    height_ft: Annotated[float, Field(ge=10, le=400)]
+    dbh_in: Annotated[float, Field(ge=DBH_IN[0], le=DBH_IN[1])]
+    height_ft: Annotated[float, Field(ge=HEIGHT_FT[0], le=HEIGHT_FT[1])]
     defect_pct: Annotated[float, Field(ge=0, le=100)]
 
 
@@ -93,24 +95,31 @@ class VolumeEstimate(Finding):
     total_net_mbf: float | None
     total_error_pct: float | None
     stands: tuple[StandVolume, ...]
+    not_cruised: tuple[str, ...]
+    """Stands without a plot; they are in no figure."""
 
 
 def estimate_stands(
     fire: Fire, stand_id: str | None, plot_id: str | None, log_rule: LogRule, target_error_pct: float, today: Today
 ) -> Result[VolumeEstimate]:
     """The volume of one stand, one plot, or all stands of a fire."""
-    cruised = cruise_stands(fire, _select_stands(fire, stand_id, plot_id), log_rule, plot_id)
+    selected = _select_stands(fire, stand_id, plot_id)
+    cruised = cruise_stands(fire, selected, log_rule, plot_id)
     if not cruised:
         raise NotFound(f"{fire.facts.name} has no plots on file there")
     stands = tuple(_estimate_stand(item, target_error_pct, whole=plot_id is None) for item in cruised)
     used = {plot.plot_id for item in cruised for plot in item.plots}
     plots = [plot for plot in fire.plots.values() if plot.plot_id in used]
     # Dated by the oldest plot that was used: a cruise is as fresh as its oldest part.
-    sources = tuple(fire.source(name, min(p.measured_on for p in plots)) for name in ("trees.csv", "plots.csv"))
+    measured_on = min(plot.measured_on for plot in plots)
+    # A plot by itself is not multiplied by the acres of its stand.
+    acres_from = () if plot_id is not None else (fire.source("stands.json"),)
+    sources = (*(fire.source(name, measured_on) for name in ("trees.csv", "plots.csv")), *acres_from)
     tallied = sum(bool(plot.trees) for plot in plots)
     sampled = sum(item.plots_needed is not None for item in stands)
     # Complete is a cruise with trees on every plot, and enough plots in every stand to tell its error.
-    confidence = compute_confidence(today(), sources, tallied + sampled, len(plots) + len(stands))
+    present, wanted = tallied + sampled, len(plots) + len(selected)
+    confidence = compute_confidence(today(), sources, present, wanted, _precision(cruised, whole=plot_id is None))
     evidence = _evidence(stands, log_rule, target_error_pct, sources, confidence)
     estimate = VolumeEstimate(
         fire_id=fire.id,
@@ -124,6 +133,7 @@ def estimate_stands(
         total_net_mbf=_sum_totals(stands),
         total_error_pct=_total_error_pct(stands),
         stands=stands,
+        not_cruised=list_uncruised(fire, selected),
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
@@ -131,20 +141,27 @@ def estimate_stands(
 
 
 def estimate_plots(
-    given: list[PlotInput], region: str, log_rule: LogRule, target_error_pct: float, today: Today
+    given: list[PlotInput], region: Region, log_rule: LogRule, target_error_pct: float, today: Today
 ) -> Result[VolumeEstimate]:
     """The volume an acre that the caller's plots show; there is no stand, so there is no total."""
     if not given or not any(plot.trees for plot in given):
         raise InvalidInput("the plots hold no tree; give at least one, or leave plots out to use those on file")
+    twice = [name for name, count in Counter(plot.plot_id for plot in given).items() if count > 1]
+    if twice:
+        raise InvalidInput(f"plots has {', '.join(twice)} more than once; give each plot its own plot_id")
     plots = tuple(expand_plot(_plot_of(item), region, log_rule) for item in given)
     # A stand only to carry the region: with whole=False its acres are not read.
     stand = Stand(
-        stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access="", terrain="",
-        region=region, designation="",
+        stand_id="given", name="plots of the caller", acres=0.0, sector_id="", access=Access.NONE, terrain=Terrain.FLAT,
+        region=region, designation=Designation.NONE,
     )  # fmt: skip
-    cruised = StandCruise(stand=stand, plots=plots, net_bf=estimate_mean([plot.total.net_bf for plot in plots]))
+    net_bf = estimate_mean([plot.total.net_bf for plot in plots])
+    cruised = StandCruise(stand=stand, plots=plots, net_bf=net_bf, dead_bf=net_bf)
     stands = (_estimate_stand(cruised, target_error_pct, whole=False),)
-    confidence = compute_confidence(today(), (), 1 + (len(plots) > 1), 2)  # one plot alone shows no variation
+    # One plot alone shows no variation, and stands for nothing beside itself.
+    error_pct = cruised.net_bf.error_pct
+    sure = 1.0 if error_pct is None else precision(error_pct)
+    confidence = compute_confidence(today(), (), 1 + (len(plots) > 1), 2, sure)
     evidence = _evidence(stands, log_rule, target_error_pct, (), confidence)
     estimate = VolumeEstimate(
         fire_id=None,
@@ -158,10 +175,20 @@ def estimate_plots(
         total_net_mbf=None,
         total_error_pct=None,
         stands=stands,
+        not_cruised=(),
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
     return build_result(estimate, _summarise(estimate))
+
+
+def _precision(cruised: Sequence[StandCruise], *, whole: bool) -> float:
+    """That of the total; a plot by itself is not extrapolated to anything."""
+    if not whole:
+        return 1.0
+    return precision_of_sum(
+        [SampledPart(total=item.mean().net_bf * item.stand.acres, error_pct=item.net_bf.error_pct) for item in cruised]
+    )
 
 
 def _plot_of(given: PlotInput) -> Plot:
@@ -182,7 +209,7 @@ def _plot_of(given: PlotInput) -> Plot:
     return Plot(
         plot_id=given.plot_id,
         stand_id="given",
-        plot_type="variable" if given.baf is not None else "fixed",
+        plot_type=PlotType.VARIABLE if given.baf is not None else PlotType.FIXED,
         baf=given.baf,
         plot_acres=given.plot_acres,
         slope_pct=0.0,
@@ -281,17 +308,25 @@ def _evidence(
 
 
 def _summarise(estimate: VolumeEstimate) -> str:
-    if len(estimate.stands) == 1:
+    if len(estimate.stands) == 1 and not estimate.not_cruised:
         return _summarise_stand(estimate, estimate.stands[0])
     stands = "; ".join(
-        f"{s.name} {s.net_mbf_per_acre} MBF per acre, {s.total_net_mbf or 0:,.0f} MBF (error {s.sampling_error_pct} %)"
+        f"{s.name} {s.net_mbf_per_acre} MBF per acre, {s.total_net_mbf or 0:,.0f} MBF ({_describe_error(s)})"
         for s in estimate.stands[:NAMED]
     )
     error = f" (sampling error {estimate.total_error_pct} %)" if estimate.total_error_pct is not None else ""
+    left_out = f"; not in the total, as they have no plot: {', '.join(estimate.not_cruised)}"
+    left_out = left_out if estimate.not_cruised else ""
     return (
         f"{estimate.name}: {estimate.total_net_mbf or 0:,.0f} MBF net, {estimate.log_rule.value.capitalize()},"
-        f" on {estimate.acres:,.0f} acres{error}; {stands}"
+        f" on {estimate.acres:,.0f} acres{error}; {stands}{left_out}"
     )
+
+
+def _describe_error(stand: StandVolume) -> str:
+    if stand.sampling_error_pct is None:
+        return f"error not known from {stand.plots} plot{'s' * (stand.plots != 1)}"
+    return f"error {stand.sampling_error_pct} %"
 
 
 def _summarise_stand(estimate: VolumeEstimate, s: StandVolume) -> str:

@@ -16,9 +16,9 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 from interlock_ranger.rules import get_rule
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands
+from interlock_ranger.timber.cruise import StandCruise, cruise_stands, list_uncruised
 from interlock_ranger.timber.sampling import (
     SampleMean,
     estimate_mean,
@@ -71,6 +71,8 @@ class Methodology(Finding):
     objective: Objective
     target_error_pct: float
     stands: tuple[PlotDesign, ...]
+    not_cruised: tuple[str, ...]
+    """Stands without a plot to learn from."""
 
 
 def recommend_design(
@@ -83,12 +85,12 @@ def recommend_design(
     if not cruised:
         raise InvalidInput("there are no plots on file to learn the variation from; measure a few first")
     designs = tuple(_design(item, objective, target_error_pct) for item in cruised)
-    sources = tuple(fire.source(name, fire.facts.cruise_date) for name in ("trees.csv", "plots.csv", "stands.json"))
-    known = sum(item.plots is not None for item in designs)
+    sources = tuple(map(fire.source, ("trees.csv", "plots.csv", "stands.json")))
+    known, not_cruised = sum(item.plots is not None for item in designs), list_uncruised(fire, stands)
     evidence = Evidence(
         reasoning=_reasoning(objective, target_error_pct),
         recommendations=tuple(Recommendation(rule=item.rule, text=_describe(item)) for item in designs),
-        confidence=compute_confidence(today(), sources, known, len(designs)),
+        confidence=compute_confidence(today(), sources, known, len(stands)),
         data_sources=sources,
     )
     methodology = Methodology(
@@ -97,11 +99,13 @@ def recommend_design(
         objective=objective,
         target_error_pct=target_error_pct,
         stands=designs,
+        not_cruised=not_cruised,
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
     head = f"{fire.facts.name}, {objective.value} cruise, target error {target_error_pct:g} %: "
-    return build_result(methodology, head + "; ".join(map(_describe, designs[:NAMED])))
+    left_out = f"; without a plot, so measure a few first: {', '.join(not_cruised)}" if not_cruised else ""
+    return build_result(methodology, head + "; ".join(map(_describe, designs[:NAMED])) + left_out)
 
 
 def _reasoning(objective: Objective, target_error_pct: float) -> tuple[Step, ...]:
@@ -148,7 +152,7 @@ def _sample(item: StandCruise, objective: Objective) -> SampleMean:
     if objective in _FIXED_PLOTS:
         return estimate_mean([plot.total.trees for plot in item.plots])
     if objective is Objective.SALVAGE:
-        return estimate_mean([plot.total.dead_net_bf for plot in item.plots])
+        return item.dead_bf
     return item.net_bf
 
 

@@ -20,10 +20,11 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Stand
+from interlock_ranger.records import Fire, Species, Stand
 from interlock_ranger.rules import get_rule
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands
-from interlock_ranger.timber.species import NAMES, Species
+from interlock_ranger.timber.cruise import StandCruise, cruise_stands, list_uncruised
+from interlock_ranger.timber.sampling import SampledPart, precision_of_sum
+from interlock_ranger.timber.species import NAMES
 from interlock_ranger.timber.volume import LogRule
 
 DAYS_A_MONTH = 30.4375
@@ -73,7 +74,10 @@ class StandSalvage(Part):
     value_usd_per_acre: float
     cost_usd_per_acre: float
     net_usd_per_acre: float
-    net_usd: float
+    net_usd: float | None
+    """None where the law lets nobody earn it."""
+    sampling_error_pct: float | None
+    """Of the dead timber, at 95 %; None if its plots cannot tell."""
     window_ends_in_months: float
     reason: str
     species: tuple[SpeciesSalvage, ...]
@@ -88,6 +92,8 @@ class SalvageAssessment(Finding):
     months_since_containment: float
     viable_count: int
     stands: tuple[StandSalvage, ...]
+    not_cruised: tuple[str, ...]
+    """Stands without a plot; nothing is said of them."""
     draft: str
 
 
@@ -140,9 +146,9 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
     found = sorted(
         (_assess_stand(item, months) for item in cruised),
         # What the law forbids comes last, however much it would fetch.
-        key=lambda s: (s.viability is Viability.NOT_ALLOWED, -s.net_usd),
+        key=lambda s: (s.viability is Viability.NOT_ALLOWED, -(s.net_usd or 0.0)),
     )
-    sources = tuple(fire.source(name, facts.cruise_date) for name in ("trees.csv", "plots.csv", "stands.json"))
+    sources = tuple(map(fire.source, ("trees.csv", "plots.csv", "stands.json")))
     published = sum(kind.volume_loss_pct is not None for s in found for kind in s.species)
     wanted = max(1, sum(len(s.species) for s in found))
     viable_count = sum(s.viability is Viability.VIABLE for s in found)
@@ -151,15 +157,13 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
     evidence = Evidence(
         reasoning=(
             Step(rule="timber.salvage-window", text=since),
-            Step(rule="timber.volume-loss", text=_describe_losses(found)),
-            Step(rule="timber.prices", text="value by species and product"),
-            Step(rule="timber.costs", text="costs by terrain and access"),
+            *_reasoning(found, months),
             Step(rule="timber.salvage", text=f"{viable_count} of {len(found)} stands viable"),
         ),
         recommendations=tuple(
             Recommendation(rule=s.rule, text=f"{s.name}: {s.viability.value}, {s.reason}") for s in found[:10]
         ),
-        confidence=compute_confidence(today(), sources, published, wanted),
+        confidence=compute_confidence(today(), sources, published, wanted, precision_of_sum(_dead_totals(cruised))),
         data_sources=sources,
     )
     assessment = SalvageAssessment(
@@ -170,11 +174,27 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
         months_since_containment=round(months, 1),
         viable_count=viable_count,
         stands=tuple(found),
+        not_cruised=list_uncruised(fire, stands),
         draft="Draft for the responsible official; prices, costs and windows are scenarios to be replaced.",
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
     return build_result(assessment, _summarise(assessment, day_named=day is not None))
+
+
+def _reasoning(found: Sequence[StandSalvage], months: float) -> tuple[Step, ...]:
+    return (
+        Step(rule="timber.volume-loss", text=_describe_losses(found, months)),
+        Step(rule="timber.sampling-error", text="dead timber is a mean of plots; its error lowers the confidence"),
+        Step(rule="timber.prices", text="value by species and product"),
+        Step(rule="timber.costs", text="costs by terrain and access"),
+    )
+
+
+def _dead_totals(cruised: Sequence[StandCruise]) -> list[SampledPart]:
+    return [
+        SampledPart(total=item.dead_bf.mean * item.stand.acres, error_pct=item.dead_bf.error_pct) for item in cruised
+    ]
 
 
 def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
@@ -186,7 +206,9 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
     worth = sum(mbf * k.price_usd_per_mbf for k, mbf in kept)
     # What makes no product is not logged, and costs nothing.
     cost = sum(mbf for _, mbf in kept) * cost_usd_per_mbf(stand)
-    verdict = _judge(stand, worth, cost)
+    verdict = _judge(stand, worth, cost, has_dead=bool(left))
+    allowed = verdict.viability is not Viability.NOT_ALLOWED
+    error_pct = item.dead_bf.error_pct
     return StandSalvage(
         stand_id=stand.stand_id,
         name=stand.name,
@@ -196,7 +218,8 @@ def _assess_stand(item: StandCruise, months: float) -> StandSalvage:
         value_usd_per_acre=round(worth),
         cost_usd_per_acre=round(cost),
         net_usd_per_acre=round(worth - cost),
-        net_usd=round((worth - cost) * stand.acres),
+        net_usd=round((worth - cost) * stand.acres) if allowed else None,
+        sampling_error_pct=None if error_pct is None else round(error_pct, 1),
         # The last window to end: until then something of the stand can be sold.
         window_ends_in_months=round(max((k.months_left for k in left), default=0.0), 1),
         reason=verdict.reason,
@@ -220,13 +243,15 @@ def _assess_species(item: StandCruise, species: Species, months: float) -> Speci
     )
 
 
-def _judge(stand: Stand, worth: float, cost: float) -> _Verdict:
+def _judge(stand: Stand, worth: float, cost: float, *, has_dead: bool) -> _Verdict:
     """What the law allows comes first; then whether anything is left to sell; then the margin."""
     if stand.designation == "wilderness":
         return _Verdict(Viability.NOT_ALLOWED, "wilderness: commercial harvest is not allowed", "land.wilderness")
     if stand.designation == "roadless":
         reason = "roadless area: timber cutting is barred but for narrow exceptions"
         return _Verdict(Viability.NOT_ALLOWED, reason, "land.roadless")
+    if not has_dead:
+        return _Verdict(Viability.NOT_VIABLE, "no dead timber was tallied on its plots", "timber.salvage")
     if worth <= 0:
         return _Verdict(Viability.NOT_VIABLE, "every window of its species has ended", "timber.salvage-window")
     margin = (worth - cost) / worth
@@ -236,21 +261,33 @@ def _judge(stand: Stand, worth: float, cost: float) -> _Verdict:
     return _Verdict(Viability.MARGINAL if margin > 0 else Viability.NOT_VIABLE, reason, "timber.salvage")
 
 
-def _describe_losses(found: Sequence[StandSalvage]) -> str:
-    unknown = sorted({k.name for s in found for k in s.species if k.volume_loss_pct is None})
-    return "published losses of volume taken off" + (f"; none is published for {', '.join(unknown)}" if unknown else "")
+def _describe_losses(found: Sequence[StandSalvage], months: float) -> str:
+    """What was taken off, of which species nothing could be, and for which the last published year had to stand in."""
+    kinds = {k.species: k for s in found for k in s.species if k.product is not Product.NONE}
+    years = {kind: len(get_rule("timber.volume-loss").values[kind.value]) for kind in kinds}
+    known = sorted(k.name for k in kinds.values() if k.volume_loss_pct is not None)
+    unknown = sorted(k.name for k in kinds.values() if k.volume_loss_pct is None)
+    late = sorted(f"{NAMES[kind]} (year {count})" for kind, count in years.items() if 0 < count < months / 12)
+    parts = [f"published losses of volume taken off for {', '.join(known)}" if known else "no loss of volume taken off"]
+    parts += [f"none is published for {', '.join(unknown)}"] if unknown else []
+    parts += [f"the last published year stands for later ones: {', '.join(late)}"] if late else []
+    return "; ".join(parts)
 
 
 def _summarise(assessment: SalvageAssessment, *, day_named: bool) -> str:
     today = "" if day_named else " (today, as no date was named)"
     stands = "; ".join(_summarise_stand(s) for s in assessment.stands[:NAMED])
+    left_out = f"; not judged, as they have no plot: {', '.join(assessment.not_cruised)}"
+    left_out = left_out if assessment.not_cruised else ""
     return (
         f"{assessment.name} on {assessment.assessed_on}{today}, {assessment.months_since_containment} months after"
         f" containment: {assessment.viable_count} of"
-        f" {len(assessment.stands)} stands viable for salvage; {stands}"
+        f" {len(assessment.stands)} stand{'s' * (len(assessment.stands) != 1)} viable for salvage; {stands}{left_out}"
     )
 
 
 def _summarise_stand(s: StandSalvage) -> str:
-    net = f", net ${s.net_usd:,.0f}" if s.viability in _WITH_NET_VALUE else ""
-    return f"{s.name} {s.viability.value} ({s.reason}{net})"
+    if s.net_usd is None or s.viability not in _WITH_NET_VALUE:
+        return f"{s.name} {s.viability.value} ({s.reason})"
+    error = "not known" if s.sampling_error_pct is None else f"{s.sampling_error_pct} %"
+    return f"{s.name} {s.viability.value} ({s.reason}, net ${s.net_usd:,.0f}, sampling error {error})"

@@ -70,6 +70,29 @@ def estimate_mean(values: Sequence[float]) -> SampleMean:
     )
 
 
+class SampledPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A total that was extrapolated from plots; its error is None where they cannot tell it."""
+
+    total: float
+    error_pct: float | None
+
+
+def precision(error_pct: float) -> float:
+    """What a sampling error leaves of a figure's confidence: 1 without one, a half at 100 %, falling ever further."""
+    return 1 / (1 + error_pct / 100)
+
+
+def precision_of_sum(parts: Sequence[SampledPart]) -> float:
+    """Of a sum of independent totals: half intervals add in quadrature, and a part of unknown error counts nothing."""
+    whole = sum(part.total for part in parts)
+    known = [(part.total, part.error_pct) for part in parts if part.error_pct is not None]
+    told = sum(total for total, _ in known)
+    if not told:
+        return 0.0
+    half = math.sqrt(sum((total * error_pct / 100) ** 2 for total, error_pct in known))
+    return told / whole * precision(100 * half / told)
+
+
 def t_value(n: int) -> float:
     """Student's t for a 95 % interval from n plots."""
     # Two-sided: half of what is left over lies at either end.

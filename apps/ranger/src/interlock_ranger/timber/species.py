@@ -2,22 +2,7 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-
-
-class Species(StrEnum):
-    """Species by their code."""
-
-    PSME = "PSME"
-    TSHE = "TSHE"
-    THPL = "THPL"
-    PIPO = "PIPO"
-    PICO = "PICO"
-    ABGR = "ABGR"
-    ABCO = "ABCO"
-    TSME = "TSME"
-    ABLA = "ABLA"
-
+from interlock_ranger.records import Region, Species
 
 NAMES = {
     Species.PSME: "Douglas-fir",
@@ -52,6 +37,6 @@ _EAST = {
 }
 
 
-def equation_number(species: Species, region: str) -> int:
+def equation_number(species: Species, region: Region) -> int:
     """Of the PNW-FIA volume equation."""
-    return (_EAST if region == "east" else _WEST)[species]
+    return (_EAST if region == Region.EAST else _WEST)[species]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,8 +13,9 @@ from interlock import Result, Tool, tool
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
+from interlock_ranger.records import Region
 from interlock_ranger.timber.csv_files import CsvFolders
-from interlock_ranger.timber.csv_summary import CsvSummary, Filter, summarise_file
+from interlock_ranger.timber.csv_summary import CsvSummary, Filter, Shelf, summarise_file
 from interlock_ranger.timber.estimate import PlotInput, VolumeEstimate, estimate_plots, estimate_stands
 from interlock_ranger.timber.methodology import Methodology, Objective, recommend_design
 from interlock_ranger.timber.salvage import SalvageAssessment, assess_stands
@@ -47,7 +48,7 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
         log_rule: LogRule = LogRule.SCRIBNER,
         target_error_pct: Percent = 10.0,
         plots: list[PlotInput] | None = None,
-        region: Literal["west", "east"] | None = None,
+        region: Region | None = None,
     ) -> Result[VolumeEstimate]:
         """Timber volume of a plot, a stand or a fire: net MBF per acre and in total, by species, with sampling error.
 
@@ -71,17 +72,18 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
         """
         return assess_stands(fires.find(fire_id, stand=stand_id), stand_id, assessment_date, today)
 
-    return recommend_methodology, estimate_volume, assess_salvage, _csv_tool(folders, today)
+    return recommend_methodology, estimate_volume, assess_salvage, _csv_tool(fires, folders, today)
 
 
-def _csv_tool(folders: Sequence[Path], today: Today) -> Tool:
+def _csv_tool(fires: Fires, folders: Sequence[Path], today: Today) -> Tool:
     files = CsvFolders(folders)
+    shelf = Shelf(files, tuple(fires.by_id.values()))
 
     @tool(effect="read", known_values={"file": files.names(), "group_by": files.columns()}, trust="untrusted")
     def analyze_csv_data(
         file: str, group_by: str | None = None, filters: list[Filter] | None = None
     ) -> Result[CsvSummary]:
         """Summarise a CSV file of tree data: columns, groups, filters, cells out of range; only in allowed folders."""
-        return summarise_file(files, file, group_by, filters or (), today)
+        return summarise_file(shelf, file, group_by, filters or (), today)
 
     return analyze_csv_data

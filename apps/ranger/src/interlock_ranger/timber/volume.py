@@ -11,8 +11,9 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from interlock_ranger.records import Region, Species
 from interlock_ranger.rules import get_rule
-from interlock_ranger.timber.species import Species, equation_number
+from interlock_ranger.timber.species import equation_number
 
 BA_PER_IN2 = 0.005454154
 """Basal area in square feet of a tree of one inch: π / 4 / 144."""
@@ -72,7 +73,7 @@ _EQUATIONS: dict[int, Callable[[float, float], float]] = {
 }
 
 
-def cubic_ft(species: Species, region: str, dbh_in: float, height_ft: float) -> float:
+def cubic_ft(species: Species, region: Region, dbh_in: float, height_ft: float) -> float:
     """Total cubic volume, ground to tip."""
     number = equation_number(species, region)
     volume = _EQUATIONS.get(number) or _log_linear(number)

@@ -17,9 +17,9 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import DamagePoint, Fire, Trail
+from interlock_ranger.records import DamageKind, DamagePoint, Fire, Trail, TrailStatus
 from interlock_ranger.rules import get_rule
-from interlock_ranger.trails.damage import STRUCTURES, WORST_SEVERITY, DamageKind
+from interlock_ranger.trails.damage import STRUCTURES, WORST_SEVERITY
 from interlock_ranger.trails.location import describe_place, select_trails
 
 LISTED = 60
@@ -65,7 +65,7 @@ class Floor(Part):
 class TrailClosure(Part):
     trail_id: str
     name: str
-    current_status: str
+    current_status: TrailStatus
     advice: Advice
     risk_score: float
     by_score: Advice
@@ -108,7 +108,7 @@ def evaluate_closures(
     # Advice before score: a floor can close a trail whose score is low.
     found = sorted((evaluate_trail(trail, now) for trail in trails), key=lambda c: (-_rank(c.advice), -c.risk_score))
     closed = [c for c in found if c.advice is Advice.CLOSED]
-    sources = (fire.source("trails.json", fire.facts.survey_date),)
+    sources = (fire.source("trails.json"),)
     # Without points a trail may be sound, or nobody has walked it: the file does not tell, which lowers confidence.
     surveyed = sum(bool(trail.damage_points) for trail in trails)
     evidence = Evidence(
@@ -213,7 +213,7 @@ def _find_floors(trail: Trail) -> tuple[Floor, ...]:
         reason = f"damage of severity {worst}"
         floors.append(Floor(rule="trails.floor-failure", at_least=Advice.CLOSED, reason=reason))
     # A recommendation does not lift a closure order (rule trails.floor-status). An open trail has no order to keep.
-    status = {"CLOSED": Advice.CLOSED, "RESTRICTED": Advice.RESTRICTED}.get(trail.current_status)
+    status = {TrailStatus.CLOSED: Advice.CLOSED, TrailStatus.RESTRICTED: Advice.RESTRICTED}.get(trail.current_status)
     if status is not None and worst >= _UNREPAIRED:
         reason = f"{trail.current_status.lower()} now, with damage of severity {worst} unrepaired"
         floors.append(Floor(rule="trails.floor-status", at_least=status, reason=reason))
@@ -250,7 +250,7 @@ def _summarise_trails(found: Sequence[TrailClosure]) -> str:
     names = "; ".join(f"{c.name} (risk {c.risk_score}: {c.reason})" for c in closed[:NAMED])
     rest = ", ".join(f"{c.name} {c.advice.value} (risk {c.risk_score}: {c.reason})" for c in others[:NAMED])
     # Of a trail that is open today nobody can say that it should stay closed.
-    stay = "stay" if all(c.current_status == Advice.CLOSED for c in closed) else "be"
+    stay = "stay" if all(c.current_status is TrailStatus.CLOSED for c in closed) else "be"
     return (
         f"{len(closed)} of {len(found)} trails should {stay} closed"
         + (f": {names}" if names else "")

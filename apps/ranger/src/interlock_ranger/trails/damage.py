@@ -22,7 +22,7 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import DamagePoint, Fire, Trail
+from interlock_ranger.records import DamageKind, DamagePoint, Fire, Trail, TrailStatus
 from interlock_ranger.rules import get_rule
 from interlock_ranger.trails.location import describe_place, select_trails
 
@@ -42,18 +42,6 @@ class DamageType(StrEnum):
     TYPE_II = "TYPE_II"
     TYPE_III = "TYPE_III"
     TYPE_IV = "TYPE_IV"
-
-
-class DamageKind(StrEnum):
-    """What broke."""
-
-    BRIDGE_FAILURE = "BRIDGE_FAILURE"
-    DEBRIS_FLOW = "DEBRIS_FLOW"
-    HAZARD_TREES = "HAZARD_TREES"
-    TREAD_EROSION = "TREAD_EROSION"
-    SIGNAGE = "SIGNAGE"
-    CULVERT_DAMAGE = "CULVERT_DAMAGE"
-    PUNCHEON_FAILURE = "PUNCHEON_FAILURE"
 
 
 STRUCTURES = (DamageKind.BRIDGE_FAILURE, DamageKind.CULVERT_DAMAGE, DamageKind.PUNCHEON_FAILURE)
@@ -83,7 +71,7 @@ class TrailDamage(Part):
     trail_id: str
     name: str
     miles: float
-    current_status: str
+    current_status: TrailStatus
     points: int
     worst: DamageType | None
     worst_severity: int
@@ -135,7 +123,7 @@ def assess_damage(
         (_assess_trail(trail, with_points) for trail in trails), key=lambda t: (-t.worst_severity, -t.cost_usd)
     )
     points = [point for trail in trails for point in trail.damage_points]
-    sources = (fire.source("trails.json", fire.facts.survey_date),)
+    sources = (fire.source("trails.json"),)
     surveyed = sum(bool(trail.damage_points) for trail in trails)
     classified = f"{len(points)} points of {len(trails)} trails classed by severity"
     evidence = Evidence(
@@ -157,7 +145,7 @@ def assess_damage(
         trail_count=len(trails),
         points=len(points),
         cost_usd=sum(trail.cost_usd for trail in trails),
-        crew_days=_sum_crew_days(points),
+        crew_days=sum_crew_days(points),
         by_type=tuple(_total_by_type(kind, points) for kind in DamageType),
         by_kind=dict(sorted(Counter(point.type for point in points).items())),
         trails=tuple(found[:LISTED]),
@@ -215,12 +203,13 @@ def _assess_trail(trail: Trail, with_points: bool) -> TrailDamage:
         hazard_zone=sum(point.severity >= zone["severity"] for point in points) >= zone["points"],
         structures=sum(point.type in STRUCTURES for point in points),
         cost_usd=trail.cost_usd,
-        crew_days=_sum_crew_days(points),
+        crew_days=sum_crew_days(points),
         damage_points=tuple(_classify_point(point) for point in listed),
     )
 
 
-def _sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
+def sum_crew_days(points: Sequence[DamagePoint]) -> int | None:
+    """Crew days of all points; None if those of one are not known."""
     days = [point.crew_days for point in points]
     # A total that leaves one point out would pass for an estimate of the whole.
     return None if None in days else sum(day for day in days if day is not None)
@@ -230,7 +219,7 @@ def _classify_point(point: DamagePoint) -> ClassifiedPoint:
     return ClassifiedPoint(
         damage_id=point.damage_id,
         milepost=point.milepost,
-        type=DamageKind(point.type),
+        type=point.type,
         severity=point.severity,
         damage_type=damage_type(point.severity),
         estimated_cost_usd=point.estimated_cost_usd,

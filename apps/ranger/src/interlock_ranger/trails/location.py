@@ -8,8 +8,9 @@ from collections.abc import Callable
 from shapely.geometry import shape
 
 from interlock.errors import NotFound
-from interlock_ranger.fires import Fire, Fires, Place, Trail
+from interlock_ranger.fires import Fires
 from interlock_ranger.geo import GEOD, MILE_M
+from interlock_ranger.records import Fire, Place, Trail
 
 _ARGUMENT_WORDS = 4
 """A text of so few words is an argument, not a question."""

@@ -19,8 +19,9 @@ from interlock_ranger.evidence import (
     build_result,
     compute_confidence,
 )
-from interlock_ranger.fires import Fire, Trail
+from interlock_ranger.records import Fire, Trail
 from interlock_ranger.rules import get_rule
+from interlock_ranger.trails.damage import sum_crew_days
 
 LISTED = 60
 """So many trails a result has at the most."""
@@ -33,7 +34,8 @@ class TrailRepair(Part):
     name: str
     cost_usd: int
     annual_visits: int
-    crew_days: int
+    crew_days: int | None
+    """None if it is not known of every point."""
     quick_win: bool
     rule: str = "trails.selection"
 
@@ -52,6 +54,8 @@ class Priorities(Finding):
     greedy_spent_usd: int
     better_than_greedy_by: int
     quick_wins: tuple[str, ...]
+    crew_days_unknown: tuple[str, ...]
+    """Trails of which no crew days are on file for some point: whether they are quick, nobody knows."""
 
 
 def select_best(costs: Sequence[int], gains: Sequence[int], budget: int) -> list[int]:
@@ -101,14 +105,14 @@ def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Prio
     rest = sorted((_repair(t) for n, t in enumerate(trails) if n not in set(best)), key=lambda r: -r.annual_visits)
     spent, served = sum(r.cost_usd for r in taken), sum(r.annual_visits for r in taken)
     greedy_visits = sum(visits[n] for n in greedy)
-    sources = (fire.source("trails.json", fire.facts.survey_date),)
-    quick = get_rule("trails.quick-win").values
+    sources = (fire.source("trails.json"),)
+    unknown = tuple(r.name for r in (*taken, *rest) if r.crew_days is None)
     compared = f"the best of all sets of {len(trails)} damaged trails for ${budget_usd:,}"
     evidence = Evidence(
         reasoning=(
             Step(rule="trails.selection", text=compared),
             Step(rule="trails.selection", text=f"greedy by visits for a dollar serves {greedy_visits:,} visits a year"),
-            Step(rule="trails.quick-win", text=f"at most ${quick['cost_usd']:,} and {quick['crew_days']} crew days"),
+            Step(rule="trails.quick-win", text=_describe_quick_wins(unknown)),
         ),
         recommendations=tuple(
             Recommendation(rule="trails.selection", text=f"repair {r.name} (${r.cost_usd:,})") for r in taken[:10]
@@ -129,11 +133,18 @@ def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Prio
         greedy_annual_visits=greedy_visits,
         greedy_spent_usd=sum(costs[n] for n in greedy),
         better_than_greedy_by=served - greedy_visits,
+        crew_days_unknown=unknown[:LISTED],
         quick_wins=tuple(r.name for r in (*taken, *rest) if r.quick_win)[:LISTED],
         synthetic=evidence.is_synthetic,
         evidence=evidence,
     )
     return build_result(priorities, _summarise(priorities))
+
+
+def _describe_quick_wins(unknown: Sequence[str]) -> str:
+    quick = get_rule("trails.quick-win").values
+    untold = f"; crew days are not known of {', '.join(unknown[:NAMED])}" if unknown else ""
+    return f"at most ${quick['cost_usd']:,} and {quick['crew_days']} crew days{untold}"
 
 
 def _summarise(p: Priorities) -> str:
@@ -146,12 +157,13 @@ def _summarise(p: Priorities) -> str:
 
 def _repair(trail: Trail) -> TrailRepair:
     limits = get_rule("trails.quick-win").values
-    days = sum(point.crew_days or 0 for point in trail.damage_points)
+    days = sum_crew_days(trail.damage_points)
     return TrailRepair(
         trail_id=trail.trail_id,
         name=trail.name,
         cost_usd=trail.cost_usd,
         annual_visits=trail.annual_visits,
         crew_days=days,
-        quick_win=trail.cost_usd <= limits["cost_usd"] and days <= limits["crew_days"],
+        # Quick is what is known to be quick.
+        quick_win=trail.cost_usd <= limits["cost_usd"] and days is not None and days <= limits["crew_days"],
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.table import Table
 from rich.text import Text
 
@@ -55,8 +56,9 @@ LAYOUTS: dict[str, TableLayout] = {
 }
 _MAPPED = ("classify_damage", "evaluate_closure", "prioritize_trails", "assess_severity", "classify_mtbs")
 _LONGEST = 20
-_WRAPPED = ("reason", "message", "item", "title", "stage", "name", "rule", "current_status", "category")
-"""Columns of long texts: they are folded; the others are kept on one line."""
+_WIDEST_WORD = 24
+_GAP = 2
+"""Blanks between two columns."""
 
 
 class ResultTables:
@@ -82,21 +84,79 @@ class ResultTables:
                 yield draw_map(fire, trails)
 
 
-def build_table(tool: str, value: Any, record: int | None) -> Table | None:
+class ResultTable:
+    """Rows that fit the screen: texts fold between words and never within one, so that no id or figure is broken.
+
+    Where even that is too wide, each row becomes a block of lines.
+    """
+
+    def __init__(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Text]], caption: str = "") -> None:
+        self.row_count = len(rows)
+        self._title, self._columns, self._rows, self._caption = title, columns, rows, caption
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        widths = self._fit(options.max_width - _GAP * (len(self._columns) - 1))
+        yield self._as_blocks() if widths is None else self._as_columns(widths)
+
+    def _fit(self, room: int) -> list[int] | None:
+        """A width for each column; nothing where their longest words do not stand side by side."""
+        texts = [[name, *(row[n].plain for row in self._rows)] for n, name in enumerate(self._columns)]
+        least = [_longest_word(own) for own in texts]
+        full = [max(least[n], *map(len, own)) for n, own in enumerate(texts)]
+        spare, missing = room - sum(least), sum(full) - sum(least)
+        if spare < 0:
+            return None
+        share = min(1.0, spare / missing) if missing else 1.0
+        return [low + int((high - low) * share) for low, high in zip(least, full, strict=True)]
+
+    def _as_columns(self, widths: Sequence[int]) -> Table:
+        table = self._table()
+        for name, width in zip(self._columns, widths, strict=True):
+            table.add_column(name, overflow="fold", width=width)
+        for row in self._rows:
+            table.add_row(*row)
+        return table
+
+    def _as_blocks(self) -> Table:
+        table = self._table(show_header=False)
+        table.add_column(style="dim", width=_longest_word(self._columns))
+        table.add_column(overflow="fold")
+        for row in self._rows:
+            for number, (name, cell) in enumerate(zip(self._columns, row, strict=True), 1):
+                table.add_row(name, cell, end_section=number == len(self._columns))
+            table.add_row("", "")
+        return table
+
+    def _table(self, *, show_header: bool = True) -> Table:
+        return Table(
+            title=self._title,
+            caption=self._caption or None,
+            title_justify="left",
+            box=None,
+            pad_edge=False,
+            padding=(0, _GAP, 0, 0),
+            show_header=show_header,
+        )
+
+
+def build_table(tool: str, value: Any, record: int | None) -> ResultTable | None:
     """The rows of a result, with the record that they stand in."""
     if tool not in LAYOUTS or not isinstance(value, dict):
         return None
     layout = LAYOUTS[tool]
     rows = value.get(layout.key) or []
     label = "SYNTHETIC, " if value.get("synthetic") else ""
-    table = Table(title=f"{tool} ({label}record {record})", title_justify="left", box=None, pad_edge=False)
-    for column in layout.columns:
-        table.add_column(column.replace("_", " "), overflow="fold", no_wrap=column not in _WRAPPED)
-    for row in rows[:_LONGEST]:
-        table.add_row(*(_cell(row.get(column)) for column in layout.columns))
-    if len(rows) > _LONGEST:
-        table.caption = f"… and {len(rows) - _LONGEST} more"
-    return table
+    return ResultTable(
+        f"{tool} ({label}record {record})",
+        [column.replace("_", " ") for column in layout.columns],
+        [[_cell(row.get(column)) for column in layout.columns] for row in rows[:_LONGEST]],
+        f"… and {len(rows) - _LONGEST} more" if len(rows) > _LONGEST else "",
+    )
+
+
+def _longest_word(texts: Sequence[str]) -> int:
+    # Bounded, as somebody else's text may be one word of a thousand letters.
+    return min(_WIDEST_WORD, max((len(word) for text in texts for word in text.split()), default=1))
 
 
 def _cell(value: object) -> Text:

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 import shapely
 from markupsafe import Markup
-from shapely.geometry import shape
+from shapely.geometry import MultiPolygon, Polygon, shape
 
-from interlock_ranger.fires import Fire, Sector, Trail
 from interlock_ranger.geo import MILE_M
+from interlock_ranger.records import Fire, Sector, Trail
 from interlock_ranger.view.figures import format_figure
 from interlock_ranger.view.templates import render
 
@@ -40,9 +40,11 @@ class Frame:
     """Longitude and latitude on a sheet."""
 
     def __init__(self, fire: Fire) -> None:
-        lines = [shape(trail.line) for trail in fire.trails.values()]
-        whole = shapely.union_all([fire.perimeter, *lines])
-        self.west, self.south, self.east, self.north = whole.buffer(_MARGIN_DEG).bounds
+        # Bounds only, of all that is drawn: a perimeter that crosses itself cannot be joined with anything.
+        drawn = [fire.perimeter, *(sector.geometry for sector in fire.sectors.values())]
+        west, south, east, north = shapely.total_bounds([*drawn, *(shape(t.line) for t in fire.trails.values())])
+        self.west, self.south = west - _MARGIN_DEG, south - _MARGIN_DEG
+        self.east, self.north = east + _MARGIN_DEG, north + _MARGIN_DEG
         # Degrees of longitude are narrower than those of latitude, by the cosine of the latitude.
         self._squeeze = math.cos(math.radians((self.south + self.north) / 2))
         self._scale = WIDTH / ((self.east - self.west) * self._squeeze)
@@ -106,6 +108,9 @@ def draw_map(fire: Fire, sectors: Mapping[str, Mapping[str, Any]], trails: Mappi
         name=fire.facts.name,
         width=WIDTH,
         height=frame.height,
+        # Below the sectors: a part of the fire that lies in none of them is seen all the same.
+        perimeter=_draw_rings(frame, fire.perimeter),
+        uncovered=UNKNOWN_COLOUR,
         sectors=[_draw_sector(frame, sector, sectors.get(name, {})) for name, sector in fire.sectors.items()],
         trails=[_draw_trail(frame, trail, trails.get(name, {})) for name, trail in fire.trails.items()],
         miles=_SCALE_BAR_MILES,
@@ -114,19 +119,28 @@ def draw_map(fire: Fire, sectors: Mapping[str, Mapping[str, Any]], trails: Mappi
 
 
 def _draw_sector(frame: Frame, sector: Sector, finding: Mapping[str, Any]) -> Shape:
-    geometry = sector.geometry
-    area = max(geometry.geoms, key=lambda part: part.area) if hasattr(geometry, "geoms") else geometry
-    # Always inside; the centroid of a crescent lies beside it.
-    x, y = frame.place(*area.representative_point().coords[0])
+    parts = _parts(sector.geometry)
+    # In the largest part, and always inside: the centroid of a crescent lies beside it.
+    x, y = frame.place(*max(parts, key=lambda part: part.area).representative_point().coords[0])
     severity, dnbr = finding.get("severity", "not assessed"), finding.get("dnbr_mean", "–")
     return Shape(
-        path=f"{frame.path(area.exterior.coords)} Z",
+        path=_draw_rings(frame, sector.geometry),
         colour=SEVERITY_COLOURS.get(str(severity), UNKNOWN_COLOUR),
         title=f"{sector.sector_id} {sector.name}: {severity}, dNBR {dnbr}",
         label=sector.sector_id,
         x=x,
         y=y,
     )
+
+
+def _parts(area: Polygon | MultiPolygon) -> tuple[Polygon, ...]:
+    return tuple(area.geoms) if isinstance(area, MultiPolygon) else (area,)
+
+
+def _draw_rings(frame: Frame, area: Polygon | MultiPolygon) -> str:
+    """Every part with its holes, as one path."""
+    rings = [ring for part in _parts(area) for ring in (part.exterior, *part.interiors)]
+    return " ".join(f"{frame.path(ring.coords)} Z" for ring in rings)
 
 
 def _draw_trail(frame: Frame, trail: Trail, finding: Mapping[str, Any]) -> Shape:

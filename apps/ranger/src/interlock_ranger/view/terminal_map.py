@@ -11,7 +11,7 @@ from rich.text import Text
 from shapely.geometry import Point, shape
 
 from interlock_ranger.burn.severity import Scale, Severity, classify_severity, thresholds_of
-from interlock_ranger.fires import Fire
+from interlock_ranger.records import Fire
 
 WIDTH = 64
 _LEAST_HEIGHT, _MOST_HEIGHT = 8, 36
@@ -31,6 +31,7 @@ _SHADES = {
     Severity.MODERATE: Cell("▒", "dark_orange"),
     Severity.HIGH: Cell("▓", "red"),
 }
+_UNCOVERED = Cell("-", "dim")
 _COLOURS = {"CLOSED": "bold red", "RESTRICTED": "bold yellow", "TYPE_IV": "bold red", "TYPE_III": "bold yellow"}
 
 
@@ -63,8 +64,9 @@ def draw_map(fire: Fire, marks: Mapping[str, str]) -> Text:
     """The map of a fire; trails that are marked are drawn in the colour of their mark."""
     letters = {name: chr(ord("A") + n) for n, name in enumerate(name for name in fire.trails if name in marks)}
     lines = {name: shape(fire.trails[name].line) for name in letters}
-    grid = Grid(shapely.union_all([fire.perimeter, *lines.values()]).bounds)
-    _shade_sectors(grid, fire)
+    # Bounds only: a perimeter that crosses itself cannot be joined with anything.
+    grid = Grid(tuple(shapely.total_bounds([fire.perimeter, *lines.values()])))
+    uncovered = _shade_sectors(grid, fire)
     for name, line in lines.items():
         for lon, lat in line.coords:
             grid.put(lon, lat, Cell(letters[name], _COLOURS.get(marks[name], "bold cyan")))
@@ -74,17 +76,23 @@ def draw_map(fire: Fire, marks: Mapping[str, str]) -> Text:
             text.append(cell.character, style=cell.style)
         text.append("\n")
     text.append("▓ high  ▒ moderate  ░ low  · unburned (mean of the sector)\n", style="dim")
+    if uncovered:
+        text.append(f"{_UNCOVERED.character} inside the perimeter, but in no sector\n", style="dim")
     for name, letter in letters.items():
         text.append(f"{letter} {fire.trails[name].name}: {marks[name]}\n", style=_COLOURS.get(marks[name], "cyan"))
     return text
 
 
-def _shade_sectors(grid: Grid, fire: Fire) -> None:
+def _shade_sectors(grid: Grid, fire: Fire) -> bool:
+    """Shade what burned; whether some of it lies in no sector."""
     thresholds = thresholds_of(Scale.GENERIC, fire.facts.analyst_thresholds)
     shades = [
         (sector.geometry, _SHADES[classify_severity(sector.dnbr_mean, thresholds)]) for sector in fire.sectors.values()
     ]
+    # Last, so that it is the shade of what no sector has.
+    shades.append((shapely.make_valid(fire.perimeter), _UNCOVERED))
     for row, cells in enumerate(grid.cells):
         for column in range(WIDTH):
             point = grid.centre(row, column)
             cells[column] = next((shade for area, shade in shades if area.contains(point)), Cell())
+    return any(cell is _UNCOVERED for cells in grid.cells for cell in cells)

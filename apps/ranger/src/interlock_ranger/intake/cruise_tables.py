@@ -1,0 +1,159 @@
+"""plots.csv and trees.csv: every cell checked, every tree on a plot that there is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from typing import Any
+
+from interlock.errors import InvalidInput
+from interlock_ranger.intake.fire_json import SLOPE_PCT, Checked
+from interlock_ranger.intake.problems import Allowed, InputProblem, OneOf, Range, check_fields, one_of, parse_figure
+from interlock_ranger.intake.tables import Table, TableRow, parse_table
+from interlock_ranger.records import Plot, PlotType, Species, Tree
+
+FLAGS = {"yes": True, "true": True, "1": True, "y": True, "no": False, "false": False, "0": False, "n": False}
+"""What people write for yes and no, in any case."""
+DBH_IN = (1, 120)
+HEIGHT_FT = (10, 400)
+_TREE: dict[str, Allowed] = {
+    "species": one_of(Species),
+    "dbh_in": Range(low=DBH_IN[0], high=DBH_IN[1], hint="inches"),
+    "height_ft": Range(low=HEIGHT_FT[0], high=HEIGHT_FT[1], hint="feet"),
+    "defect_pct": Range(low=0, high=100, hint="percent"),
+    "dead": OneOf(tuple(FLAGS)),
+}
+_BAF = Range(low=0.5, high=200, hint="square feet an acre for each tree")
+_PLOT_ACRES = Range(low=0.001, high=5, hint="acres")
+_PLOT: dict[str, Allowed] = {"plot_type": one_of(PlotType), "slope_pct": SLOPE_PCT}
+_SIZES: dict[str, dict[str, Allowed]] = {
+    PlotType.VARIABLE: {"baf": _BAF, "plot_acres": OneOf(("",))},
+    PlotType.FIXED: {"plot_acres": _PLOT_ACRES, "baf": OneOf(("",))},
+}
+"""A plot has the one size that its kind has; the cell of the other stays empty."""
+
+
+def read_trees(text: str) -> Checked:
+    table = _read_columns(text, "trees.csv", ("plot_id", *_TREE))
+    return _read_rows(table, "trees.csv", _check_tree, _build_tree, (*_find_twice(table),))
+
+
+def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
+    """The plots, each with the trees that were tallied on it."""
+    tallied: dict[str, list[Tree]] = {}
+    for tree in trees:
+        tallied.setdefault(tree.plot_id, []).append(tree)
+
+    def build_plot(cells: Mapping[str, str]) -> Plot:
+        return Plot(
+            plot_id=cells["plot_id"],
+            stand_id=cells["stand_id"],
+            plot_type=PlotType(cells["plot_type"]),
+            baf=parse_figure(cells["baf"]),
+            plot_acres=parse_figure(cells["plot_acres"]),
+            slope_pct=float(cells["slope_pct"]),
+            measured_on=date.fromisoformat(cells["measured_on"]),
+            trees=tuple(tallied.get(cells["plot_id"], ())),
+        )
+
+    columns = ("plot_id", "stand_id", "plot_type", "baf", "plot_acres", "slope_pct", "measured_on")
+    return _read_rows(_read_columns(text, "plots.csv", columns), "plots.csv", _check_plot, build_plot)
+
+
+def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
+    table = parse_table(text, file)
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InvalidInput(f"it has no column {', '.join(missing)}; it has {', '.join(table.columns)}")
+    return table
+
+
+def _read_rows(
+    table: Table,
+    file: str,
+    check: Callable[[str, TableRow], Iterator[InputProblem]],
+    build: Callable[[Mapping[str, str]], Any],
+    problems: tuple[InputProblem, ...] = (),
+) -> Checked:
+    records, places, found = [], [], list(problems)
+    for row in table.rows:
+        wrong = [*_find_beyond(file, row), *check(f"row {row.number}", row)]
+        found += wrong
+        if not wrong:
+            records.append(build(row.cells))
+            places.append(f"row {row.number}")
+    labelled = table.rows if "synthetic" in table.columns else ()
+    labels = tuple((f"row {row.number}", row.cells["synthetic"]) for row in labelled)
+    return Checked(tuple(records), tuple(found), tuple(places), labels)
+
+
+def _find_beyond(file: str, row: TableRow) -> Iterator[InputProblem]:
+    if row.beyond:
+        yield InputProblem(
+            file=file,
+            place=f"row {row.number}",
+            field="cells without a column",
+            value=str(row.beyond),
+            way_out="quote a cell that holds a delimiter, or name the column",
+        )
+
+
+def _check_tree(place: str, row: TableRow) -> Iterator[InputProblem]:
+    yield from check_fields("trees.csv", place, _typed(_normal_tree(row.cells), _TREE), _TREE)
+
+
+def _normal_tree(cells: Mapping[str, str]) -> dict[str, str]:
+    """Codes in capitals and flags in small letters, as they are compared."""
+    return {**cells, "species": cells["species"].upper(), "dead": cells["dead"].casefold()}
+
+
+def _build_tree(cells: Mapping[str, str]) -> Tree:
+    plain = _normal_tree(cells)
+    return Tree(
+        plot_id=plain["plot_id"],
+        species=Species(plain["species"]),
+        dbh_in=float(plain["dbh_in"]),
+        height_ft=float(plain["height_ft"]),
+        dead=FLAGS[plain["dead"]],
+        defect_pct=float(plain["defect_pct"]),
+    )
+
+
+def _check_plot(place: str, row: TableRow) -> Iterator[InputProblem]:
+    sizes = _SIZES.get(row.cells["plot_type"], {})
+    allowed = {**_PLOT, **sizes}
+    yield from check_fields("plots.csv", place, _typed(row.cells, allowed), allowed)
+    try:
+        date.fromisoformat(row.cells["measured_on"])
+    except ValueError:
+        value = row.cells["measured_on"]
+        yield InputProblem(
+            file="plots.csv", place=place, field="measured_on", value=value, way_out="give a date as YYYY-MM-DD"
+        )
+
+
+def _typed(cells: Mapping[str, str], allowed: Mapping[str, Allowed]) -> dict[str, object]:
+    """Cells as what is allowed in them: figures where a number has to stand, and the text itself where none does."""
+    typed: dict[str, object] = {}
+    for name, limit in allowed.items():
+        figure = parse_figure(cells[name]) if isinstance(limit, Range) else None
+        typed[name] = cells[name] if figure is None else figure
+    return typed
+
+
+def _find_twice(table: Table) -> Iterator[InputProblem]:
+    """Trees of one number on one plot: tallied twice, a tree stands for twice as much timber."""
+    if "tree" not in table.columns:
+        return
+    seen: set[tuple[str, str]] = set()
+    for row in table.rows:
+        key = (row.cells["plot_id"], row.cells["tree"])
+        if key in seen and key[1]:
+            yield InputProblem(
+                file="trees.csv",
+                place=f"row {row.number}",
+                field="tree",
+                value=f"{key[0]} {key[1]}",
+                way_out="a tree of a plot may be there once only",
+            )
+        seen.add(key)

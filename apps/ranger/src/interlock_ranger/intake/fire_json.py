@@ -1,0 +1,193 @@
+"""The JSON and GeoJSON of a fire: facts, sectors, trails, stands; each record checked field by field."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from shapely.validation import explain_validity
+
+from interlock.errors import InvalidInput
+from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of
+from interlock_ranger.intake.shapes import read_areas, read_line, read_projection
+from interlock_ranger.records import (
+    Access,
+    DamageKind,
+    Designation,
+    Facts,
+    Phase,
+    Region,
+    Sector,
+    Stand,
+    Terrain,
+    Trail,
+    TrailStatus,
+)
+
+T = TypeVar("T")
+_SCALED = "dNBR is a difference of two NBR; divide thousandths by 1,000"
+_DNBR = Range(low=-2, high=2, hint=_SCALED)
+_LONGITUDE = Range(low=-180, high=180, hint="degrees, WGS 84")
+_LATITUDE = Range(low=-90, high=90, hint="degrees, WGS 84")
+_MOST_ACRES = 100_000_000
+SLOPE_PCT = Range(low=0, high=500, hint="percent")
+_FACTS: dict[str, Allowed] = {
+    "phase": one_of(Phase),
+    "year": Range(low=1800, high=2200, whole=True),
+    "containment_pct": Range(low=0, high=100),
+    "reported_acres": Range(low=1, high=_MOST_ACRES),
+}
+_PLACE: dict[str, Allowed] = {
+    "longitude": _LONGITUDE,
+    "latitude": _LATITUDE,
+    "radius_mi": Range(low=0.01, high=500, hint="miles"),
+}
+_SECTOR: dict[str, Allowed] = {
+    "acres": Range(low=1, high=_MOST_ACRES),
+    "dnbr_mean": _DNBR,
+    "slope_pct": SLOPE_PCT,
+    "designation": one_of(Designation),
+}
+_TRAIL: dict[str, Allowed] = {
+    "trail_class": Range(low=1, high=5, whole=True),
+    "miles": Range(low=0.01, high=10_000),
+    "current_status": one_of(TrailStatus),
+    "annual_visits": Range(low=0, high=1_000_000_000),
+}
+_POINT: dict[str, Allowed] = {
+    "type": one_of(DamageKind),
+    "severity": Range(low=1, high=5, whole=True),
+    "longitude": _LONGITUDE,
+    "latitude": _LATITUDE,
+    "estimated_cost_usd": Range(low=0, high=10_000_000_000),
+}
+_STAND: dict[str, Allowed] = {
+    "acres": Range(low=0.01, high=_MOST_ACRES),
+    "access": one_of(Access),
+    "terrain": one_of(Terrain),
+    "region": one_of(Region),
+    "designation": one_of(Designation),
+}
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """What was read of a file, and what is wrong with it; of a record that is wrong nothing was made."""
+
+    records: tuple[Any, ...]
+    problems: tuple[InputProblem, ...]
+    places: tuple[str, ...] = ()
+    """The rows that the records of a table stand in."""
+    labels: tuple[tuple[str, str], ...] = ()
+    """What the rows of a table say in their column `synthetic`, with their places."""
+
+
+def read_facts(document: Any) -> Checked:
+    """What fire.json says; where something is wrong, nothing."""
+    file, raw = "fire.json", _as_record(document, "it")
+    places = raw.get("places")
+    thresholds = raw.get("analyst_thresholds")
+    problems = [*check_fields(file, "the fire", raw, _FACTS)]
+    if isinstance(thresholds, dict):
+        problems += check_fields(file, "analyst_thresholds", thresholds, dict.fromkeys(thresholds, _DNBR))
+    for name, place in places.items() if isinstance(places, dict) else ():
+        problems += check_fields(file, f"place {name}", _as_record(place, f"place {name}"), _PLACE)
+    if problems:
+        return Checked((), tuple(problems))
+    facts = _convert(raw, Facts, "it")
+    problems += _find_disorder(facts)
+    return Checked(() if problems else (facts,), tuple(problems))
+
+
+def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
+    """Dates and thresholds that cannot follow each other so."""
+    bounds = msgspec.structs.asdict(facts.analyst_thresholds)
+    imagery = facts.imagery
+    for earlier, first, later, second in (
+        ("ignition_date", facts.ignition_date, "containment_date", facts.containment_date),
+        ("imagery.pre_date", imagery.pre_date, "ignition_date", facts.ignition_date),
+        ("ignition_date", facts.ignition_date, "imagery.post_date", imagery.post_date),
+        *zip(bounds, bounds.values(), list(bounds)[1:], list(bounds.values())[1:], strict=False),
+    ):
+        if first > second:
+            yield InputProblem(
+                file="fire.json", place=later, field=earlier, value=str(first), way_out=f"it may not be after {second}"
+            )
+
+
+def read_sectors(document: Any) -> Checked:
+    file, sectors, problems = "sectors.geojson", [], []
+    for number, (properties, geometry) in enumerate(read_areas(document), 1):
+        place = _name_place(properties, "sector_id", number)
+        found = [*check_fields(file, place, properties, _SECTOR)]
+        if not geometry.is_valid:
+            reason = explain_validity(geometry)
+            found.append(
+                InputProblem(file=file, place=place, field="geometry", value=reason, way_out="redraw it there")
+            )
+        problems += found
+        sectors += [] if found else [_convert({**properties, "geometry": geometry}, Sector, place)]
+    return Checked(tuple(sectors), tuple(problems))
+
+
+def read_trails(document: Any) -> Checked:
+    if read_projection(document) is not None:
+        raise InvalidInput("it is in another projection; give longitude and latitude in WGS 84 (EPSG:4326)")
+    trails, problems = [], []
+    for number, raw in enumerate(_list_records(document, "trails"), 1):
+        place = _name_place(raw, "trail_id", number)
+        found = [*check_fields("trails.json", place, raw, _TRAIL), *_check_points(place, raw)]
+        problems += found
+        if not found:
+            try:
+                raw = {**raw, "line": read_line(raw.get("line"))}
+            except InvalidInput as error:
+                raise InvalidInput(f"{place}: {error}") from None
+            trails.append(_convert(raw, Trail, place))
+    return Checked(tuple(trails), tuple(problems))
+
+
+def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem]:
+    allowed, miles, points = dict(_POINT), trail.get("miles"), trail.get("damage_points")
+    if _TRAIL["miles"].admits(miles) and isinstance(miles, int | float):
+        allowed["milepost"] = Range(low=0, high=miles, hint="the length of the trail")
+    for number, point in enumerate(points if isinstance(points, list) else (), 1):
+        where = f"damage point {number} of {place}"
+        record = _as_record(point, where)
+        known = record.get("crew_days") is not None
+        days: dict[str, Allowed] = {"crew_days": Range(low=0, high=100_000)} if known else {}
+        yield from check_fields("trails.json", where, record, {**allowed, **days})
+
+
+def read_stands(document: Any) -> Checked:
+    stands, problems = [], []
+    for number, raw in enumerate(_list_records(document, "stands"), 1):
+        place = _name_place(raw, "stand_id", number)
+        found = [*check_fields("stands.json", place, raw, _STAND)]
+        problems += found
+        stands += [] if found else [_convert(raw, Stand, place)]
+    return Checked(tuple(stands), tuple(problems))
+
+
+def _list_records(document: Any, key: str) -> list[dict[str, Any]]:
+    listed = _as_record(document, "it").get(key)
+    if not isinstance(listed, list):
+        raise InvalidInput(f"it has no list of {key}")
+    return [dict(_as_record(item, f"entry {number}")) for number, item in enumerate(listed, 1)]
+
+
+def _as_record(item: Any, what: str) -> Mapping[str, Any]:
+    if not isinstance(item, dict):
+        raise InvalidInput(f"{what} is no JSON object")
+    return item
+
+
+def _name_place(record: Mapping[str, Any], key: str, number: int) -> str:
+    return str(record[key]) if isinstance(record.get(key), str) else f"entry {number}"
+
+
+def _convert(raw: Any, kind: type[T], place: str) -> T:
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"{place}: {error}") from None

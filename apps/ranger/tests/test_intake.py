@@ -1,0 +1,220 @@
+"""The door for the files of a fire: what can be read is read whole, what cannot be right is refused and listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.errors import Ambiguous, ConfigError
+from interlock_ranger.fires import Fires
+from interlock_ranger.intake.fire_folder import read_fire
+from interlock_ranger.intake.problems import RefusedFire
+from ranger_parts import FireFolder
+
+TABLES = ("trees.csv", "plots.csv")
+DOCUMENTS = ("fire.json", "perimeter.geojson", "sectors.geojson", "trails.json", "stands.json")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> FireFolder:
+    return FireFolder(tmp_path / "data")
+
+
+Rewrite = Callable[[str], bytes]
+DIALECTS: dict[str, Rewrite] = {
+    "Excel's mark": lambda text: text.encode("utf-8-sig"),
+    "Windows line ends": lambda text: text.replace("\n", "\r\n").encode(),
+    "old Mac line ends": lambda text: text.replace("\n", "\r").encode(),
+    "semicolons": lambda text: text.replace(",", ";").encode("utf-8-sig"),
+    "tabs": lambda text: text.replace(",", "\t").encode(),
+    "UTF-16": lambda text: text.encode("utf-16"),
+    "blanks around names": lambda text: text.replace(",", " , ").encode(),
+    "empty lines": lambda text: text.replace("\n", "\n\n").encode(),
+    "a delimiter that Excel names": lambda text: ("sep=;\n" + text.replace(",", ";")).encode("utf-8-sig"),
+    "empty rows below": lambda text: (text + ",,,,,,,,\n" * 3).encode(),
+    "a spreadsheet's empty columns": lambda text: text.replace("\n", ",,\n").encode(),
+}
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_table_is_the_same_however_a_program_wrote_it(folder: FireFolder, name: str) -> None:
+    before = read_fire(folder.path)
+    for file in TABLES:
+        (folder.path / file).write_bytes(DIALECTS[name](folder.text(file)))
+    assert read_fire(folder.path).plots == before.plots
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_document_is_the_same_with_a_mark(folder: FireFolder, encoding: str) -> None:
+    before = read_fire(folder.path)
+    for file in DOCUMENTS:
+        (folder.path / file).write_bytes(folder.text(file).encode(encoding))
+    after = read_fire(folder.path)
+    assert (after.facts, after.trails, after.stands) == (before.facts, before.trails, before.stands)
+
+
+@pytest.mark.parametrize(("said", "dead"), [("Yes", True), ("TRUE", True), ("1", True), ("No", False), ("0", False)])
+def test_dead_is_what_people_write_for_it(folder: FireFolder, said: str, dead: bool) -> None:
+    folder.replace("trees.csv", "PSME,29.2,136,yes", f"psme,29.2,136,{said}")
+    tree = read_fire(folder.path).plots["47-ALPHA"].trees[0]
+    assert (tree.dead, tree.species) == (dead, "PSME")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        ("trees.csv", "PSME,29.2", "PSME,nan", "trees.csv, row 2: dbh_in 'nan'; give a number from 1 to 120"),
+        ("trees.csv", "PSME,29.2", "PSME,", "row 2: dbh_in ''"),
+        ("trees.csv", "PSME,29.2", 'PSME,"29,2"', "row 2: dbh_in '29,2'"),
+        ("trees.csv", "PSME,29.2", "PSME,2_9", "row 2: dbh_in '2_9'"),
+        ("trees.csv", "PSME,29.2", "PSME,742", "row 2: dbh_in '742"),
+        ("trees.csv", "136,yes,0", "136,x,0", "row 2: dead 'x'; give one of yes, true, 1"),
+        ("trees.csv", "136,yes,0", "136,,0", "row 2: dead ''"),
+        ("trees.csv", "136,yes,0", "136,yes,101", "row 2: defect_pct '101"),
+        ("trees.csv", "136,yes,0", "9000,yes,0", "row 2: height_ft '9000"),
+        ("trees.csv", "136,yes,0,yes", "136,yes,0,yes,8", "row 2: cells without a column '1'"),
+        ("trees.csv", "47-ALPHA,2,", "47-ALPHA,1,", "row 3: tree '47-ALPHA 1'; a tree of a plot may be there once"),
+        ("trees.csv", "47-ALPHA,1", "47-ALHPA,1", "trees.csv, row 2: plot_id '47-ALHPA'; plots.csv has no such"),
+        ("trees.csv", "dbh_in", "dbh", "trees.csv cannot be read: it has no column dbh_in; it has plot_id, tree"),
+        ("trees.csv", "height_ft", "dbh_in", "more than one column 'dbh_in'"),
+        ("plots.csv", "variable,40,,38", "Variable,40,,38", "row 2: plot_type 'Variable'; give one of variable, fixed"),
+        ("plots.csv", "variable,40,,38", "variable,0,,38", "row 2: baf '0"),
+        ("plots.csv", "variable,40,,38", "variable,,,38", "row 2: baf ''"),
+        ("plots.csv", "variable,40,,38", "variable,40,0.2,38", "row 2: plot_acres '0.2'"),
+        ("plots.csv", "variable,40,,38", "fixed,,,38", "row 2: plot_acres ''; give a number from 0.001 to 5"),
+        ("plots.csv", "variable,40,,38", "variable,40,,-3", "row 2: slope_pct '-3"),
+        ("plots.csv", "38,2023-07-11", "38,11.7.2023", "row 2: measured_on '11.7.2023'; give a date as YYYY-MM-DD"),
+        ("plots.csv", "47-ALPHA,north-fork", "47-ALPHA,north-frok", "stand_id 'north-frok'; stands.json has no such"),
+        ("plots.csv", "47-BRAVO", "47-ALPHA", "plots.csv, entry 2: plot_id '47-ALPHA'; each may be there once"),
+        ("stands.json", '"west"', '"West"', "region 'West'; give one of west, east"),
+        ("stands.json", '"very_steep"', '"cliff"', "stands.json, salmon-creek: terrain 'cliff'"),
+        ("stands.json", '"acres": 3200', '"acres": 0', "north-fork: acres '0'"),
+        ("stands.json", '"wilderness"', '"Wilderness"', "high-divide: designation 'Wilderness'"),
+        ("stands.json", '"SW-1"', '"SW-11"', "stands.json, salmon-creek: sector_id 'SW-11'; sectors.geojson has no"),
+        ("sectors.geojson", '"dnbr_mean": 0.693', '"dnbr_mean": 693', "NW-1: dnbr_mean '693'; give a number from -2"),
+        ("sectors.geojson", '"sector_id": "NW-2"', '"sector_id": "NW-1"', "sector_id 'NW-1'; each may be there once"),
+        ("sectors.geojson", '"slope_pct": 42', '"slope_pct": NaN', "sectors.geojson cannot be read"),
+        ("trails.json", '"severity": 5', '"severity": 6', "severity '6'; give a whole number from 1 to 5"),
+        ("trails.json", '"severity": 5', '"severity": 0', "severity '0'"),
+        ("trails.json", '"BRIDGE_FAILURE"', '"BRIDGE_OUT"', "type 'BRIDGE_OUT'; give one of BRIDGE_FAILURE, DEBRIS"),
+        ("trails.json", '"CLOSED"', '"closed"', "current_status 'closed'; give one of OPEN"),
+        ("trails.json", '"trail_class": 3', '"trail_class": 7', "trail_class '7'"),
+        ("trails.json", '"milepost": 3.2', '"milepost": 32', "milepost '32'; give a number from 0 to 22"),
+        ("trails.json", '"crew_days": 24', '"crew_days": -1', "crew_days '-1'"),
+        ("fire.json", '"baer_implementation"', '"BAER"', "phase 'BAER'; give one of active"),
+        ("fire.json", '"reported_acres": 127311', '"reported_acres": 0', "reported_acres '0'"),
+        ("fire.json", '"containment_pct": 100', '"containment_pct": 101', "containment_pct '101'"),
+        ("fire.json", '"high": 0.6', '"high": 600', "analyst_thresholds: high '600'; give a number from -2 to 2"),
+        ("fire.json", '"high": 0.6', '"high": 0.2', "moderate '0.25'; it may not be after 0.2"),
+        ("fire.json", '"2022-11-21"', '"2021-11-21"', "ignition_date '2022-08-01'; it may not be after 2021-11-21"),
+        ("fire.json", '"2022-07-20"', '"2022-09-20"', "imagery.pre_date '2022-09-20'; it may not be after 2022-08-01"),
+        ("fire.json", '"longitude": -122.03', '"longitude": 43.735', "place waldo-lake: position"),
+        ("fire.json", '"latitude": 43.735', '"latitude": -122.03', "place waldo-lake: latitude '-122.03'"),
+    ],
+)
+def test_a_value_that_cannot_be_right_is_refused_with_its_place(
+    folder: FireFolder, file: str, old: str, new: str, words: str
+) -> None:
+    folder.replace(file, old, new)
+    said = folder.refusal()
+    assert words in said
+    assert "cedar-creek-2022" in said
+
+
+def test_everything_that_is_unknown_is_listed_not_only_the_first(folder: FireFolder) -> None:
+    folder.replace("trees.csv", "TSHE", "ALRU")
+    folder.replace("trees.csv", "THPL", "PSEM")
+    folder.replace("trails.json", '"SIGNAGE"', '"SIGN"')
+    folder.replace("trails.json", '"DEBRIS_FLOW"', '"MUD"')
+    with pytest.raises(RefusedFire) as caught:
+        Fires(folder.path.parent)
+    found = {(item.file, item.field, item.value) for item in caught.value.problems}
+    assert found == {
+        ("trees.csv", "species", "ALRU"),
+        ("trees.csv", "species", "PSEM"),
+        ("trails.json", "type", "SIGN"),
+        ("trails.json", "type", "MUD"),
+    }
+    rows = {item.place for item in caught.value.problems if item.value == "ALRU"}
+    assert len(rows) > 1
+    assert all(f"{row}" in str(caught.value) for row in rows)
+
+
+def test_a_long_list_says_how_much_more_there_is(folder: FireFolder) -> None:
+    lines = folder.text("trees.csv").splitlines()
+    wrong = [line.replace("PSME", f"X{n:03}") for n, line in enumerate(lines)]
+    (folder.path / "trees.csv").write_text("\n".join(wrong), encoding="utf-8")
+    with pytest.raises(RefusedFire, match=r"and \d+ more$") as caught:
+        Fires(folder.path.parent)
+    assert len(caught.value.problems) == folder.text("trees.csv").count(",X0")
+
+
+@pytest.mark.parametrize(
+    ("file", "raw", "words"),
+    [
+        ("trees.csv", b"", "no header line"),
+        ("trees.csv", "plot_id,tree\n".encode("utf-16-le"), "holds NUL characters"),
+        ("trees.csv", b"\xff\xfe\x00", "neither UTF-8"),
+        ("trees.csv", b'plot_id,x\n"' + b"a" * 200_000 + b'",1\n', "save it as plain CSV"),
+        ("fire.json", b"", "fire.json cannot be read"),
+        ("fire.json", b"[]", "it is no JSON object"),
+        ("fire.json", '{"name": "caf\xe9"}'.encode("cp1252"), "neither UTF-8 nor UTF-16"),
+        ("trails.json", b'{"trails": {}}', "no list of trails"),
+        ("trails.json", b'{"trails": [7]}', "entry 1 is no JSON object"),
+        ("stands.json", b"{}", "no list of stands"),
+    ],
+)
+def test_what_is_no_such_file_says_so(folder: FireFolder, file: str, raw: bytes, words: str) -> None:
+    (folder.path / file).write_bytes(raw)
+    assert words in folder.refusal()
+
+
+def test_half_a_fire_and_a_fire_twice_are_told(folder: FireFolder) -> None:
+    parent = folder.path.parent
+    FireFolder(parent / "other").path.rename(parent / "cedar-creek-again")
+    (parent / "other").rmdir()
+    with pytest.raises(ConfigError, match="two fires have one fire_id"):
+        Fires(parent)
+    (parent / "cedar-creek-again" / "fire.json").rename(parent / "cedar-creek-again" / "Fire.json.txt")
+    with pytest.raises(ConfigError, match=r"cedar-creek-again: fire.json is missing"):
+        Fires(parent)
+
+
+def test_a_part_that_two_fires_have_is_asked_about(folder: FireFolder) -> None:
+    FireFolder(folder.path.parent, "bootleg-2021").edit("sectors.geojson", _call_the_first_nw_1)
+    bootleg = folder.path.parent / "bootleg-2021"
+    stands = json.loads((bootleg / "stands.json").read_text())
+    for stand in stands["stands"]:
+        stand["sector_id"] = "NW-1"
+    (bootleg / "stands.json").write_text(json.dumps(stands))
+    fires = Fires(folder.path.parent)
+    with pytest.raises(Ambiguous, match="which fire is meant"):
+        fires.find(None, sector="NW-1")
+    assert fires.find("bootleg-2021", sector="NW-1").id == "bootleg-2021"
+    assert fires.find(None, sector="NW-1", stand="north-fork").id == "cedar-creek-2022"
+
+
+def _call_the_first_nw_1(document: Any) -> None:
+    document["features"][0]["properties"]["sector_id"] = "NW-1"
+
+
+@pytest.mark.parametrize("file", ["trails.json", "stands.json", "sectors.geojson", "perimeter.geojson"])
+def test_a_file_that_calls_itself_real_in_a_synthetic_fire_is_refused(folder: FireFolder, file: str) -> None:
+    folder.replace(file, '"synthetic": true', '"synthetic": false')
+    assert f"{file}, at its top: synthetic 'False'; fire.json says synthetic: true" in folder.refusal()
+
+
+def test_rows_and_rasters_that_are_labelled_otherwise_are_refused(folder: FireFolder) -> None:
+    folder.replace("fire.json", '"synthetic": true', '"synthetic": false')
+    said = folder.refusal()
+    for words in ("trees.csv, row 2, row 3", "plots.csv, row 2", "nbr_pre.tif, its tag: synthetic 'yes'"):
+        assert words in said
+
+
+def test_real_data_is_read_as_real(folder: FireFolder) -> None:
+    folder.drop_labels(synthetic=False)
+    assert read_fire(folder.path).facts.synthetic is False
