@@ -288,6 +288,17 @@ def digest_of(keyed: Any, text: bytes) -> str:
     return str(digest.hexdigest())
 
 
+def new_ledger(lanes: int) -> str:
+    """The name of a new ledger: random, and how many lanes it has."""
+    return f"{os.urandom(8).hex()}-{lanes}"
+
+
+def lanes_of(ledger: str) -> int | None:
+    """How many lanes a ledger has by its name."""
+    count = ledger.rpartition("-")[2]
+    return int(count) if count.isdecimal() and "-" in ledger else None
+
+
 def genesis(ledger: str, lane: int) -> str:
     """The hash before the first record of a lane: no other ledger or lane starts from it."""
     return hashlib.sha256(f"interlock ledger {ledger} lane {lane}".encode()).hexdigest()

@@ -23,6 +23,8 @@ class Changed(Value, frozen=True):
     """The fencing tokens of the leases that it was made under, by key."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+    closed: str = ""
+    """The state in which its claim was closed with this record."""
     charged: tuple[str, ...] = ()
     """The budgets' scopes that it was charged to."""
 

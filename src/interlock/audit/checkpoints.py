@@ -25,6 +25,15 @@ class Statement(Value, frozen=True):
     at_us: int
     heads: tuple[tuple[int, int, int, str], ...]
     previous: str | None
+    next_key: str | None = None
+    """The public key that signs from now on."""
+    lost_key: str | None = None
+    """The public key that signed until now, and is said to be lost."""
+
+
+def current_key(checkpoint: Checkpoint) -> str:
+    """The key that the checkpoint after this one must be signed with."""
+    return statement_of(checkpoint).next_key or checkpoint.public_key
 
 
 def statement_of(checkpoint: Checkpoint) -> Statement:
@@ -32,12 +41,20 @@ def statement_of(checkpoint: Checkpoint) -> Statement:
     return msgspec.json.decode(checkpoint.body, type=Statement)
 
 
-async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
-    """Sign where every lane ends now, and keep the checkpoint in the ledger."""
+async def anchor(
+    ledger: Ledger, key: SigningKey, clock: Clock, *, next_key: str | None = None, lost_key: str | None = None
+) -> Checkpoint:
+    """Sign where every lane ends now, and keep the checkpoint in the ledger.
+
+    `next_key` hands over to another key; `lost_key` begins anew where the one before is lost. Otherwise the key has to
+    be the one that signed before: `ConfigError` says what to do.
+    """
     for _ in range(_TRIES):
         before = await ledger.checkpoints()
         heads = await ledger.heads()
         last = before[-1] if before else None
+        if last is not None and lost_key is None:
+            _refuse_other_key(current_key(last), key.public)
         body = msgspec.json.encode(
             Statement(
                 ledger=ledger.identity.ledger,
@@ -46,6 +63,8 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
                 # An empty lane has no last record to name.
                 heads=tuple((head.lane, head.id, head.count, head.hash) for head in heads if head.count),
                 previous=None if last is None else checkpoint_digest(last),
+                next_key=next_key,
+                lost_key=lost_key,
             )
         )
         checkpoint = Checkpoint(
@@ -58,6 +77,14 @@ async def anchor(ledger: Ledger, key: SigningKey, clock: Clock) -> Checkpoint:
         if isinstance(receipt, Committed):  # refused: another process has made checkpoint n meanwhile
             return checkpoint
     raise StoreError("other processes keep making checkpoints; try again")
+
+
+def _refuse_other_key(signed: str, mine: str) -> None:
+    if signed != mine:
+        raise ConfigError(
+            f"the checkpoints so far are signed by {signed[:16]}…, and this key is {mine[:16]}…: put that key in place;"
+            " to go on with another one, use interlock audit rotate (with --lost, if it cannot be had any more)"
+        )
 
 
 def checkpoint_digest(checkpoint: Checkpoint) -> str:

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from interlock.audit.checkpoints import checkpoint_digest, statement_of
+from interlock.audit.fold import Fold
 from interlock.audit.keys import is_signed_by
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
+from interlock.ports import Ledger, Query, Store, digest_of, genesis, keyed_digest, lanes_of, link
 from interlock.records import Checkpoint, LaneHead, Stored
 
 _MOST_PROBLEMS = 100
+_LOOKS = 5
+_CLOCKS_US = 300_000_000
+"""How far the clocks of machines that write into one ledger may be apart."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,8 +39,16 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 class _Walk:
     """The chain, followed record by record, each lane from its genesis to the head it had when we began."""
 
-    def __init__(self, ledger: Ledger, expected: dict[int, list[tuple[str, int, int, str]]]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        expected: dict[int, list[tuple[str, int, int, str]]],
+        signed_at: dict[int, tuple[int, int]],
+    ) -> None:
         self._ledger = ledger
+        self._signed_at = signed_at
+        self._lanes = lanes_of(ledger.identity.ledger)
+        self.fold = Fold()
         self._name = ledger.identity.ledger
         self._keyed = keyed_digest(ledger.identity.digest_key)
         self._expected = expected
@@ -99,6 +111,14 @@ class _Walk:
             self._say(f"record {record.id}: it, or the record before it in lane {record.lane}, was changed or removed")
         if record.id <= lane.id:
             self._say(f"record {record.id}: out of order in lane {record.lane}")
+        if lane.count == 0 and self._lanes is not None and not 0 <= record.lane < self._lanes:
+            self._say(
+                f"lane {record.lane}: this ledger has {self._lanes} of them by its name; it was not written by us"
+            )
+        signed, at_us = self._signed_at.get(record.lane, (0, 0))
+        if record.id > signed and record.at_us < at_us - _CLOCKS_US:
+            self._say(f"record {record.id}: says that it is older than a checkpoint which does not know it")
+        self.fold.see(record)
         # Goes on from the hash that is stored: one changed record is one problem, not one for every record behind it.
         self.lanes[record.lane] = LaneHead(record.lane, record.id, lane.count + 1, record.hash)
         # What is left of these in the end was signed, and is gone.
@@ -137,7 +157,7 @@ class _Walk:
 
 
 async def verify(
-    ledger: Ledger,
+    ledger: Store,
     *,
     public_key: str | None = None,
     anchors: tuple[Checkpoint, ...] = (),
@@ -150,15 +170,17 @@ async def verify(
     problems: list[str] = []
     expected: dict[int, list[tuple[str, int, int, str]]] = {}
     identity = ledger.identity.ledger
-    _check_statements("checkpoint", kept, identity, public_key, problems, expected)
-    _check_statements("anchor", anchors, identity, public_key, problems, expected)
+    keys = None if public_key is None else _trusted_keys(public_key, (*kept, *anchors))
+    _check_statements("checkpoint", kept, identity, keys, problems, expected)
+    _check_statements("anchor", anchors, identity, keys, problems, expected)
     _check_order(kept, anchors, problems)
-    walk = _Walk(ledger, expected)
+    walk = _Walk(ledger, expected, _signed_at(keys, (*kept, *anchors)))
     await walk.follow(heads, progress)
     heads = await ledger.heads()
     await walk.follow_beyond(heads)
     walk.missing()
     problems += walk.problems
+    problems += await _compare_tables(ledger, walk)
     known = {head.lane: head for head in heads}
     for head in heads:
         found = walk.lanes.get(head.lane, LaneHead(head.lane, 0, 0, genesis(identity, head.lane)))
@@ -179,17 +201,67 @@ async def verify(
     )
 
 
+async def _compare_tables(store: Store, walk: _Walk) -> list[str]:
+    """What the tables beside the records say otherwise; looked at once more if somebody wrote meanwhile."""
+    for _ in range(_LOOKS):
+        found = await walk.fold.compare(store)
+        heads = await store.heads()
+        if not found or all(head.id <= walk.fold.last for head in heads):
+            return found
+        await walk.follow_beyond(heads)
+    return found
+
+
+def _trusted_keys(pinned: str, checkpoints: Iterable[Checkpoint]) -> frozenset[str]:
+    """The pinned key, those that it was handed on to, and those that were handed on to it: each signed that itself."""
+    pairs: list[tuple[str, str]] = []
+    for item in checkpoints:
+        try:
+            said = statement_of(item)
+        except msgspec.DecodeError:
+            continue
+        genuine = is_signed_by(item.public_key, item.signature, item.body.encode())
+        if genuine and said.next_key is not None:
+            pairs += [(item.public_key, said.next_key), (said.next_key, item.public_key)]
+        if genuine and said.lost_key is not None:  # who begins anew vouches for what came before, not the other way
+            pairs.append((item.public_key, said.lost_key))
+    trusted, size = {pinned}, 0
+    while len(trusted) != size:
+        size = len(trusted)
+        trusted |= {other for one, other in pairs if one in trusted}
+    return frozenset(trusted)
+
+
+def _signed_at(keys: frozenset[str] | None, checkpoints: Iterable[Checkpoint]) -> dict[int, tuple[int, int]]:
+    """For each lane the last record that was signed, and when: what comes after it cannot be older."""
+    found: dict[int, tuple[int, int]] = {}
+    for item in checkpoints:
+        if keys is not None and item.public_key not in keys:
+            continue
+        try:
+            said = statement_of(item)
+        except msgspec.DecodeError:
+            continue
+        for lane, number, _count, _hash in said.heads:
+            found[lane] = max(found.get(lane, (0, 0)), (number, said.at_us))
+        # A lane that was empty then: its first record came later.
+        for lane in range(lanes_of(said.ledger) or 0):
+            if lane not in {head[0] for head in said.heads}:
+                found[lane] = max(found.get(lane, (0, 0)), (0, said.at_us))
+    return found
+
+
 def _check_statements(
     name: str,
     checkpoints: Iterable[Checkpoint],
     ledger: str,
-    public_key: str | None,
+    keys: frozenset[str] | None,
     problems: list[str],
     expected: dict[int, list[tuple[str, int, int, str]]],
 ) -> None:
     for item in checkpoints:
         title = f"{name} {item.n}"
-        if public_key is not None and item.public_key != public_key:
+        if keys is not None and item.public_key not in keys:
             # Noted, and gone on: whether the text is what that key signed is worth knowing, too.
             problems.append(f"{title}: signed by another key ({item.public_key[:16]}…)")
         if not is_signed_by(item.public_key, item.signature, item.body.encode()):

@@ -10,7 +10,7 @@ from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.tools import KeyOf, Redactor, Tool
 from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkUndone
-from interlock.values import Call, Json
+from interlock.values import Call, Json, shorten
 
 Digest = Callable[[bytes], str]
 _LONGEST_KEY = 512
@@ -49,7 +49,8 @@ def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str
     for key in keys:
         odd = not isinstance(key, str) or not key or key.endswith("*") or not key.isprintable()
         if odd or len(key) > _LONGEST_KEY:
-            raise Refusal(f"{key!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
+            said = shorten(str(key))
+            raise Refusal(f"{said!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
     return tuple(sorted({f"{owner}/{key}" for key in keys}))
 
 

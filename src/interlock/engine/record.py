@@ -15,7 +15,7 @@ from interlock.ports import noted_receipt
 from interlock.reasons import Reason, RefusalKind
 from interlock.records import Changed, Content, Record
 from interlock.review import ticket_digest
-from interlock.tools import LONGEST_MESSAGE, MARK, Reading, Redactor, misspelled_fields, shorten
+from interlock.tools import LONGEST_MESSAGE, MARK, Reading, Redactor, misspelled_fields, shorten_problem
 from interlock.tools.redacted_fields import property_names
 from interlock.transitions import (
     Append,
@@ -203,7 +203,7 @@ def _problem_of(reading: Reading) -> dict[str, Any]:
     """What went wrong, cut to a length that can be kept; where it is redacted, it is cut once more after that."""
     if reading.problem is None:
         return {}
-    return {"problem": shorten(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
+    return {"problem": shorten_problem(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
 
 
 def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
@@ -284,6 +284,7 @@ def _with_change(
         under={hold.key: hold.token for hold in ended.call.locks},
         # As the record writes them: a key may hold what is redacted.
         deviates=tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates),
+        closed=next((item.state.value for item in ended.settle if type(item) is CloseClaim), ""),
         charged=tuple(item.scope for item in ended.settle if type(item) is Settle and item.calls),
     )
     return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
@@ -306,7 +307,8 @@ def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | 
         FieldProblem(redactor.text(item.field), redactor.text(item.message), item.reason) for item in problem.fields
     )
     hints = tuple(map(redactor.text, problem.hints))
-    return shorten(msgspec.structs.replace(problem, message=redactor.text(problem.message), hints=hints, fields=fields))
+    message = redactor.text(problem.message)
+    return shorten_problem(msgspec.structs.replace(problem, message=message, hints=hints, fields=fields))
 
 
 def _redacted_verdict(verdict: Verdict | None, redactor: Redactor) -> Verdict | None:

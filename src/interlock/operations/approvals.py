@@ -114,7 +114,10 @@ async def settle(
     held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.held(claim.holder)]
     state = ClaimState.DONE if landed else ClaimState.FAILED
     closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
-    closing += [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
+    answered = [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
+    closing += answered
+    if decision is None and answered:
+        what = {**what, "tickets": [item.ticket for item in answered]}
     status = decision.state.value if decision is not None else state.value
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
@@ -127,7 +130,7 @@ async def settle(
     return await writer.commit(entry, *closing)
 
 
-async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: bool) -> list[Transition]:
+async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: bool) -> list[DecideTicket]:
     """The open question about a claim, if there is one, is decided with it."""
     state = TicketState.APPROVED if landed else TicketState.DENIED
     open_tickets = await writer.store.tickets(TicketState.OPEN)

@@ -16,6 +16,7 @@ from interlock.state import Approval, Ticket, TicketState
 from interlock.values import Json
 
 Digest = Callable[[bytes], str]
+_LOOKS = 5
 _FRESH = {
     "state": TicketState.OPEN,
     "escalated": False,
@@ -116,9 +117,12 @@ async def _chained(ledger: Ledger, number: int | None) -> Stored | None:
 
 async def _is_followed(ledger: Ledger, record: Stored) -> bool:
     """Whether the next record of the lane, or its head, builds on this one."""
-    async for after in ledger.records(Query(lane=record.lane, after=record.id)):
-        return _links(record.hash, after)
-    return any(head.lane == record.lane and head.hash == record.hash for head in await ledger.heads())
+    for _ in range(_LOOKS):
+        async for after in ledger.records(Query(lane=record.lane, after=record.id)):
+            return _links(record.hash, after)
+        if any(head.lane == record.lane and head.hash == record.hash for head in await ledger.heads()):
+            return True  # else somebody has written since the first look: then there is one that follows
+    return False
 
 
 def _links(previous: str, record: Stored) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from interlock.errors import StoreCorrupt, StoreTooNew
-from interlock.ports import LedgerIdentity, genesis
+from interlock.ports import LedgerIdentity, genesis, new_ledger
 from interlock.records import LaneHead
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection, Dialect
@@ -35,7 +35,8 @@ def migrate(connection: Connection, dialect: Dialect) -> LedgerIdentity:
             for statement in step:
                 connection.run(statement)
         if have == 0:
-            found |= {"ledger": os.urandom(8).hex(), "digest_key": os.urandom(32).hex()}
+            # How many lanes there are is part of the name, on which every chain is built: none can be added unseen.
+            found |= {"ledger": new_ledger(dialect.lanes), "digest_key": os.urandom(32).hex()}
             connection.run_many(sql.ADD_LANE, [(n, genesis(found["ledger"], n)) for n in range(dialect.lanes)])
         found["schema"] = str(newest)
         connection.run_many(sql.WRITE_META, list(found.items()))

@@ -7,7 +7,7 @@ from interlock.tools.known_values import Unclear, match_values, names_of_values,
 from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor, misspelled_fields
-from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten
+from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten_problem
 
 __all__ = [
     "LONGEST_MESSAGE",
@@ -29,6 +29,6 @@ __all__ = [
     "normalize",
     "read_result",
     "resolve",
-    "shorten",
+    "shorten_problem",
     "tool",
 ]

@@ -196,7 +196,7 @@ def clean(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def shorten(problem: Problem) -> Problem:
+def shorten_problem(problem: Problem) -> Problem:
     """A problem whose sentences are not endless: the last step before it is written down or given out."""
     if len(problem.message) <= LONGEST_MESSAGE and all(len(hint) <= LONGEST_MESSAGE for hint in problem.hints):
         return problem
