@@ -22,7 +22,8 @@ from catalog_testing import PATIENCE_S, fill_catalog, open_steps, prepare_home, 
 from interlock_catalog.app import open_app
 from interlock_catalog.contracts import Doc
 from interlock_catalog.runner.durable import enqueue_run
-from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store, turn_of
+from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store
+from interlock_catalog.runner.work_items import RunTurn
 from interlock_catalog.settings import Loaded
 from proxy import FaultyProxy
 
@@ -205,7 +206,7 @@ async def assert_made_once(loaded: Loaded, runs: list[Run]) -> None:
     async with open_app(loaded) as app:
         for run in runs:
             for family in run.families:
-                async for entry in app.runtime.operations.journal(turn=turn_of(run.id, family.family)):
+                async for entry in app.runtime.operations.journal(turn=RunTurn(run.id, family.work).text):
                     if entry.status == "done":
                         text = msgspec.json.encode([entry.op_type, entry.arguments], order="deterministic")
                         keys[run.id, text] += 1

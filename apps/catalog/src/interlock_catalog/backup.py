@@ -13,7 +13,9 @@ from interlock.errors import ConfigError
 from interlock.values import Versioned
 from interlock_catalog.app import AppContext, open_app, open_backend
 from interlock_catalog.backends import Backend, iterate_pages
-from interlock_catalog.contracts import KINDS, Doc, Json, kind_of
+from interlock_catalog.contracts import KINDS, Doc, Json
+from interlock_catalog.document_keys import kind_of
+from interlock_catalog.evidence import Evidence
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.settings import Loaded
 
@@ -83,7 +85,7 @@ async def _restore_document(app: AppContext, run: str, key: str, state: Doc | No
         run=run,
         turn=run,
         mode="apply" if apply else "dry_run",
-        evidence=("backup:file",),
+        evidence=(Evidence("backup", "file").text,),
     )
     return outcome.status.value
 

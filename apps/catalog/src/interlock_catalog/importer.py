@@ -7,6 +7,7 @@ from typing import Any
 from interlock.errors import ConfigError
 from interlock_catalog.changes import build_alias
 from interlock_catalog.contracts import Doc, muscle_groups
+from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, family_key, kind_of, name_of
 from interlock_catalog.naming import name_words, variant_key
 from interlock_catalog.vocabulary import canonical_word, slug
 
@@ -46,16 +47,16 @@ def import_exercises(raw: Any) -> dict[str, Doc]:
     docs: dict[str, Doc] = {}
     for item in raw:
         family = _guess_family(str(item["name"]))
-        docs.setdefault(f"family:{slug(family)}", _build_family(family))
+        docs.setdefault(family_key(slug(family)), _build_family(family))
         exercise = _build_exercise(item, family)
-        docs[f"exercise:{exercise['id']}"] = exercise
+        docs[exercise_key(exercise["id"])] = exercise
         equipment = canonical_word("equipment", exercise["equipment"][0])
-        allowed = docs[f"family:{slug(family)}"]["allowed_equipments"]
+        allowed = docs[family_key(slug(family))]["allowed_equipments"]
         if equipment is not None and equipment not in allowed:
             allowed.append(equipment)
-    for key in [key for key in docs if key.startswith("family:")]:
-        name = key.partition(":")[2]
-        docs.setdefault(f"alias:{name}", build_alias(name, family_slug=name))
+    for key in [key for key in docs if kind_of(key) is DocumentKind.FAMILY]:
+        name = name_of(key)
+        docs.setdefault(alias_key(name), build_alias(name, family_slug=name))
     return docs
 
 

@@ -9,6 +9,7 @@ from interlock_catalog.checks.duplicates import find_duplicates
 from interlock_catalog.checks.issues import Issue, issue_from_normalisation, issue_from_violation
 from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.contracts import MIN_DESCRIPTION, Doc, find_violations, value_at
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.normalise import FamilyFacts, normalise
 from interlock_catalog.snapshot import Snapshot
 
@@ -18,7 +19,7 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
     found = list[Issue]()
     facts = family.facts
     for identity, doc in sorted(family.live.items()):
-        found += find_exercise_issues(f"exercise:{identity}", doc, facts)
+        found += find_exercise_issues(exercise_key(identity), doc, facts)
     found += find_duplicates(family)
     found += find_alias_issues(family)
     found += find_outliers(family)

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.document_keys import DocumentKind, kind_of, name_of
 from interlock_catalog.settings import FILE, Loaded, Settings, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -109,7 +111,8 @@ def run_init(given: argparse.Namespace) -> int:
             # What is planted and what is right, so that a newcomer can compare; how it is planted is of no use there.
             planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
             (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
-    counts = {kind: sum(key.startswith(f"{kind}:") for key in catalog.docs) for kind in ("exercise", "family", "alias")}
+    found = Counter(kind_of(key) for key in catalog.docs)
+    counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
     if given.json:
         print_json({"home": str(folder), **counts, "planted": len(catalog.faults)})
         return 0
@@ -239,7 +242,7 @@ async def _list_families(loaded: Loaded) -> set[str]:
 
     backend = open_backend(loaded.settings)
     try:
-        return {key.partition(":")[2] async for page in iterate_pages(backend.families) for key in page}
+        return {name_of(key) async for page in iterate_pages(backend.families) for key in page}
     finally:
         await backend.close()
 

@@ -86,7 +86,7 @@ async def _execute(context: RoleContext, op: Op, options: ExecutionOptions, lock
             actor=op.actor,
             mode=options.mode,
             principal=SERVICE,
-            evidence=op.evidence,
+            evidence=tuple(item.text for item in op.evidence),
             confidence=op.confidence,
             call_id=call_id_of(op),
             locks=locks,

@@ -7,6 +7,7 @@ import msgspec
 from interlock_catalog.checks import Issue, run_checks, severe_issues
 from interlock_catalog.checks.duplicates import find_near_duplicates
 from interlock_catalog.checks.issues import SPECIALISTS
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.planning.ops import Op, plan_certain_ops, simulate_ops
 from interlock_catalog.roles.analyst import Analysis, analyse
 from interlock_catalog.roles.approver import propose_approvals
@@ -68,7 +69,7 @@ async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
 
 def _specialist_issues(cleaned: Snapshot, issues: tuple[Issue, ...]) -> list[Issue]:
     """Severe issues that the certain operations leave, of exercises that are still there."""
-    live = {f"exercise:{identity}" for identity in cleaned.live}
+    live = {exercise_key(identity) for identity in cleaned.live}
     # What normalisation found it corrects by itself, and a specialist would be asked for what is right by then.
     return [i for i in severe_issues(issues) if i.target in live and i.specialist and i.by != "normaliser"]
 

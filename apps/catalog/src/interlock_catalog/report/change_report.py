@@ -9,7 +9,8 @@ import msgspec
 from interlock import Runtime
 from interlock.operations import Entry
 from interlock_catalog.contracts import Json
-from interlock_catalog.runner.records import FamilyResult, Run, turn_of
+from interlock_catalog.runner.records import FamilyResult, Run
+from interlock_catalog.runner.work_items import RunTurn
 
 _STATUS_OF_ENTRY = {"done": "ok", "open": "unknown"}
 STOPPED = ("denied", "parked", "failed", "unknown")
@@ -61,7 +62,7 @@ async def build_report(runtime: Runtime, run: Run) -> ChangeReport:
     """The report of a run; families in which there is nothing to tell are left out."""
     families = []
     for result in run.families:
-        entries = [entry async for entry in runtime.operations.journal(turn=turn_of(run.id, result.family))]
+        entries = [entry async for entry in runtime.operations.journal(turn=RunTurn(run.id, result.work).text)]
         changes = tuple(_build_change(entry) for entry in latest_entries(entries))
         if changes or result.rejected or result.unresolved or result.reason:
             families.append(FamilyReport(result, changes))

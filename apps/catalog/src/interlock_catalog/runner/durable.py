@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy
@@ -23,11 +23,13 @@ from dbos import DBOS, DBOSClient, Serializer, SetWorkflowID
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest
 from interlock_catalog.runner.steps import RunSteps
 from interlock_catalog.runner.webhook import notify_webhook
+from interlock_catalog.runner.work_items import WorkItem
 from interlock_catalog.settings import Settings
 
 APPLICATION, VERSION, SCHEMA = "interlock-catalog", "catalog-1", "catalog_dbos"
 """The version is pinned: by default DBOS takes a hash of the code, and a new release would leave the old one's runs."""
 RUN_QUEUE, TICK_QUEUE = "runs", "ticks"
+T = TypeVar("T")
 _STEPS: dict[str, RunSteps] = {}
 """What the workflows of this process work with: DBOS calls them with their stored arguments and nothing else."""
 
@@ -156,27 +158,27 @@ async def launch_engine(steps: RunSteps, executor: str, *, serves: bool) -> Asyn
 async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     """One run: which families, then each of them, then the end. Every step may be repeated, and does no harm then."""
     steps = _STEPS["steps"]
-    families = await DBOS.run_step_async({"name": "begin"}, _begin, request)
+    work = [WorkItem.parse(text) for text in await DBOS.run_step_async({"name": "begin"}, _begin, request)]
 
-    def start(family: str) -> Awaitable[Any]:
-        return DBOS.run_step_async({"name": f"family:{family}"}, _work_on, request, family)
+    def start(item: WorkItem) -> Awaitable[Any]:
+        return DBOS.run_step_async({"name": f"work:{item.text}"}, _work_on, request, item.text)
 
     # Orphans and searches last and one by one: they change families all over the catalog, each under its lock.
-    first = [family for family in families if not family.startswith("~")]
-    last = [family for family in families if family.startswith("~")]
-    results = await run_bounded(steps.app.settings.lanes, first, start)
-    for family in last:
-        results.append(await start(family))
+    results = await run_bounded(steps.app.settings.lanes, [item for item in work if item.is_family], start)
+    for item in work:
+        if not item.is_family:
+            results.append(await start(item))
     run: dict[str, Any] = await DBOS.run_step_async({"name": "end"}, _end, request, results)
     return {"run": request["run"], "status": run["status"], "counts": run["counts"]}
 
 
 async def _begin(request: dict[str, Any]) -> list[str]:
-    return await _STEPS["steps"].begin(msgspec.convert(request, RunRequest))
+    return [item.text for item in await _STEPS["steps"].begin(msgspec.convert(request, RunRequest))]
 
 
-async def _work_on(request: dict[str, Any], family: str) -> Any:
-    return msgspec.to_builtins(await _STEPS["steps"].work_on(msgspec.convert(request, RunRequest), family))
+async def _work_on(request: dict[str, Any], work: str) -> Any:
+    done = await _STEPS["steps"].work_on(msgspec.convert(request, RunRequest), WorkItem.parse(work))
+    return msgspec.to_builtins(done)
 
 
 async def _end(request: dict[str, Any], results: list[Any]) -> Any:
@@ -197,7 +199,7 @@ async def catalog_tick(at: datetime, request: dict[str, Any]) -> str:
     return run
 
 
-async def run_bounded(lanes: int, items: Sequence[str], start: Callable[[str], Awaitable[Any]]) -> list[Any]:
+async def run_bounded(lanes: int, items: Sequence[T], start: Callable[[T], Awaitable[Any]]) -> list[Any]:
     """Start one step for each item, in order, so many at a time; once the run is not ours any more, no further one.
 
     The order in which steps start is what the engine knows them by: nothing is awaited between two of them but a lane.

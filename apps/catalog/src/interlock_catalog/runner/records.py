@@ -13,7 +13,9 @@ from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.checks import Issue
 from interlock_catalog.confidence import Calibration
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, name_of
 from interlock_catalog.roles.context import Rejection
+from interlock_catalog.runner.work_items import RunTurn, WorkItem
 from interlock_catalog.settings import Settings
 
 STATUS_ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
@@ -37,6 +39,7 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one family came out."""
 
     family: str
+    """Its slug; for what belongs to no family, the text of that work."""
     state: str
     """clean, seen (there is something, but nothing to do), planned, ok, waiting (for a person), partial, failed,
     deferred (somebody else is at work there, or it rests) or overflow (over the cap of the run)."""
@@ -51,6 +54,11 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why nothing, or not everything, was done."""
     exercises: int = 0
+
+    @property
+    def work(self) -> WorkItem:
+        """What the result is about."""
+        return WorkItem.parse(self.family)
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,12 +87,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def turns(self) -> Iterable[str]:
         """The turns of the ledger that hold what it did."""
-        return (turn_of(self.id, result.family) for result in self.families)
-
-
-def turn_of(run: str, family: str) -> str:
-    """The turn in which a run works on a family."""
-    return f"{run}/{family}"
+        return (RunTurn(self.id, result.work).text for result in self.families)
 
 
 def status_of(results: Iterable[FamilyResult], mode: str) -> str:
@@ -113,11 +116,11 @@ class RunStore:
         self._documents = Documents(url, "runs")
 
     async def put(self, run: Run) -> None:
-        await self._documents.write(f"run:{run.id}", msgspec.to_builtins(run))
+        await self._documents.write(DocumentKey(DocumentKind.RUN, run.id).text, msgspec.to_builtins(run))
 
     async def get(self, run: str) -> Run:
         """One run; NotFound if there is none of that id."""
-        found = await self._documents.read_state(f"run:{run}")
+        found = await self._documents.read_state(DocumentKey(DocumentKind.RUN, run).text)
         if found is None:
             raise NotFound(f"there is no run {run!r}; see `interlock catalog runs`")
         return msgspec.convert(found.value, Run)
@@ -127,7 +130,7 @@ class RunStore:
         # Pages come oldest first, and the newest are wanted: all have to be read.
         found, after = list[Run](), ""
         while True:
-            page = await self._documents.page("run:", after=after, limit=_PAGE)
+            page = await self._documents.page(DocumentKind.RUN.prefix, after=after, limit=_PAGE)
             found += [msgspec.convert(item.value, Run) for item in page.values()]
             if len(page) < _PAGE:
                 break
@@ -140,12 +143,12 @@ class RunStore:
 
     async def record_heartbeat(self, worker: str, at: float) -> None:
         """A worker is alive."""
-        await self._documents.write(f"worker:{worker}", {"at": at})
+        await self._documents.write(DocumentKey(DocumentKind.WORKER, worker).text, {"at": at})
 
     async def heartbeats(self) -> dict[str, float]:
         """When each worker was last heard of."""
-        page: dict[str, Any] = await self._documents.page("worker:", limit=_PAGE)
-        return {key.partition(":")[2]: float(item.value["at"]) for key, item in page.items()}
+        page: dict[str, Any] = await self._documents.page(DocumentKind.WORKER.prefix, limit=_PAGE)
+        return {name_of(key): float(item.value["at"]) for key, item in page.items()}
 
     async def close(self) -> None:
         await self._documents.close()

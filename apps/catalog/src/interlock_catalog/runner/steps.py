@@ -6,15 +6,17 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import assert_never
 
 import msgspec
 
-from interlock.errors import Locked, ToolError
+from interlock.errors import ConfigError, Locked, ToolError
 from interlock.state import ChangeFilter, ClaimState, TicketState
 from interlock_catalog.app import AppContext
 from interlock_catalog.backends import iterate_pages
 from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.confidence import Calibration, tally_decisions
+from interlock_catalog.document_keys import name_of
 from interlock_catalog.family_reader import read_family
 from interlock_catalog.pipeline.execute import ExecutionOptions, Stop, call_id_of, execute_operations
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
@@ -22,12 +24,10 @@ from interlock_catalog.pipeline.orphans import find_orphan_aliases, find_orphan_
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.resource import family_lock
 from interlock_catalog.roles.context import Rejection, RoleContext
-from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, format_now, status_of, turn_of
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, format_now, status_of
+from interlock_catalog.runner.work_items import ORPHANS, SEARCHES, RunTurn, WorkItem, WorkKind
 from interlock_catalog.snapshot import Snapshot
 
-# Steps that are not about one family. No slug begins with ~.
-ORPHANS = "~orphans"
-SEARCHES = "~searches"
 _POLL_S = 0.5
 _STATUS_OF_ENTRY = {"done": "ok", "undone": "ok", "open": "unknown"}
 Progress = Callable[[int, int, str], None]
@@ -53,8 +53,8 @@ class RunSteps:
         self._done = 0
         self._begun = _RunCalibration("", None)
 
-    async def begin(self, request: RunRequest) -> list[str]:
-        """Write the run down, and say which families it works on, in order."""
+    async def begin(self, request: RunRequest) -> list[WorkItem]:
+        """Write the run down, and say what it works on, in order."""
         await self.runs.put(
             Run(
                 id=request.run,
@@ -69,22 +69,23 @@ class RunSteps:
                 calibration=self.app.calibration.add(await tally_decisions(self.app.runtime)),
             )
         )
-        families = await self._choose_families(request)
-        self._total, self._done = len(families), 0
-        return families
+        work = await self._choose_work(request)
+        self._total, self._done = len(work), 0
+        return work
 
-    async def _choose_families(self, request: RunRequest) -> list[str]:
+    async def _choose_work(self, request: RunRequest) -> list[WorkItem]:
         # Whoever names families wants those alone; orphans and searches are about the whole catalog.
         if request.families:
-            return list(request.families)
+            return [WorkItem.parse(text) for text in request.families]
         every = await self._list_families()
         first = [family for family in await self._left_over(request) if family in set(every)]
         rest = [family for family in every if family not in set(first)]
-        return [*first, *rest, ORPHANS, *([SEARCHES] if request.scout else [])]
+        families = [WorkItem.of_family(slug) for slug in (*first, *rest)]
+        return [*families, ORPHANS, *([SEARCHES] if request.scout else [])]
 
     async def _list_families(self) -> list[str]:
         pages = iterate_pages(self.app.backend.families)
-        return [key.partition(":")[2] async for page in pages for key in page]
+        return [name_of(key) async for page in pages for key in page]
 
     async def _left_over(self, request: RunRequest) -> tuple[str, ...]:
         """What the last finished run of this mode could not do."""
@@ -92,20 +93,19 @@ class RunSteps:
         earlier = [run for run in await self.runs.all(limit=50) if run.id != request.run and run.mode == request.mode]
         return next((run.left_over for run in earlier if run.ended), ())
 
-    async def work_on(self, request: RunRequest, name: str) -> FamilyResult:
+    async def work_on(self, request: RunRequest, work: WorkItem) -> FamilyResult:
         """Work on one family under its lock; whatever goes wrong is a result, not an exception."""
         try:
-            context = self.app.role_context(
-                turn_of(request.run, name), request.run, await self._read_calibration(request)
-            )
-            result = await self._work(context, request, name)
+            turn = RunTurn(request.run, work).text
+            context = self.app.role_context(turn, request.run, await self._read_calibration(request))
+            result = await self._work(context, request, work)
         except Locked as error:
-            result = FamilyResult(family=name, state=Stop.DEFERRED.value, reason=str(error))
+            result = FamilyResult(family=work.text, state=Stop.DEFERRED.value, reason=str(error))
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
-            result = FamilyResult(family=name, state="failed", reason=f"{type(error).__name__}: {error}")
+            result = FamilyResult(family=work.text, state="failed", reason=f"{type(error).__name__}: {error}")
         self._done += 1
         if self._on_progress is not None:
-            self._on_progress(self._done, max(self._total, self._done), name)
+            self._on_progress(self._done, max(self._total, self._done), work.text)
         return result
 
     async def _read_calibration(self, request: RunRequest) -> Calibration | None:
@@ -114,11 +114,20 @@ class RunSteps:
             self._begun = _RunCalibration(request.run, (await self.runs.get(request.run)).calibration)
         return self._begun.calibration
 
-    async def _work(self, context: RoleContext, request: RunRequest, name: str) -> FamilyResult:
-        if name == SEARCHES:
-            return await self._work_on_searches(context, request)
-        if name == ORPHANS:
-            return await self._work_on_orphans(context, request)
+    async def _work(self, context: RoleContext, request: RunRequest, work: WorkItem) -> FamilyResult:
+        match work.kind:
+            case WorkKind.FAMILY:
+                return await self._work_on_family(context, request, work.family)
+            case WorkKind.ORPHANS:
+                return await self._work_on_orphans(context, request)
+            case WorkKind.SEARCHES:
+                return await self._work_on_searches(context, request)
+            case WorkKind.REJECTED:
+                raise ConfigError("what was rejected is submitted by a person: interlock catalog rejected --submit")
+            case _:
+                assert_never(work.kind)
+
+    async def _work_on_family(self, context: RoleContext, request: RunRequest, name: str) -> FamilyResult:
         async with self.app.runtime.lock(family_lock(name), wait_s=self.app.lock_wait_s) as locks:
             # In this order: what a dead process began here is settled, then the family is read as that left it.
             await self._recover_turn(context)
@@ -174,7 +183,7 @@ class RunSteps:
             if orphan.family is not None and orphan.op is not None and wanted:
                 stops |= await self._execute_alone(context, request, orphan.family, orphan.op)
         unresolved = tuple(issue for issue in issues if issue.suggestion is None)
-        plan = FamilyPlan(family=ORPHANS, issues=tuple(issues), unresolved=unresolved)
+        plan = FamilyPlan(family=ORPHANS.text, issues=tuple(issues), unresolved=unresolved)
         return await self._build_result(context, request, plan, max(stops, default=None))
 
     async def _work_on_searches(self, context: RoleContext, request: RunRequest) -> FamilyResult:
@@ -187,7 +196,7 @@ class RunSteps:
                 rejected.append(finding.rejection)
             if finding.op is not None and finding.family is not None:
                 stops |= await self._execute_alone(context, request, finding.family, finding.op)
-        plan = FamilyPlan(family=SEARCHES, rejected=tuple(rejected), model_calls=dict(context.model_calls))
+        plan = FamilyPlan(family=SEARCHES.text, rejected=tuple(rejected), model_calls=dict(context.model_calls))
         return await self._build_result(context, request, plan, max(stops, default=None))
 
     async def _execute_alone(self, context: RoleContext, request: RunRequest, family: str, op: Op) -> set[Stop]:
@@ -245,8 +254,8 @@ class RunSteps:
             issues=dict(issues),
             model_calls=dict(model_calls),
             families=tuple(results),
-            # What begins with ~ is no family, and in every run over the whole catalog anyway.
-            left_over=tuple(r.family for r in results if r.state in set(Stop) and not r.family.startswith("~")),
+            # What is no family is in every run over the whole catalog anyway.
+            left_over=tuple(r.family for r in results if r.state in set(Stop) and r.work.is_family),
         )
         await self.runs.put(run)
         return run

@@ -12,12 +12,11 @@ from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from interlock import Context
+from interlock_catalog.fencing_header import read_fencing_tokens
 from interlock_catalog.server.tokens import Tokens, digest_token
 
 _BEARER = HTTPBearer(auto_error=False)
 _MAX_HEADER_CHARS = 200
-_MAX_TOKEN_DIGITS = 18
-"""Fencing tokens are 64-bit numbers in the database; eighteen digits always fit."""
 
 
 class WriteHeaders(msgspec.Struct, frozen=True):
@@ -80,15 +79,10 @@ def _is_plain(text: str) -> bool:
 
 
 def _parse_fencing_tokens(header: str) -> dict[str, int]:
-    tokens: dict[str, int] = {}
-    for part in header.split(","):
-        # From the right: a key may have an equals sign in it.
-        name, _, number = part.strip().rpartition("=")
-        if part.strip():
-            if not name or not name.isprintable() or not number.isdecimal() or len(number) > _MAX_TOKEN_DIGITS:
-                raise HTTPException(400, "X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER")
-            tokens[name[:_MAX_HEADER_CHARS]] = int(number)
-    return tokens
+    try:
+        return read_fencing_tokens(header)
+    except ValueError as error:
+        raise HTTPException(400, f"X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER: {error}") from None
 
 
 def etag_response(request: Request, body: Any, etag: str | None = None) -> Response:

@@ -14,10 +14,9 @@ from interlock.resources import Documents
 from interlock.values import Versioned
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, kind_of
 from interlock_catalog.server.errors import RequestRefused
 
-ANSWER_PREFIX = "idem:"
-"""Keys of stored answers, in the same table as the documents: only so can both be written in one transaction."""
 ABSENT = "0"
 """The version of a document that does not exist."""
 
@@ -39,7 +38,7 @@ class ServerStore:
         """What was answered to this very request before; a key that was used for another one is refused."""
         if context.idempotency_key is None:
             return None
-        key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+        key = _answer_key(context.idempotency_key)
         stored = (await self.backend.read_many([key])).get(key)
         if stored is None:
             return None
@@ -65,7 +64,7 @@ class ServerStore:
         answers: dict[str, Doc | None] = {}
         expected = dict(read_set.versions)
         if context.idempotency_key is not None:
-            key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+            key = _answer_key(context.idempotency_key)
             answers[key] = {"request": request, "answer": answer}
             expected[key] = ABSENT  # of two deliveries at once, one fails here
         if states or answers:
@@ -84,7 +83,7 @@ class ServerStore:
             if await copy.count():
                 return None
             # Answers belong to requests to this catalog; a copy was never asked.
-            every = {k: d for k, d in (await self.backend.read_all()).items() if not k.startswith(ANSWER_PREFIX)}
+            every = {k: d for k, d in (await self.backend.read_all()).items() if kind_of(k) is not DocumentKind.ANSWER}
             await copy.write_all(every)
             return len(every)
         finally:
@@ -126,6 +125,11 @@ class ReadSet:
         if found is None:
             raise NotFound(f"there is no {key}")
         return found
+
+
+def _answer_key(idempotency_key: str) -> str:
+    """Answers are in the same table as the documents: only so can both be written in one transaction."""
+    return DocumentKey(DocumentKind.ANSWER, idempotency_key).text
 
 
 def digest_request(function: str, body: Json) -> str:
