@@ -258,6 +258,6 @@ def test_other_beginnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     for options in (["--clean"], ["--empty"], ["--from", str(file)]):
         folder = tmp_path / "".join(filter(str.isalnum, options[0]))
         assert main(["catalog", "init", "--home", str(folder), *options]) == 0
-    file.write_text("[1]")
+    file.write_text("{}")
     assert main(["catalog", "init", "--home", str(tmp_path / "x"), "--from", str(file)]) == 2
     assert "no free-exercise-db" in capsys.readouterr().err

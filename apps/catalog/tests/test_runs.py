@@ -19,8 +19,9 @@ from catalog_testing import (
     read_catalog,
     run_all,
 )
+from interlock.errors import ConfigError
 from interlock_catalog.backends.embedded import DatabaseBackend
-from interlock_catalog.backup import find_drift, restore_backup, write_backup
+from interlock_catalog.backup import find_drift, read_backup, restore_backup, write_backup
 from interlock_catalog.confidence import Tally, shipped_calibration
 from interlock_catalog.importer import import_exercises
 from interlock_catalog.rejected import export_rejected, submit_rejected
@@ -29,6 +30,7 @@ from interlock_catalog.report.html import render_html
 from interlock_catalog.resource import family_lock
 from interlock_catalog.runner.records import FamilyResult, RunRequest, status_of
 from interlock_catalog.shadow_report import build_shadow_report
+from interlock_catalog.source_records import read_source_file
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 FAMILIES = ("bench-press", "sit-up", "snatch", "squat", "front-raise", "good-morning", "seated-row")
@@ -376,7 +378,7 @@ async def test_a_dry_run_does_not_approve_what_it_has_only_planned_to_fix(tmp_pa
 
 @pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")
 async def test_real_data_is_imported_fixed_and_undone(tmp_path: Path) -> None:
-    docs = import_exercises(json.loads(DATA.read_text()))
+    docs = import_exercises(read_source_file(DATA).records)
     assert sum(key.startswith("exercise:") for key in docs) >= 860
     loaded = prepare_home(tmp_path / "home")
     await fill_catalog(loaded, docs)
@@ -396,3 +398,21 @@ async def test_real_data_is_imported_fixed_and_undone(tmp_path: Path) -> None:
     assert await read_catalog(loaded) == docs
     after = await versions(loaded)
     assert all(after[key] >= number for key, number in before.items())
+
+
+async def test_a_backup_is_read_line_by_line_and_key_by_key(tmp_path: Path) -> None:
+    doc = {**clean_families("bench-press")["exercise:bench-press-bench-press-barbell"], "description": "a\u2028b\x85c"}
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, {"exercise:bench-press-bench-press-barbell": doc})
+    file = tmp_path / "backup.jsonl"
+    assert await write_backup(loaded, file) == 1
+    assert list(read_backup(file).values()) == [doc]
+    line = file.read_text()
+    for text, said in (
+        (line + line, "a second time"),
+        ('{"key": "alias:a", "state": 3}', "no object"),
+        ("x", "no backup"),
+    ):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=said):
+            read_backup(file)

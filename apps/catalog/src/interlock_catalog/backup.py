@@ -48,10 +48,17 @@ def read_backup(file: Path) -> dict[str, Doc]:
     """The documents of a backup."""
     found: dict[str, Doc] = {}
     try:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        # Not `splitlines`, which also parts a line where a text has a separator of its own (U+2028).
+        for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), 1):
+            if not line.strip():
+                continue
             item = json.loads(line)
             if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in KINDS or "state" not in item:
                 raise ConfigError(f"{file}:{number}: is no document of a backup")
+            if item["key"] in found:
+                raise ConfigError(f"{file}:{number}: {item['key']} comes a second time; which of the two is right?")
+            if not isinstance(item["state"], dict):
+                raise ConfigError(f"{file}:{number}: the state of {item['key']} is no object")
             found[item["key"]] = item["state"]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None

@@ -88,7 +88,7 @@ async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) ->
 
 def _read_lines(file: Path) -> list[dict[str, Any]]:
     try:
-        found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        found = [json.loads(line) for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file; export one first") from None
     except ValueError as error:

@@ -62,7 +62,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def is_remote(self) -> bool:
         """Whether the catalog is behind HTTP."""
-        return self.backend.startswith(("http://", "https://"))
+        return is_remote_address(self.backend)
+
+
+def is_remote_address(backend: str) -> bool:
+    """Whether a backend is the address of a server."""
+    return backend.startswith(("http://", "https://"))
 
 
 Loaded = LoadedSettings[Settings]

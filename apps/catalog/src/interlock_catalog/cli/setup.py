@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -17,7 +16,7 @@ from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.document_keys import DocumentKind, kind_of, name_of
-from interlock_catalog.settings import FILE, Loaded, Settings, load_existing_catalog
+from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
 
 if TYPE_CHECKING:
     from interlock_catalog.contracts import Doc
@@ -41,6 +40,7 @@ lease_s = 5
 """
 _ENABLED = "enabled.txt"
 _EVERY = "*"
+_MAX_COMPLAINTS = 20
 
 
 def register(actions: Any) -> None:
@@ -90,6 +90,7 @@ def _register_init(actions: Any) -> None:
     init.add_argument("--clean", action="store_true", help="exercises without faults")
     init.add_argument("--empty", action="store_true", help="no exercises at all")
     init.add_argument("--from", dest="source", type=Path, metavar="FILE", help="exercises of free-exercise-db as JSON")
+    init.add_argument("--skip", action="store_true", help="with --from: leave out, and list, what cannot be imported")
     init.add_argument("--backend", help="sqlite:///FILE, postgresql://… or http://… (default: a file here)")
     init.add_argument("--engine", help="where runs are stored (default: a file here)")
     init.add_argument("--store", help="where the ledger is (default: a file here)")
@@ -101,7 +102,12 @@ def run_init(given: argparse.Namespace) -> int:
     folder: Path = given.home or Path()
     if (folder / FILE).exists():
         raise ConfigError(f"{folder / FILE}: there is a catalog here already")
-    catalog = _choose_catalog(given)  # before anything is written: the source may be wrong
+    if given.source is None and given.skip:
+        raise ConfigError("--skip is about records of --from FILE")
+    if given.source is not None and is_remote_address(given.backend or ""):
+        raise ConfigError("an import goes into a database; run it where the server is, without --backend http…")
+    skipped = list[str]()
+    catalog = _choose_catalog(given, skipped)  # before anything is written: the source may be wrong
     _write_settings(folder, given)
     loaded = load_existing_catalog(folder)
     if not loaded.settings.is_remote:
@@ -114,7 +120,8 @@ def run_init(given: argparse.Namespace) -> int:
     found = Counter(kind_of(key) for key in catalog.docs)
     counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
     if given.json:
-        print_json({"home": str(folder), **counts, "planted": len(catalog.faults)})
+        of_import = {} if given.source is None else {"skipped": skipped}
+        print_json({"home": str(folder), **counts, "planted": len(catalog.faults), **of_import})
         return 0
     what = (
         f"{counts['exercise']} exercises in {counts['family']} families, {counts['alias']} aliases,"
@@ -122,11 +129,13 @@ def run_init(given: argparse.Namespace) -> int:
     )
     if loaded.settings.is_remote:
         what = "nothing (the catalog is behind the address)"
+    for complaint in skipped:
+        console().print(f"skipped: {sanitize(complaint)}")
     console().print(f"{sanitize(folder)}: {what}\nnow: interlock catalog run --dry-run")
     return 0
 
 
-def _choose_catalog(given: argparse.Namespace) -> PlantedCatalog:
+def _choose_catalog(given: argparse.Namespace, skipped: list[str]) -> PlantedCatalog:
     from interlock_catalog.seed import build_clean_catalog, build_demonstration
     from interlock_catalog.seed.demonstration import PlantedCatalog
 
@@ -134,18 +143,21 @@ def _choose_catalog(given: argparse.Namespace) -> PlantedCatalog:
         return PlantedCatalog({}, ())
     if given.source is not None:
         from interlock_catalog.importer import import_exercises
+        from interlock_catalog.source_records import read_source_file
 
-        return PlantedCatalog(import_exercises(_read_json(given.source)), ())
+        found = read_source_file(given.source)
+        if found.complaints and not given.skip:
+            raise ConfigError(_describe_complaints(given.source, found.complaints))
+        skipped += found.complaints
+        return PlantedCatalog(import_exercises(found.records), ())
     return PlantedCatalog(build_clean_catalog(), ()) if given.clean else build_demonstration()
 
 
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: there is no such file") from None
-    except (ValueError, OSError) as error:
-        raise ConfigError(f"{file}: not JSON: {error}") from None
+def _describe_complaints(file: Path, complaints: list[str]) -> str:
+    shown = [f"  {complaint}" for complaint in complaints[:_MAX_COMPLAINTS]]
+    more = [f"  … and {len(complaints) - _MAX_COMPLAINTS} more"] if len(complaints) > _MAX_COMPLAINTS else []
+    head = f"{file}: not all of this can be imported, so nothing was; correct it, or leave this out with --skip:"
+    return "\n".join([head, *shown, *more])
 
 
 def _write_settings(folder: Path, given: argparse.Namespace) -> None:
