@@ -31,8 +31,8 @@ from interlock_catalog.runner.durable import (
     list_schedules,
     put_schedule,
     read_queue,
-    run_bounded,
 )
+from interlock_catalog.runner.lanes import run_bounded
 from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store
 from interlock_catalog.seed import build_clean_catalog
 from interlock_catalog.server.tokens import create_token

@@ -9,6 +9,11 @@ from interlock_catalog.document_keys import alias_key, exercise_key, family_key,
 from interlock_catalog.snapshot import Snapshot
 
 
+async def has_family(backend: Backend, slug: str) -> bool:
+    """Whether there is a family of that slug, or at least exercises that say they are of it."""
+    return bool(await backend.read_many([family_key(slug)])) or bool(await backend.exercises(family=slug))
+
+
 async def read_family(backend: Backend, slug: str) -> Snapshot:
     """A family with its exercises, the aliases that concern it, and what those point at elsewhere."""
     found = await backend.read_many([family_key(slug)])

@@ -193,7 +193,8 @@ def _correct_shares(muscles: Doc) -> dict[str, float] | None:
     rest = round(1 - sum(shares.values()), 2)
     if len(missing) == 1 and set(shares) < set(wanted) and 0 < rest < 1:
         shares[missing[0]] = rest  # what the others leave is its share
-    if set(shares) != set(wanted) or any(muscle not in words("muscle") for muscle in wanted):
+    # Without muscles there is nothing to share out, whatever the shares say.
+    if not wanted or set(shares) != set(wanted) or any(muscle not in words("muscle") for muscle in wanted):
         return None
     return _scale_shares({muscle: shares[muscle] for muscle in wanted})
 

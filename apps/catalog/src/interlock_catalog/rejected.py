@@ -10,8 +10,8 @@ from interlock.errors import ConfigError
 from interlock_catalog.app import AppContext, open_app
 from interlock_catalog.contracts import Json
 from interlock_catalog.evidence import Evidence
+from interlock_catalog.journal_entries import latest_entries
 from interlock_catalog.pipeline.execute import SERVICE
-from interlock_catalog.report.change_report import latest_entries
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.runner.records import FamilyResult, Run, open_run_store
 from interlock_catalog.runner.work_items import REJECTED, RunTurn

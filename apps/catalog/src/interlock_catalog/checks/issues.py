@@ -104,7 +104,7 @@ def issue_from_violation(target: str, field: str, code: str, message: str) -> Is
     severity = "high"
     if code in _LOW:
         severity = "low"
-    elif (code == "missing" and field in _CRITICAL) or code == "placeholder":
+    elif (code == "missing" and field in _CRITICAL) or code in ("placeholder", "unreadable"):
         severity = "critical"
     elif code in ("unknown_field", "derived", "slug"):
         severity = "medium"

@@ -15,7 +15,8 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.document_keys import DocumentKind, kind_of, name_of
+from interlock_catalog.cli.families import list_families, require_families
+from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def run_disable(given: argparse.Namespace) -> int:
     if given.all:
         return _write_enabled(given, loaded, set())
     if _EVERY in enabled:  # all but these: from now on the others are named
-        enabled |= asyncio.run(_list_families(loaded))
+        enabled |= asyncio.run(list_families(loaded.settings))
         enabled.discard(_EVERY)
     return _write_enabled(given, loaded, enabled - wanted)
 
@@ -242,21 +243,8 @@ async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
         raise ConfigError(f"{given.action} what? name families, or --all")
     if given.all:
         return {_EVERY}
-    missing = sorted(set(given.families) - await _list_families(loaded))
-    if missing:
-        raise ConfigError(f"there is no family {', '.join(missing)}; see `interlock catalog list --families`")
+    await require_families(loaded.settings, given.families)
     return set(given.families)
-
-
-async def _list_families(loaded: Loaded) -> set[str]:
-    from interlock_catalog.app import open_backend
-    from interlock_catalog.backends import iterate_pages
-
-    backend = open_backend(loaded.settings)
-    try:
-        return {name_of(key) async for page in iterate_pages(backend.families) for key in page}
-    finally:
-        await backend.close()
 
 
 def run_backup(given: argparse.Namespace) -> int:

@@ -50,8 +50,7 @@ async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue
         "exercises": [visible_exercise(doc) for _identity, doc in sorted(family.live.items())],
         "suspicions": [visible_issue(issue) for issue in suspected],
     }
-    report = await request_report(context, "report_issues", INSTRUCTIONS, content)
-    context.model_calls["analyst"] += 1
+    report = await request_report(context, "analyst", "report_issues", INSTRUCTIONS, content)
     # A model that is silent has judged nothing. What the checks are certain of holds all the same.
     if report.arguments is None:
         return Analysis(tuple(certain), (build_rejection("report_issues", None, report.reason),))
@@ -117,8 +116,7 @@ async def _confirm(context: RoleContext, family: Snapshot, suspected: Sequence[I
         return []
     name = {exercise_key(i): str(doc.get("name")) for i, doc in family.live.items()}
     questions = [Question(f"{name.get(i.target, i.target)}: {i.evidence}", ("mistake", "fine")) for i in suspected]
-    answers = await request_choices(context, _TASK, questions)
-    context.model_calls["analyst"] += 1
+    answers = await request_choices(context, "analyst", _TASK, questions)
     found = [i for i, answer in zip(suspected, answers, strict=True) if answer == "mistake"]
     return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=context.judge) for issue in found]
 

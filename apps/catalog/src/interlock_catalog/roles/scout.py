@@ -135,8 +135,7 @@ async def _judge(
     for start in range(0, len(searches), _SEARCHES_PER_REPORT):
         batch = searches[start : start + _SEARCHES_PER_REPORT]
         content = {"searches": [_visible_search(search, similar[search.query]) for search in batch]}
-        report = await request_report(context, "propose_actions", INSTRUCTIONS, content)
-        context.model_calls["scout"] += 1
+        report = await request_report(context, "scout", "propose_actions", INSTRUCTIONS, content)
         if report.arguments is None:
             yield _reject(None, report.reason)
             continue

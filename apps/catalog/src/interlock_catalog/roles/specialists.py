@@ -75,8 +75,7 @@ async def _request_changes(context: RoleContext, family: Snapshot, role: str, is
         "siblings": others,
     }
     instructions = INSTRUCTIONS.format(role=role, fields=", ".join(FIELDS[role]))
-    report = await request_report(context, "propose_changes", instructions, content)
-    context.model_calls[role] += 1
+    report = await request_report(context, role, "propose_changes", instructions, content)
     if report.arguments is None:
         return _Proposed((), (build_rejection("propose_changes", None, report.reason),))
     coerced = coerce_entries(report.arguments.get("changes"), ProposedChange)
@@ -96,8 +95,7 @@ async def _choose_changes(context: RoleContext, family: Snapshot, role: str, iss
         Question(f"{family.live[name_of(i.target)].get('name')}, {i.field}: {_preview(values)}", (_USE, _LEAVE))
         for i, values in offers
     ]
-    answers = await request_choices(context, _TASK, questions) if questions else []
-    context.model_calls[role] += 1
+    answers = await request_choices(context, role, _TASK, questions)
     changes = []
     for (issue, values), answer in zip(offers, answers, strict=True):
         if answer == _USE:

@@ -9,17 +9,18 @@ import asyncio
 import fcntl
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import sqlalchemy
 from dbos import DBOS, DBOSClient, Serializer, SetWorkflowID
 
+from interlock_catalog.runner.lanes import carry_out
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest
 from interlock_catalog.runner.steps import RunSteps
 from interlock_catalog.runner.webhook import notify_webhook
@@ -29,7 +30,6 @@ from interlock_catalog.settings import Settings
 APPLICATION, VERSION, SCHEMA = "interlock-catalog", "catalog-1", "catalog_dbos"
 """The version is pinned: by default DBOS takes a hash of the code, and a new release would leave the old one's runs."""
 RUN_QUEUE, TICK_QUEUE = "runs", "ticks"
-T = TypeVar("T")
 _STEPS: dict[str, RunSteps] = {}
 """What the workflows of this process work with: DBOS calls them with their stored arguments and nothing else."""
 
@@ -160,14 +160,11 @@ async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     steps = _STEPS["steps"]
     work = [WorkItem.parse(text) for text in await DBOS.run_step_async({"name": "begin"}, _begin, request)]
 
-    def start(item: WorkItem) -> Awaitable[Any]:
-        return DBOS.run_step_async({"name": f"work:{item.text}"}, _work_on, request, item.text)
+    async def start(item: WorkItem) -> FamilyResult:
+        done = await DBOS.run_step_async({"name": f"work:{item.text}"}, _work_on, request, item.text)
+        return msgspec.convert(done, FamilyResult)
 
-    # Orphans and searches last and one by one: they change families all over the catalog, each under its lock.
-    results = await run_bounded(steps.app.settings.lanes, [item for item in work if item.is_family], start)
-    for item in work:
-        if not item.is_family:
-            results.append(await start(item))
+    results = msgspec.to_builtins(await carry_out(steps.app.settings.lanes, work, start))
     run: dict[str, Any] = await DBOS.run_step_async({"name": "end"}, _end, request, results)
     return {"run": request["run"], "status": run["status"], "counts": run["counts"]}
 
@@ -197,37 +194,6 @@ async def catalog_tick(at: datetime, request: dict[str, Any]) -> str:
     with SetWorkflowID(run):
         await DBOS.enqueue_workflow_async(RUN_QUEUE, catalog_run, {**request, "run": run})
     return run
-
-
-async def run_bounded(lanes: int, items: Sequence[T], start: Callable[[T], Awaitable[Any]]) -> list[Any]:
-    """Start one step for each item, in order, so many at a time; once the run is not ours any more, no further one.
-
-    The order in which steps start is what the engine knows them by: nothing is awaited between two of them but a lane.
-    """
-    lane, tasks, lost = asyncio.Semaphore(lanes), list[asyncio.Task[Any]](), list[BaseException]()
-
-    def finish(task: asyncio.Task[Any]) -> None:
-        lane.release()
-        error = None if task.cancelled() else task.exception()
-        # A run that is cancelled, or that another worker has taken over, is told by a BaseException (dbos/_error.py).
-        if error is not None and not isinstance(error, Exception):
-            lost.append(error)
-
-    for item in items:
-        await lane.acquire()
-        if lost:
-            break
-        task = asyncio.ensure_future(start(item))
-        task.add_done_callback(finish)
-        tasks.append(task)
-    # All are waited for before anything is raised: no step may go on changing things behind a run that has ended.
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    if lost:
-        raise lost[0]
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return list(results)
 
 
 async def run_in_process(request: RunRequest) -> Run:

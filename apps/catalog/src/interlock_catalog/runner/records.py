@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -35,6 +35,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Who started it: a person, a schedule, an event."""
 
 
+class ForeseenChange(msgspec.Struct, frozen=True):
+    """A change that comes after one which is not made yet: what, on which document, how sure, and on what evidence."""
+
+    op: str
+    target: str
+    confidence: float
+    evidence: tuple[str, ...]
+
+
 class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one family came out."""
 
@@ -54,6 +63,17 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why nothing, or not everything, was done."""
     exercises: int = 0
+    model_answers: dict[str, int] = {}
+    """By role: how often the model answered with what it was asked for."""
+    foreseen: tuple[ForeseenChange, ...] = ()
+    """Approvals that are decided once the changes before them are made."""
+    crashed: bool = False
+    """Whether the work broke down, as against work that was done and whose changes were refused."""
+
+    @property
+    def is_worth_retrying(self) -> bool:
+        """Whether another try may come out better: it broke down, or a change failed that nobody had refused."""
+        return self.crashed or bool(self.counts.get("failed"))
 
     @property
     def work(self) -> WorkItem:
@@ -67,7 +87,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     mode: str
     status: str
-    """running, succeeded, partial or failed."""
+    """running, succeeded, waiting (for people, and nothing else), partial, failed or degraded (see `status_of`)."""
     by: str = ""
     started: str = ""
     ended: str = ""
@@ -85,21 +105,46 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How often each rule had been right when the run began: its confidences rest on this."""
 
     @property
+    def degradation(self) -> str:
+        """Why the run is degraded; '' if it is not."""
+        return describe_degradation(self.families)
+
+    @property
     def turns(self) -> Iterable[str]:
         """The turns of the ledger that hold what it did."""
         return (RunTurn(self.id, result.work).text for result in self.families)
 
 
+def describe_degradation(results: Sequence[FamilyResult]) -> str:
+    """Why a run cannot be relied on, whatever it did: families crashed, or the model never answered; '' if neither."""
+    crashed = [result for result in results if result.crashed]
+    calls = sum(count for result in results for count in result.model_calls.values())
+    answers = sum(count for result in results for count in result.model_answers.values())
+    found = []
+    if crashed:
+        found.append(f"{len(crashed)} of {len(results)} families crashed ({crashed[0].family}: {crashed[0].reason})")
+    if calls and not answers:
+        found.append(f"the model was asked {calls} times and never answered")
+    return "; ".join(found)
+
+
 def status_of(results: Iterable[FamilyResult], mode: str) -> str:
-    """succeeded only if every change is ok (or planned, where nothing else was wanted); else partial or failed."""
+    """succeeded only if every change is ok (or planned, where nothing else was wanted); else what was wrong.
+
+    A run that is degraded says so first: what it did not even look at cannot be told from its changes.
+    """
     found = list(results)
+    if describe_degradation(found):
+        return "degraded"
     wanted = "ok" if mode == "apply" else "planned"
     good = sum(result.counts.get(wanted, 0) for result in found)
     other = {name for result in found for name, count in result.counts.items() if count} - {wanted}
     late = any(result.state in ("deferred", "overflow", "failed") for result in found)
     if not other and not late:
         return "succeeded"
-    # Where all that is left waits for a person, or rests, nothing went wrong: partial, and not failed.
+    if other <= {"parked"} and not late:
+        return "waiting"
+    # Where all that is left waits for a person, or for its turn, nothing went wrong: partial, and not failed.
     quiet = other <= {"parked"} and any(result.state in ("clean", "seen", "waiting", "deferred") for result in found)
     return "partial" if good or quiet else "failed"
 
@@ -107,6 +152,12 @@ def status_of(results: Iterable[FamilyResult], mode: str) -> str:
 def format_now() -> str:
     """This moment, in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+GOOD_STATUSES = frozenset({"succeeded", "waiting"})
+"""Nothing went wrong: what is left waits for people, who have their tickets."""
+BAD_STATUSES = frozenset({"failed", "degraded"})
+"""Somebody has to look: the webhook stays silent, and `health` counts it."""
 
 
 class RunStore:
