@@ -178,6 +178,12 @@ def find_violations(kind: str, doc: Json) -> tuple[Violation, ...]:
     return _violations_of_text(kind, text)
 
 
+def find_new_violations(kind: str, before: Doc | None, after: Json) -> tuple[Violation, ...]:
+    """The ways in which a change breaks a contract; what was broken before may stay, for somebody else to fix."""
+    known = set() if before is None else {(found.field, found.code) for found in find_violations(kind, before)}
+    return tuple(found for found in find_violations(kind, after) if (found.field, found.code) not in known)
+
+
 @lru_cache(maxsize=256)
 def _violations_of_text(kind: str, text: bytes) -> tuple[Violation, ...]:
     """Cached, as a plan asks several times about the same few documents."""

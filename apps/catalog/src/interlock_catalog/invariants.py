@@ -8,7 +8,7 @@ import msgspec
 
 from interlock_catalog.backends import Backend
 from interlock_catalog.changes import PATCHABLE, content_digest
-from interlock_catalog.contracts import Doc, Json, find_violations, is_live, is_within, value_at
+from interlock_catalog.contracts import Doc, Json, find_new_violations, find_violations, is_live, is_within, value_at
 from interlock_catalog.document_keys import alias_key, exercise_key, family_key, name_of
 from interlock_catalog.naming import build_exercise_id, split_name
 from interlock_catalog.normalise import family_facts
@@ -147,10 +147,9 @@ def _check_new(arguments: States, doc: Doc) -> Iterator[str]:
 
 def _new_violations(was: Doc, becomes: Doc, touched: set[str]) -> Iterator[str]:
     """Violations that a change makes, and those that it leaves in the fields that it touches."""
-    before = {(violation.field, violation.code) for violation in find_violations("exercise", was)}
+    new = find_new_violations("exercise", was, becomes)
     for violation in find_violations("exercise", becomes):
-        mine = any(is_within(field, violation.field) for field in touched)
-        if mine or (violation.field, violation.code) not in before:
+        if violation in new or any(is_within(field, violation.field) for field in touched):
             yield f"{violation.field}: {violation.message}"
 
 

@@ -53,7 +53,7 @@ def register(actions: Any) -> None:
         run_health,
         "check the health of the autopilot",
         "Age of the last run, length of the queue, failure"
-        " rate, age of the oldest lock. Exit 1 if something is beyond its alert_* setting.",
+        " rate, age of the oldest lock, whether the last run is degraded.",
     )
 
 

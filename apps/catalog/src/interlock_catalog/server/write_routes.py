@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends
 
 from interlock.errors import Conflict, InvalidInput, NotFound
 from interlock_catalog.changes import approve_draft, build_alias, merge_document, normalise_exercise
-from interlock_catalog.contracts import KINDS, Doc, Strict, is_live
+from interlock_catalog.contracts import KINDS, Doc, Strict, find_new_violations, is_live
 from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, family_key, kind_of, name_of
 from interlock_catalog.naming import build_exercise_id
 from interlock_catalog.normalise import family_facts
@@ -29,6 +29,7 @@ _CHANGES = {
 }
 _MAX_FAMILIES = 20
 """Families of one normalisation: more would not be done within the time of a request."""
+_MAX_NAMED = 10
 Items = dict[str, dict[str, Any]]
 
 
@@ -98,10 +99,16 @@ def build_write_router(store: ServerStore, tokens: Tokens) -> APIRouter:
 def _add_exercise_routes(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/upsertExercise")
     async def upsert_exercise(body: bodies.UpsertExercise, headers: WriteHeaders = editor) -> dict[str, Any]:
-        """Write a whole exercise."""
+        """Write a whole exercise: a new one keeps its contract, and one that is there breaks it nowhere else."""
         write = WriteRequest(store, headers, body)
         key = exercise_key(_require_id(body.exercise))
-        return await write.run_once(lambda: write.commit({key: body.exercise}, key))
+
+        async def make() -> dict[str, Any]:
+            before = (await write.read_set.read_many([key])).get(key)
+            _require_contract(key, before, body.exercise)
+            return await write.commit({key: body.exercise}, key)
+
+        return await write.run_once(make)
 
     @router.post("/approveExercise")
     async def approve_exercise(body: bodies.ById, headers: WriteHeaders = editor) -> dict[str, Any]:
@@ -112,6 +119,7 @@ def _add_exercise_routes(router: APIRouter, store: ServerStore, editor: Any) -> 
             doc = await write.read_set.read_one(key)
             if not is_live(doc):
                 raise InvalidInput(f"{body.id!r} is {doc.get('status')}, and not approved any more")
+            _require_contract(key, None, doc)  # people see it as it is then
             return await write.commit({key: approve_draft(doc)}, key)
 
         return await write.run_once(make)
@@ -257,7 +265,9 @@ def _add_alias_routes(router: APIRouter, store: ServerStore, editor: Any) -> Non
 
         async def make() -> dict[str, Any]:
             await _require_live_target(write, body.exercise_id, body.family_slug)
+            before = (await write.read_set.read_many([key])).get(key)
             doc = build_alias(body.alias_slug, exercise_id=body.exercise_id, family_slug=body.family_slug)
+            _require_contract(key, before, doc)
             return await write.commit({key: doc}, key)
 
         return await write.run_once(make)
@@ -270,8 +280,10 @@ def _add_alias_routes(router: APIRouter, store: ServerStore, editor: Any) -> Non
         async def make() -> dict[str, Any]:
             await write.read_set.read_one(alias_key(body.alias_slug))
             await _require_live_target(write, new.exercise_id, new.family_slug)
+            before = (await write.read_set.read_many([alias_key(new.alias_slug)])).get(alias_key(new.alias_slug))
             states: dict[str, Doc | None] = {alias_key(body.alias_slug): None}
             made = build_alias(new.alias_slug, exercise_id=new.exercise_id, family_slug=new.family_slug)
+            _require_contract(alias_key(new.alias_slug), before, made)
             return await write.commit({**states, alias_key(new.alias_slug): made})
 
         return await write.run_once(make)
@@ -334,6 +346,14 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
         if count is None:
             raise InvalidInput("the copy needs a name that nothing has yet")
         return {"target": body.target, "documents": count}
+
+
+def _require_contract(key: str, before: Doc | None, after: Doc | None) -> None:
+    """Refuse what breaks the contract of a document where it was not broken before."""
+    wrong = find_new_violations(str(kind_of(key)), before, after)
+    if wrong:
+        named = "; ".join(f"{found.field}: {found.message}" for found in wrong[:_MAX_NAMED])
+        raise InvalidInput(f"{key} would break its contract: {named}")
 
 
 def _require_id(doc: Doc) -> str:
