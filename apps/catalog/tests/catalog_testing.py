@@ -77,7 +77,7 @@ async def read_catalog(loaded: Loaded) -> dict[str, Any]:
     """Every document of a folder's catalog."""
     backend = DatabaseBackend(loaded.settings.backend)
     try:
-        return {key: doc for key, doc in (await backend.read_all()).items() if not key.startswith("idem:")}
+        return {key: doc for key, doc in (await backend.read_all()).items() if not key.startswith(("idem:", "ledger:"))}
     finally:
         await backend.close()
 

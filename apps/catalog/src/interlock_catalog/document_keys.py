@@ -16,6 +16,8 @@ class DocumentKind(StrEnum):
     SEARCH = "search"
     ANSWER = "idem"
     """The answer to a request that carried an idempotency key."""
+    LEDGER = "ledger"
+    """Which token works for a ledger whose fencing tokens were sent."""
     RUN = "run"
     WORKER = "worker"
 

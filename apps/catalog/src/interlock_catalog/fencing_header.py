@@ -10,6 +10,8 @@ _UNTOUCHED = ":/"
 _MAX_DIGITS = 18
 """Fencing tokens are 64-bit numbers in the database; eighteen digits always fit."""
 _MAX_KEY_CHARS = 200
+MAX_TOKENS = 200
+"""Tokens of one request: each is a row of the database, and a lock."""
 
 
 def write_fencing_tokens(tokens: Mapping[str, int]) -> str:
@@ -20,7 +22,10 @@ def write_fencing_tokens(tokens: Mapping[str, int]) -> str:
 def read_fencing_tokens(header: str) -> dict[str, int]:
     """The tokens by their keys; ValueError for anything that `write_fencing_tokens` cannot have written."""
     tokens: dict[str, int] = {}
-    for part in header.split(","):
+    parts = header.split(",", MAX_TOKENS)
+    if len(parts) > MAX_TOKENS:
+        raise ValueError(f"a request carries at most {MAX_TOKENS} tokens")
+    for part in parts:
         if not part.strip():
             continue
         name, _, number = part.strip().rpartition("=")

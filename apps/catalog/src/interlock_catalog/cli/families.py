@@ -13,6 +13,8 @@ async def require_families(settings: Settings, named: Sequence[str]) -> None:
     """Refuse names that no family has; the nearest ones are said."""
     if not named:
         return
+    from interlock_catalog.runner.missing_families import find_missing_families
+
     missing = await find_missing_families(settings, named)
     if missing:
         known = await list_families(settings)
@@ -32,19 +34,3 @@ async def list_families(settings: Settings) -> set[str]:
         return {name_of(key) async for page in iterate_pages(backend.families) for key in page}
     finally:
         await backend.close()
-
-
-async def find_missing_families(settings: Settings, named: Sequence[str]) -> list[str]:
-    """Those of the names that stand for nothing that a run could work on."""
-    from interlock_catalog.app import open_backend
-    from interlock_catalog.family_reader import has_family
-    from interlock_catalog.runner.work_items import WorkItem
-
-    backend, missing = open_backend(settings), list[str]()
-    try:
-        for name in dict.fromkeys(named):
-            if WorkItem.parse(name).is_family and not await has_family(backend, name):
-                missing.append(name)
-    finally:
-        await backend.close()
-    return missing

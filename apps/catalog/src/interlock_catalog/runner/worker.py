@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 import time
 from collections.abc import Callable
 
@@ -31,6 +32,8 @@ async def run_worker(loaded: Loaded, *, port: int | None, on_ready: Callable[[st
     settings = loaded.settings
     name, locks = settings.worker_name, open_executor_locks(settings)
     require_unique_executor(locks, name)
+    # Before anything is begun: a port that somebody else has is a mistake, and not the end of a worker at work.
+    listener = None if port is None else _open_endpoint_listener(port)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -43,10 +46,10 @@ async def run_worker(loaded: Loaded, *, port: int | None, on_ready: Callable[[st
                     asyncio.create_task(_keep_beating(runs, name)),
                     asyncio.create_task(_watch_others(settings, runs, locks, name)),
                 ]
-                if port is not None:
+                if listener is not None:
                     from interlock_catalog.runner.endpoint import serve_endpoint
 
-                    tasks.append(asyncio.create_task(serve_endpoint(settings, runs, port)))
+                    tasks.append(asyncio.create_task(serve_endpoint(settings, runs, listener)))
                 on_ready(name)
                 await stop.wait()
                 for task in tasks:
@@ -54,6 +57,12 @@ async def run_worker(loaded: Loaded, *, port: int | None, on_ready: Callable[[st
                 await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         locks.close()
+
+
+def _open_endpoint_listener(port: int) -> socket.socket:
+    from interlock_catalog.server.connections import open_listener
+
+    return open_listener("127.0.0.1", port)  # on this machine only
 
 
 async def _keep_beating(runs: RunStore, name: str) -> None:

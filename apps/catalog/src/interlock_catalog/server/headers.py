@@ -55,13 +55,15 @@ def require_write_headers(tokens: Tokens) -> Callable[..., WriteHeaders]:
     ) -> WriteHeaders:
         if idempotency_key is not None and not _is_plain(idempotency_key):
             raise HTTPException(400, "Idempotency-Key is printable text of at most 200 characters")
+        if (x_fencing_tokens or "").strip() and not _is_plain(x_fencing_ledger or ""):
+            raise HTTPException(400, "X-Fencing-Ledger says whose tokens these are, in at most 200 characters")
         context = Context(
             call_id=idempotency_key or "",
             actor=who,
             attempt=1,
             idempotency_key=idempotency_key,
             tokens=_parse_fencing_tokens(x_fencing_tokens or ""),
-            ledger=(x_fencing_ledger or "")[:100],
+            ledger=x_fencing_ledger or "",
         )
         return WriteHeaders(request.url.path, context, if_match)
 

@@ -329,7 +329,7 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
     async def fence(body: bodies.Nothing, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Refuse writes under tokens older than those of the headers, as whoever recovers from a dead worker needs."""
         del body
-        await store.backend.fence(headers.context.tokens, headers.context.ledger)
+        await store.fence(headers.context)
         return {"fenced": sorted(headers.context.tokens)}
 
     @router.post("/backupExercises")
