@@ -90,12 +90,21 @@ class Workers:
         process.wait()
         self.kills += 1
 
+    def freeze(self, name: str) -> None:
+        """Have a process stand still, with everything that it holds."""
+        self._processes[name].send_signal(signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Have it go on as if nothing had been."""
+        self._processes[name].send_signal(signal.SIGCONT)
+
     def names(self) -> list[str]:
         return list(self._processes)
 
     def stop(self) -> None:
         for process in self._processes.values():
             process.terminate()
+            process.send_signal(signal.SIGCONT)  # one that stands still would not even hear that it should end
         for process in self._processes.values():
             try:
                 process.wait(_STOP_S)

@@ -16,6 +16,7 @@ from interlock_catalog.confidence import Calibration
 from interlock_catalog.document_keys import DocumentKey, DocumentKind, name_of
 from interlock_catalog.roles.context import Rejection
 from interlock_catalog.runner.work_items import RunTurn, WorkItem
+from interlock_catalog.sessions import name_sessions
 from interlock_catalog.settings import Settings
 
 STATUS_ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
@@ -206,9 +207,9 @@ class RunStore:
 
 
 @asynccontextmanager
-async def open_run_store(settings: Settings) -> AsyncIterator[RunStore]:
+async def open_run_store(settings: Settings, executor: str = "") -> AsyncIterator[RunStore]:
     """The records of the runs of a catalog."""
-    store = RunStore(settings.engine)
+    store = RunStore(name_sessions(settings.engine, executor))
     try:
         yield store
     finally:
