@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from catalog_testing import Says, clean_families, fill_catalog, open_steps, prepare_home, read_catalog, run_all
 from interlock.state import TicketState
+from interlock_catalog.app import POLICY
 from interlock_catalog.confidence import (
     CALIBRATION,
     Calibration,
@@ -123,7 +124,9 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
 
 
 async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are(tmp_path: Path) -> None:
-    loaded = prepare_home(tmp_path / "home")
+    # Here the autopilot may say itself that it does not want something any more.
+    review = '\n[review]\nvouched = ["service"]\nself_approval = true\n'
+    loaded = prepare_home(tmp_path / "home", policy=POLICY.read_text() + review)
     await fill_catalog(loaded, doubtful())
     async with open_steps(loaded, Says()) as steps:
         runtime = steps.app.runtime
