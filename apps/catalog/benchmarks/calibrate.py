@@ -21,8 +21,9 @@ from interlock.answers.constrained import constrain
 from interlock.models import Model, open_model
 from interlock.operations import Entry
 from interlock_catalog.app import open_app
-from interlock_catalog.confidence import CALIBRATION, Calibration, Tally, accountable_rules, read_calibration
+from interlock_catalog.confidence import CALIBRATION, Calibration, Tally, read_calibration
 from interlock_catalog.contracts import Doc
+from interlock_catalog.evidence import Evidence, find_accountable
 from interlock_catalog.runner.records import RunRequest
 from interlock_catalog.seed import build_clean_catalog
 from interlock_catalog.vocabulary import slug
@@ -68,8 +69,9 @@ async def tally_rules(model: Model | None, seed: int) -> dict[str, Tally]:
     tallies: dict[str, Tally] = {}
     for entry in entries:
         tally = Tally(0, 1) if any(key in wrong for key in entry.target_ids) else Tally(1, 0)
-        for rule in accountable_rules(entry.evidence) if can_be_judged(entry, clean) else ():
-            tallies[rule] = tallies.get(rule, Tally()) + tally
+        evidence = [Evidence.parse(text) for text in entry.evidence]
+        for rule in find_accountable(evidence) if can_be_judged(entry, clean) else ():
+            tallies[rule.text] = tallies.get(rule.text, Tally()) + tally
     return tallies
 
 

@@ -23,6 +23,7 @@ from interlock_catalog.pipeline.family import FamilyPlan
 from interlock_catalog.roles.context import RoleContext
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, open_run_store
 from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.runner.work_items import WorkItem
 from interlock_catalog.seed import build_clean_catalog
 from interlock_catalog.seed.demonstration import PlantedFault
 from interlock_catalog.snapshot import Snapshot
@@ -63,15 +64,14 @@ async def run_without_engine(app: AppContext, request: RunRequest) -> FinishedRu
     lane = asyncio.Semaphore(_LANES)
     async with open_run_store(app.settings) as runs:
         steps = NotingSteps(app, runs)
-        families = await steps.begin(request)
+        work = await steps.begin(request)
 
-        async def work_on(name: str) -> FamilyResult:
+        async def work_on(item: WorkItem) -> FamilyResult:
             async with lane:
-                return await steps.work_on(request, name)
+                return await steps.work_on(request, item)
 
-        first = [name for name in families if not name.startswith("~")]
-        results = list(await asyncio.gather(*(work_on(name) for name in first)))
-        results += [await steps.work_on(request, name) for name in families if name.startswith("~")]
+        results = list(await asyncio.gather(*(work_on(item) for item in work if item.is_family)))
+        results += [await steps.work_on(request, item) for item in work if not item.is_family]
         return FinishedRun(await steps.end(request, results), steps.issues)
 
 

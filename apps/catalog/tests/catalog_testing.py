@@ -16,6 +16,7 @@ from interlock_catalog.app import POLICY, open_app
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.confidence import Calibration, shipped_calibration
 from interlock_catalog.contracts import Doc
+from interlock_catalog.runner.lanes import carry_out
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, open_run_store
 from interlock_catalog.runner.steps import RunSteps
 from interlock_catalog.seed import build_clean_catalog
@@ -76,7 +77,7 @@ async def read_catalog(loaded: Loaded) -> dict[str, Any]:
     """Every document of a folder's catalog."""
     backend = DatabaseBackend(loaded.settings.backend)
     try:
-        return {key: doc for key, doc in (await backend.read_all()).items() if not key.startswith("idem:")}
+        return {key: doc for key, doc in (await backend.read_all()).items() if not key.startswith(("idem:", "ledger:"))}
     finally:
         await backend.close()
 
@@ -95,7 +96,7 @@ async def open_steps(
 
 async def run_all(steps: RunSteps, request: RunRequest) -> tuple[Run, dict[str, FamilyResult]]:
     """One run to its end, family after family."""
-    results = [await steps.work_on(request, name) for name in await steps.begin(request)]
+    results = await carry_out(1, await steps.begin(request), lambda item: steps.work_on(request, item))
     run = await steps.end(request, results)
     return run, {result.family: result for result in results}
 

@@ -22,7 +22,8 @@ from catalog_testing import PATIENCE_S, fill_catalog, open_steps, prepare_home, 
 from interlock_catalog.app import open_app
 from interlock_catalog.contracts import Doc
 from interlock_catalog.runner.durable import enqueue_run
-from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store, turn_of
+from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store
+from interlock_catalog.runner.work_items import RunTurn
 from interlock_catalog.settings import Loaded
 from proxy import FaultyProxy
 
@@ -89,12 +90,21 @@ class Workers:
         process.wait()
         self.kills += 1
 
+    def freeze(self, name: str) -> None:
+        """Have a process stand still, with everything that it holds."""
+        self._processes[name].send_signal(signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Have it go on as if nothing had been."""
+        self._processes[name].send_signal(signal.SIGCONT)
+
     def names(self) -> list[str]:
         return list(self._processes)
 
     def stop(self) -> None:
         for process in self._processes.values():
             process.terminate()
+            process.send_signal(signal.SIGCONT)  # one that stands still would not even hear that it should end
         for process in self._processes.values():
             try:
                 process.wait(_STOP_S)
@@ -141,7 +151,7 @@ async def run_calmly(folder: Path, docs: Mapping[str, Doc], families: tuple[str,
     async with open_steps(loaded) as steps:
         request = RunRequest(run="calm", mode="apply", families=families, max_changes=MAX_CHANGES)
         run, _results = await run_all(steps, request)
-        assert run.status in ("succeeded", "partial")
+        assert run.status in ("succeeded", "waiting", "partial")
     return await read_catalog(loaded)
 
 
@@ -205,7 +215,7 @@ async def assert_made_once(loaded: Loaded, runs: list[Run]) -> None:
     async with open_app(loaded) as app:
         for run in runs:
             for family in run.families:
-                async for entry in app.runtime.operations.journal(turn=turn_of(run.id, family.family)):
+                async for entry in app.runtime.operations.journal(turn=RunTurn(run.id, family.work).text):
                     if entry.status == "done":
                         text = msgspec.json.encode([entry.op_type, entry.arguments], order="deterministic")
                         keys[run.id, text] += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,17 @@ def test_other_beginnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     for options in (["--clean"], ["--empty"], ["--from", str(file)]):
         folder = tmp_path / "".join(filter(str.isalnum, options[0]))
         assert main(["catalog", "init", "--home", str(folder), *options]) == 0
-    file.write_text("[1]")
+    file.write_text("{}")
     assert main(["catalog", "init", "--home", str(tmp_path / "x"), "--from", str(file)]) == 2
     assert "no free-exercise-db" in capsys.readouterr().err
+
+
+def test_every_command_says_what_its_exit_codes_mean(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["catalog", "--help"])
+    names = re.findall(r"^    ([a-z-]+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert len(names) == 20
+    for name in names:
+        with pytest.raises(SystemExit):
+            main(["catalog", name, "--help"])
+        assert "exit codes:" in capsys.readouterr().out, name

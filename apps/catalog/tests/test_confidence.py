@@ -14,17 +14,19 @@ from hypothesis import strategies as st
 
 from catalog_testing import Says, clean_families, fill_catalog, open_steps, prepare_home, read_catalog, run_all
 from interlock.state import TicketState
+from interlock_catalog.app import POLICY
 from interlock_catalog.confidence import (
     CALIBRATION,
     Calibration,
     Tally,
-    accountable_rules,
     read_calibration,
     shipped_calibration,
     tally_decisions,
 )
+from interlock_catalog.evidence import LEFT, Evidence, find_accountable
 from interlock_catalog.runner.records import RunRequest
 from interlock_catalog.runner.steps import RunSteps
+from interlock_catalog.runner.work_items import WorkItem
 from interlock_catalog.settings import Loaded
 from interlock_catalog.shadow_report import build_shadow_report
 
@@ -41,16 +43,19 @@ def test_each_one_that_was_right_makes_surer_and_each_wrong_one_less_sure(right:
 
 
 def test_a_rule_that_nobody_has_seen_has_a_confidence_of_one_half() -> None:
-    calibration = Calibration({"checks:good": Tally(99, 0), "checks:bad": Tally(1, 9)})
-    assert calibration.confidence_of("checks:new") == 0.5
-    assert calibration.confidence_of("checks:good", "checks:bad") == calibration.confidence_of("checks:bad") < 0.2
-    assert Calibration(unseen=Tally(1000, 0)).confidence_of("checks:new") > 0.99
+    rule = Evidence.parse
+    bad = rule("checks:bad")
+    calibration = Calibration({"checks:good": Tally(99, 0), bad.text: Tally(1, 9)})
+    assert calibration.confidence_of(rule("checks:new")) == 0.5
+    assert calibration.confidence_of(rule("checks:good"), bad) == calibration.confidence_of(bad) < 0.2
+    assert Calibration(unseen=Tally(1000, 0)).confidence_of(rule("checks:new")) > 0.99
 
 
 def test_where_a_model_had_a_hand_in_it_its_record_answers() -> None:
-    assert accountable_rules(["checks:missing", "content:missing@m", "record:fields"]) == ["content:missing@m"]
-    assert accountable_rules(["checks:duplicate", "checks:orphan"]) == ["checks:duplicate", "checks:orphan"]
-    assert accountable_rules(["left:missing", "left:contract"]) == []
+    checks, model = Evidence("checks", "missing"), Evidence("content", "missing", "m")
+    assert find_accountable([checks, model, Evidence("record", "fields")]) == [model]
+    assert find_accountable([checks, Evidence("checks", "orphan")]) == [checks, Evidence("checks", "orphan")]
+    assert find_accountable([Evidence(LEFT, "missing"), Evidence(LEFT, "contract")]) == []
 
 
 def test_a_record_is_written_and_read_back(tmp_path: Path) -> None:
@@ -113,13 +118,15 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
         assert run.calibration.rules[rule] == Tally(7, 0) + learned[rule]
         again = await approvals(steps, "r2")
     wanted = (
-        {("done", run.calibration.confidence_of(rule))} if yes else set()
+        {("done", run.calibration.confidence_of(Evidence.parse(rule)))} if yes else set()
     )  # what a person has denied is not asked about again
     assert {(entry.status, entry.confidence) for entry in again} == wanted
 
 
 async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are(tmp_path: Path) -> None:
-    loaded = prepare_home(tmp_path / "home")
+    # Here the autopilot may say itself that it does not want something any more.
+    review = '\n[review]\nvouched = ["service"]\nself_approval = true\n'
+    loaded = prepare_home(tmp_path / "home", policy=POLICY.read_text() + review)
     await fill_catalog(loaded, doubtful())
     async with open_steps(loaded, Says()) as steps:
         runtime = steps.app.runtime
@@ -209,7 +216,7 @@ async def test_without_a_run_record_a_family_fails_and_nothing_else(tmp_path: Pa
     loaded = prepare_home(tmp_path / "home")
     await fill_catalog(loaded, clean_families("bench-press"))
     async with open_steps(loaded) as steps:
-        result = await steps.work_on(RunRequest(run="never-begun"), "bench-press")
+        result = await steps.work_on(RunRequest(run="never-begun"), WorkItem.of_family("bench-press"))
     assert (result.state, "no run 'never-begun'" in result.reason) == ("failed", True)
 
 
@@ -261,7 +268,7 @@ async def test_a_run_keeps_to_the_record_that_it_began_with(tmp_path: Path) -> N
     async with open_steps(loaded, None, Calibration({"verified:checks": Tally(30, 0)})) as steps:
         await steps.begin(request)
     async with open_steps(loaded) as steps:
-        result = await steps.work_on(request, "bench-press")
+        result = await steps.work_on(request, WorkItem.of_family("bench-press"))
     assert result.counts == {"ok": 2}
     assert not [doc for doc in (await read_catalog(loaded)).values() if doc.get("status") == "draft"]
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,8 @@ from interlock_catalog.runner.durable import (
     list_schedules,
     put_schedule,
     read_queue,
-    run_bounded,
 )
+from interlock_catalog.runner.lanes import run_bounded
 from interlock_catalog.runner.records import Run, RunRequest, RunStore, open_run_store
 from interlock_catalog.seed import build_clean_catalog
 from interlock_catalog.server.tokens import create_token
@@ -156,9 +157,54 @@ async def test_a_dead_workers_runs_are_taken_over_by_another(tmp_path: Path, pos
     assert run.counts["ok"] > 5
 
 
+async def test_a_frozen_worker_does_not_make_the_others_fail(tmp_path: Path, postgres: str) -> None:
+    """One worker stands still in the middle of its run: the other one ends it, and what wakes up late changes nothing."""
+    docs, slugs = first_families(40)
+    calm = await run_calmly(tmp_path / "calm", docs, slugs)
+    where = dict.fromkeys(("engine", "store", "backend"), postgres)
+    loaded = prepare_home(tmp_path / "home", lease_s=5, max_changes=MAX_CHANGES, **where)
+    await fill_catalog(loaded, docs)
+    enqueue_run(loaded.settings, request_for("r1", slugs[:25]))
+    workers = Workers(loaded.folder, "w1")
+    async with open_run_store(loaded.settings) as runs:
+        try:
+            await wait_until(runs.newest, "the run on w1")
+            await freeze_inside_a_transaction(workers, "w1", postgres)
+            enqueue_run(loaded.settings, request_for("r2", slugs[25:]))
+            workers.start("w2")
+            ended = [await wait_until(partial(_ended, runs, name), name) for name in ("r2", "r1")]
+            assert {run.worker for run in ended} == {"w2"}
+            workers.thaw("w1")
+            await workers.wait_ready("w1")
+        finally:
+            workers.stop()
+    assert failed_families(ended) == {}, workers.logs()
+    assert {run.status for run in ended} <= {"succeeded", "waiting"}
+    assert await read_catalog(loaded) == calm
+    await assert_made_once(loaded, ended)
+
+
+async def freeze_inside_a_transaction(workers: Workers, name: str, url: str) -> None:
+    """Have a worker stand still while it holds locks, as nothing else would keep the others waiting."""
+    with psycopg.connect(url, autocommit=True) as connection:
+
+        async def holds_locks() -> bool:
+            workers.freeze(name)
+            found = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity JOIN pg_locks USING (pid) WHERE application_name = %s"
+                " AND state = 'idle in transaction' AND locktype = 'transactionid'",
+                (f"catalog {name}",),
+            ).fetchone()
+            if found is not None and found[0]:
+                return True
+            workers.thaw(name)
+            return False
+
+        await wait_until(holds_locks, f"{name} inside a transaction")
+
+
 async def _ended(runs: RunStore, name: str) -> Run | None:
-    run = await runs.get(name)
-    return run if run.ended else None
+    return next((run for run in await runs.all() if run.id == name and run.ended), None)
 
 
 async def test_two_workers_of_one_name_are_refused(tmp_path: Path) -> None:

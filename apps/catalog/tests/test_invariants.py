@@ -14,6 +14,7 @@ from interlock import Outcome, Runtime
 from interlock_catalog.app import POLICY, AppContext, open_app
 from interlock_catalog.changes import build_alias, content_digest
 from interlock_catalog.checks.issues import FIELDS
+from interlock_catalog.pipeline.execute import SERVICE
 from interlock_catalog.settings import Loaded
 
 ROW = "t-bar-row-t-bar-row-landmine"
@@ -262,7 +263,7 @@ async def test_a_merge_that_only_looks_right_is_asked_about(app: AppContext, loa
         if key.startswith("alias:") and doc.get("exercise_id") == DUMBBELL
     )
     assert why(await merge(app, DUMBBELL, PRESS, mine, confidence=0.05)).startswith("needs-confidence")
-    parked = await merge(app, DUMBBELL, PRESS, mine, confidence=0.9)
+    parked = await merge(app, DUMBBELL, PRESS, mine, confidence=0.9, principal=SERVICE)
     assert parked.status.value == "parked"
     assert parked.plan is not None
     assert parked.plan.risk == "high"

@@ -186,6 +186,11 @@ async def test_the_other_functions_do_what_they_say(client: httpx.AsyncClient) -
     again = (await post("ensureExerciseExists", name="Larsen Bench Press (Barbell)", family_slug="bench-press")).json()
     assert again["created"] is False
     identity = again["id"]
+    empty, _etag = await exercise(client, identity)
+    assert (await post("approveExercise", id=identity)).status_code == 422
+    own = {field: empty[field] for field in ("id", "name", "name_slug", "status")}
+    whole = {**(await exercise(client))[0], **own, "variant_key": "variant:larsen"}
+    assert (await post("upsertExercise", exercise=whole)).status_code == 200
     assert (await post("approveExercise", id=identity)).status_code == 200
     assert (await exercise(client, identity))[0]["status"] == "approved"
     assert (await post("approveExercise", id="nobody")).status_code == 404
@@ -193,7 +198,7 @@ async def test_the_other_functions_do_what_they_say(client: httpx.AsyncClient) -
     await post("upsertExercise", exercise={**doc, "name": "bench press (barbell)"})
     assert (await post("refineExercise", id=PRESS)).status_code == 200
     assert (await exercise(client))[0]["name"] == "Bench Press (Barbell)"
-    await post("upsertExercise", exercise={**doc, "equipment": ["Olympic Barbell"]})
+    await post("writeDocuments", documents={f"exercise:{PRESS}": {**doc, "equipment": ["Olympic Barbell"]}})
     assert (await post("backfillNormalizeFamily", family_slug="bench-press")).status_code == 200
     assert (await exercise(client))[0]["equipment"] == ["barbell"]
     assert (await post("normalizeCatalog", limit=5)).json()["next"] == ""
@@ -218,6 +223,80 @@ async def test_the_other_functions_do_what_they_say(client: httpx.AsyncClient) -
     assert {key.split(":")[0] for key in page["documents"]} == {"exercise", "alias", "family"}
     assert (await post("duplicateCatalog", target="copy_1")).json()["documents"] > 20
     assert (await post("duplicateCatalog", target="copy_1")).status_code == 422
+
+
+async def test_an_idempotency_key_belongs_to_the_token_that_sent_it(client: httpx.AsyncClient) -> None:
+    doc, _etag = await exercise(client)
+    key = {"Idempotency-Key": "k.1"}
+    mine, theirs = ({"exercise": {**doc, "category": category}} for category in ("core", "isolation"))
+    assert (await client.post("/upsertExercise", json=mine, headers=key)).status_code == 200
+    assert (await client.post("/upsertExercise", json=theirs, headers=key)).status_code == 422
+    other = {**key, "Authorization": "Bearer editor"}
+    assert (await client.post("/upsertExercise", json=theirs, headers=other)).status_code == 200
+    assert (await exercise(client))[0]["category"] == "isolation"
+    # Sent again by the first, it is answered, and not done again.
+    assert (await client.post("/upsertExercise", json=mine, headers=key)).status_code == 200
+    assert (await exercise(client))[0]["category"] == "isolation"
+
+
+async def test_fencing_tokens_belong_to_a_ledger_and_are_bounded(client: httpx.AsyncClient) -> None:
+    def fence(tokens: str, ledger: str | None = "one", who: str = "editor") -> dict[str, str]:
+        named = {} if ledger is None else {"X-Fencing-Ledger": ledger}
+        return {"X-Fencing-Tokens": tokens, "Authorization": f"Bearer {who}", **named}
+
+    async def post(headers: dict[str, str]) -> int:
+        return (await client.post("/fence", json={}, headers=headers)).status_code
+
+    assert await post(fence("lease:bench-press=5")) == 200
+    for ledger in (None, "", "x" * 201):
+        assert await post(fence("lease:bench-press=5", ledger)) == 400
+    # Two names that only differ late are two ledgers.
+    long = "x" * 150
+    assert [
+        await post(fence("lease:bench-press=9", f"{long}1")),
+        await post(fence("lease:bench-press=1", f"{long}2")),
+    ] == [200, 200]
+    # Whoever else has a token could fence off the workers of the ledger for ever.
+    doc, _etag = await exercise(client)
+    for function, body in (("fence", {}), ("upsertExercise", {"exercise": doc})):
+        headers = fence("lease:bench-press=999999999999999999", who="admin")
+        answer = await client.post(f"/{function}", json=body, headers=headers)
+        assert (answer.status_code, "another token" in answer.text) == (403, True)
+    assert await post(fence("lease:bench-press=6")) == 200
+    assert await post(fence(",".join(f"lease:f{n}=1" for n in range(200)))) == 200
+    assert await post(fence(",".join(f"lease:f{n}=1" for n in range(201)))) == 400
+    copied = await client.post("/duplicateCatalog", json={"target": "copy_2"})
+    page = await client.post("/backupExercises", json={"limit": 200})
+    assert copied.json()["documents"] == len(page.json()["documents"])
+
+
+async def test_an_upsert_keeps_the_contract_where_it_was_kept(client: httpx.AsyncClient) -> None:
+    async def upsert(doc: dict[str, Any]) -> httpx.Response:
+        return await client.post("/upsertExercise", json={"exercise": doc})
+
+    doc, etag = await exercise(client)
+    for wrong in (
+        {"equipment": ["laser"]},
+        {"muscles": {**doc["muscles"], "contribution": {"chest": 3}}},
+        {"description": "Too short."},
+        {"surprise": 1},
+        {"status": "merged"},
+    ):
+        answer = await upsert({**doc, **wrong})
+        assert answer.status_code == 422, wrong
+        assert next(iter(wrong)).split(".")[0] in answer.text or "merged_into" in answer.text
+    assert (await exercise(client)) == (doc, etag)
+    bare = {"id": "bench-press-new", "family_slug": "bench-press", "name": "New", "name_slug": "new", "status": "draft"}
+    assert "muscles: Field required" in (await upsert(bare)).json()["detail"]
+    # What is broken already may be fixed field by field, and does not become worse.
+    broken = {**doc, "description": "", "stimulus_tags": []}
+    restored = await client.post("/writeDocuments", json={"documents": {f"exercise:{PRESS}": broken}})
+    assert restored.status_code == 200
+    assert (await upsert({**broken, "stimulus_tags": doc["stimulus_tags"]})).status_code == 200
+    assert (await upsert({**broken, "stimulus_tags": doc["stimulus_tags"], "category": "x"})).status_code == 422
+    for slug in ("Bench", "bench_press", "弯举"):
+        answer = await client.post("/upsertAlias", json={"alias_slug": slug, "exercise_id": PRESS})
+        assert (answer.status_code, "alias_slug" in answer.text) == (422, True)
 
 
 async def test_what_was_read_has_not_moved_when_it_is_written(client: httpx.AsyncClient) -> None:

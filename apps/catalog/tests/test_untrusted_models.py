@@ -98,7 +98,7 @@ async def test_a_bad_model_changes_nothing_that_it_must_not(tmp_path: Path, repo
     assert changed == set(), changed
     assert set(after) == set(docs)
     assert results["t-bar-row"].state in ("clean", "seen")
-    assert run.status in ("succeeded", "partial", "failed")
+    assert run.status in ("succeeded", "waiting", "partial", "failed", "degraded")
 
 
 async def test_a_model_that_hangs_or_raises_hurts_its_family_only(tmp_path: Path) -> None:

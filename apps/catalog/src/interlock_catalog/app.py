@@ -21,6 +21,7 @@ from interlock_catalog.read_tools import build_read_tools
 from interlock_catalog.resource import Catalog
 from interlock_catalog.roles.context import RoleContext
 from interlock_catalog.roles.reports import build_report_tools
+from interlock_catalog.sessions import name_sessions
 from interlock_catalog.settings import Loaded, Settings, load_catalog_settings
 from interlock_catalog.tools import build_write_tools
 
@@ -39,6 +40,8 @@ class AppContext(msgspec.Struct, frozen=True, kw_only=True):
     embed: Embed | None = None
     lock_wait_s: float = 6.0
     """How long a family that somebody else has locked is waited for: longer than a dead process keeps its lease."""
+    databases: tuple[str, ...] = ()
+    """Where everything is kept: the ledger, the catalog, the runs."""
     calibration: Calibration = shipped_calibration()
     """How often each rule has been right before anybody has decided anything here."""
 
@@ -61,15 +64,15 @@ class AppContext(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def open_backend(settings: Settings) -> Backend:
-    """The backend that the settings name."""
+def open_backend(settings: Settings, executor: str = "") -> Backend:
+    """The backend that the settings name; its sessions carry the name of the executor, if there is one."""
     if settings.is_remote:
         from interlock_catalog.backends.http import HttpBackend
 
         return HttpBackend(settings.backend, settings)
     from interlock_catalog.backends.embedded import DatabaseBackend
 
-    return DatabaseBackend(settings.backend)
+    return DatabaseBackend(name_sessions(settings.backend, executor))
 
 
 def build_tools(backend: Backend, snapshots: SnapshotCache) -> tuple[Tool, ...]:
@@ -78,15 +81,15 @@ def build_tools(backend: Backend, snapshots: SnapshotCache) -> tuple[Tool, ...]:
 
 
 @asynccontextmanager
-async def open_app(loaded: Loaded, *, with_model: bool = False) -> AsyncIterator[AppContext]:
+async def open_app(loaded: Loaded, *, with_model: bool = False, executor: str = "") -> AsyncIterator[AppContext]:
     """The catalog with its ledger; `with_model`: also the model and the embeddings that the settings name."""
     ledger = load_settings(_ledger_file(loaded)).settings
-    backend, snapshots = open_backend(loaded.settings), SnapshotCache()
+    backend, snapshots = open_backend(loaded.settings, executor), SnapshotCache()
     tools = build_tools(backend, snapshots)
     model = _open_model(loaded.settings) if with_model else None
     embed = _open_embedder() if with_model and loaded.settings.embeddings else None
     policy = ledger.policy if Path(ledger.policy).exists() else POLICY
-    runtime = Runtime.open(ledger.store, policy=policy, tools=tools, settings=ledger)
+    runtime = Runtime.open(name_sessions(ledger.store, executor), policy=policy, tools=tools, settings=ledger)
     try:
         async with runtime:
             yield AppContext(
@@ -98,6 +101,7 @@ async def open_app(loaded: Loaded, *, with_model: bool = False) -> AsyncIterator
                 model=model,
                 embed=embed,
                 lock_wait_s=ledger.lease_s + 1.0,
+                databases=(ledger.store, loaded.settings.backend, loaded.settings.engine),
             )
     finally:
         if model is not None:

@@ -13,7 +13,9 @@ from interlock.errors import ConfigError
 from interlock.values import Versioned
 from interlock_catalog.app import AppContext, open_app, open_backend
 from interlock_catalog.backends import Backend, iterate_pages
-from interlock_catalog.contracts import KINDS, Doc, Json, kind_of
+from interlock_catalog.contracts import KINDS, Doc, Json
+from interlock_catalog.document_keys import kind_of
+from interlock_catalog.evidence import Evidence
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.settings import Loaded
 
@@ -46,10 +48,17 @@ def read_backup(file: Path) -> dict[str, Doc]:
     """The documents of a backup."""
     found: dict[str, Doc] = {}
     try:
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        # Not `splitlines`, which also parts a line where a text has a separator of its own (U+2028).
+        for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), 1):
+            if not line.strip():
+                continue
             item = json.loads(line)
             if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in KINDS or "state" not in item:
                 raise ConfigError(f"{file}:{number}: is no document of a backup")
+            if item["key"] in found:
+                raise ConfigError(f"{file}:{number}: {item['key']} comes a second time; which of the two is right?")
+            if not isinstance(item["state"], dict):
+                raise ConfigError(f"{file}:{number}: the state of {item['key']} is no object")
             found[item["key"]] = item["state"]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None
@@ -83,7 +92,7 @@ async def _restore_document(app: AppContext, run: str, key: str, state: Doc | No
         run=run,
         turn=run,
         mode="apply" if apply else "dry_run",
-        evidence=("backup:file",),
+        evidence=(Evidence("backup", "file").text,),
     )
     return outcome.status.value
 

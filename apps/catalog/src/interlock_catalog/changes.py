@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from interlock_catalog.contracts import Doc, Json, Name, Slug, Strict, with_value
+from interlock_catalog.document_keys import DocumentKey, DocumentKind
 from interlock_catalog.normalise import FamilyFacts, normalise
 
 PATCHABLE = (
@@ -88,12 +89,12 @@ def normalise_exercise(state: Doc | None, item: Mapping[str, Json]) -> Doc | Non
 
 def merge_document(key: str, state: Doc | None, source: str, target: str) -> Doc | None:
     """What a merge of `source` into `target` makes of one document: of either exercise, or of an alias."""
-    kind, _, name = key.partition(":")
-    if kind == "alias":
-        return build_alias(name, exercise_id=target)
+    parsed = DocumentKey.parse(key)
+    if parsed.kind is DocumentKind.ALIAS:
+        return build_alias(parsed.name, exercise_id=target)
     if state is None:
         return None
-    if name == source:
+    if parsed.name == source:
         return {**state, "status": "merged", "merged_into": target}
     # Made again, a merge must not list its source twice.
     lineage = [item for item in state.get("merge_lineage") or [] if item != source]

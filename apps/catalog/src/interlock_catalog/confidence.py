@@ -1,7 +1,7 @@
 """Confidence: how often a rule has been right, where that was measured and where people have decided.
 
-A rule is known by its evidence tag. What a model had a hand in has the model's name behind it (`analyst:outlier@NAME`):
-a model's record is its own, and one that nobody has measured or confirmed yet has a confidence of 0.5, so that a person
+A rule is known by its evidence. What a model had a hand in names the model (`analyst:outlier@NAME`): a model's record
+is its own, and one that nobody has measured or confirmed yet has a confidence of 0.5, so that a person
 is asked.
 """
 
@@ -19,6 +19,7 @@ from interlock import Runtime
 from interlock.operations import ShadowComparison
 from interlock.state import Ticket, TicketState
 from interlock_catalog.checks.issues import ROLES
+from interlock_catalog.evidence import Evidence, find_accountable
 
 CALIBRATION = Path(__file__).with_name("calibration.toml")
 """Written by `make bench-catalog`: what each rule did to planted faults, other ones than it is judged by."""
@@ -48,12 +49,13 @@ class Calibration(msgspec.Struct, frozen=True):
     """The tally of every rule."""
 
     rules: dict[str, Tally] = {}
+    """By the text of their evidence."""
     unseen: Tally = Tally()
     """For a rule that has none."""
 
-    def confidence_of(self, *rules: str) -> float:
+    def confidence_of(self, *rules: Evidence) -> float:
         """The confidence in a change that rests on these rules: that of the weakest."""
-        tallies = [self.rules.get(rule, self.unseen) for rule in rules] or [self.unseen]
+        tallies = [self.rules.get(rule.text, self.unseen) for rule in rules] or [self.unseen]
         return min(tally.confidence for tally in tallies)
 
     def add(self, more: Mapping[str, Tally]) -> Calibration:
@@ -61,12 +63,6 @@ class Calibration(msgspec.Struct, frozen=True):
         names = sorted({*self.rules, *more})
         rules = {name: self.rules.get(name, Tally()) + more.get(name, Tally()) for name in names}
         return Calibration(rules, self.unseen)
-
-
-def accountable_rules(evidence: Iterable[str]) -> list[str]:
-    """The tags that answer for a change: the model's alone, if it had a hand in it, for then it was its choice."""
-    tags = [tag for tag in evidence if not tag.startswith("left:")]  # why a draft is not released is no rule
-    return [tag for tag in tags if "@" in tag] or tags
 
 
 @cache
@@ -83,7 +79,7 @@ def read_calibration(file: Path) -> Calibration:
 class _Decision(msgspec.Struct, frozen=True):
     """What people made of one proposal."""
 
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
     tally: Tally
 
 
@@ -99,8 +95,8 @@ async def tally_decisions(runtime: Runtime) -> dict[str, Tally]:
     since_us = round((time.time() - DECISION_WINDOW_S) * 1e6)
     found: dict[str, Tally] = {}
     for decision in [*await _ticket_decisions(runtime, since_us), *await _shadow_decisions(runtime, since_us)]:
-        for rule in accountable_rules(decision.evidence):
-            found[rule] = found.get(rule, Tally()) + decision.tally
+        for rule in find_accountable(decision.evidence):
+            found[rule.text] = found.get(rule.text, Tally()) + decision.tally
     return found
 
 
@@ -117,8 +113,12 @@ async def _ticket_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
         async for entry in runtime.operations.journal(turn=turn):
             if entry.ticket in tickets:
                 tally = _TALLY_OF[tickets.pop(entry.ticket).state]
-                found += [_Decision(entry.evidence, tally)] if entry.status != "undone" else []
+                found += [_Decision(_parse_all(entry.evidence), tally)] if entry.status != "undone" else []
     return found
+
+
+def _parse_all(evidence: Iterable[str]) -> tuple[Evidence, ...]:
+    return tuple(Evidence.parse(text) for text in evidence)
 
 
 async def _shadow_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
@@ -137,5 +137,5 @@ async def _shadow_decisions(runtime: Runtime, since_us: int) -> list[_Decision]:
             continue
         # One document done otherwise speaks against the plan; half of it done is no decision yet.
         if "differs" in verdicts or verdicts == {"agrees"}:
-            found.append(_Decision(items[0].evidence, _WRONG if "differs" in verdicts else _RIGHT))
+            found.append(_Decision(_parse_all(items[0].evidence), _WRONG if "differs" in verdicts else _RIGHT))
     return found

@@ -163,11 +163,6 @@ KINDS: dict[str, type[Strict]] = {"exercise": Exercise, "alias": Alias, "family"
 _ADAPTERS = {kind: TypeAdapter(model) for kind, model in KINDS.items()}
 
 
-def kind_of(key: str) -> str:
-    """The kind of document that a key stands for."""
-    return key.partition(":")[0]
-
-
 def is_live(exercise: Mapping[str, Json] | None) -> bool:
     """Whether an exercise is there for people: not merged away, not deprecated."""
     return exercise is not None and exercise.get("status") not in ("merged", "deprecated")
@@ -181,6 +176,12 @@ def find_violations(kind: str, doc: Json) -> tuple[Violation, ...]:
     except (TypeError, ValueError, msgspec.MsgspecError):
         return _violations_of(kind, doc)
     return _violations_of_text(kind, text)
+
+
+def find_new_violations(kind: str, before: Doc | None, after: Json) -> tuple[Violation, ...]:
+    """The ways in which a change breaks a contract; what was broken before may stay, for somebody else to fix."""
+    known = set() if before is None else {(found.field, found.code) for found in find_violations(kind, before)}
+    return tuple(found for found in find_violations(kind, after) if (found.field, found.code) not in known)
 
 
 @lru_cache(maxsize=256)
@@ -300,6 +301,11 @@ def muscle_groups(primary: Sequence[str]) -> list[str]:
     if not all(muscle in words("muscle") for muscle in primary):
         return []
     return list(dict.fromkeys(group_of(muscle) for muscle in primary))
+
+
+def is_within(path: str, whole: str) -> bool:
+    """Whether a path is that of a field, or of a part of it."""
+    return path == whole or path.startswith(f"{whole}.")
 
 
 def value_at(doc: Json, path: str) -> Json:

@@ -8,7 +8,8 @@ import msgspec
 
 from interlock_catalog.backends import Backend
 from interlock_catalog.changes import PATCHABLE, content_digest
-from interlock_catalog.contracts import Doc, Json, find_violations, is_live, value_at
+from interlock_catalog.contracts import Doc, Json, find_new_violations, find_violations, is_live, is_within, value_at
+from interlock_catalog.document_keys import alias_key, exercise_key, family_key, name_of
 from interlock_catalog.naming import build_exercise_id, split_name
 from interlock_catalog.normalise import family_facts
 
@@ -27,7 +28,7 @@ class _Change(msgspec.Struct, frozen=True):
 async def check_upsert(backend: Backend, arguments: States, before: States, after: States) -> list[str]:
     """An exercise is valid in what was touched, no worse elsewhere, and in the family that is locked."""
     identity = str(arguments["exercise_id"])
-    was, becomes = before[f"exercise:{identity}"], after[f"exercise:{identity}"]
+    was, becomes = before[exercise_key(identity)], after[exercise_key(identity)]
     found = list(_check_patches(arguments, was))
     if was is None:
         found += _check_new(arguments, becomes)
@@ -46,7 +47,7 @@ async def check_normalise(backend: Backend, arguments: States, before: States, a
     changes: dict[str, _Change] = {}
     for item in arguments["items"]:
         identity = str(item["exercise_id"])
-        was, becomes = before[f"exercise:{identity}"], after[f"exercise:{identity}"]
+        was, becomes = before[exercise_key(identity)], after[exercise_key(identity)]
         if was is None:
             found.append(f"there is no exercise {identity!r}")
             continue
@@ -55,7 +56,7 @@ async def check_normalise(backend: Backend, arguments: States, before: States, a
         found += _check_family(was, arguments)
         changes[identity] = _Change(was, becomes)
         old = item.get("old_slug")
-        if old and after[f"alias:{old}"].get("exercise_id") != identity:
+        if old and after[alias_key(old)].get("exercise_id") != identity:
             found.append(f"alias {old!r} is taken, and does not lead to {identity!r}")
         # A slug that was its own until now clashes with nobody; any other one might.
         found += await _name_clashes(backend, {old}, identity) if old and was.get("name_slug") != old else []
@@ -70,7 +71,7 @@ async def check_merge(backend: Backend, arguments: States, before: States, _afte
         return ["an exercise is not merged into itself"]
     found = []
     for identity in (source, target):
-        doc = before[f"exercise:{identity}"]
+        doc = before[exercise_key(identity)]
         if doc is None or not is_live(doc):
             found.append(f"{identity!r} is {'not there' if doc is None else doc.get('status')}: it cannot be merged")
         elif doc.get("family_slug") != family:
@@ -81,11 +82,11 @@ async def check_merge(backend: Backend, arguments: States, before: States, _afte
             found.append(f"{identity!r} is not what was looked at any more")
     # Read now and not taken from the plan: an alias may have come since.
     pointing = await backend.aliases_of([source])
-    left = sorted(key for key in pointing if key.partition(":")[2] not in aliases)
+    left = sorted(key for key in pointing if name_of(key) not in aliases)
     if left:
         found.append(f"{', '.join(left)} would be left pointing at {source!r}")
     for alias in sorted(aliases):
-        doc = before[f"alias:{alias}"]
+        doc = before[alias_key(alias)]
         if doc is not None and doc.get("exercise_id") not in (source, target):
             found.append(f"alias {alias!r} points elsewhere, and is not taken away")
     return found + await _name_clashes(backend, aliases, target, without=source)
@@ -94,7 +95,7 @@ async def check_merge(backend: Backend, arguments: States, before: States, _afte
 async def check_alias(backend: Backend, arguments: States, before: States, after: States) -> list[str]:
     """A new alias was unmapped, and has one live target in the family that is locked."""
     slug = str(arguments["alias_slug"])
-    was, becomes = before[f"alias:{slug}"], after[f"alias:{slug}"]
+    was, becomes = before[alias_key(slug)], after[alias_key(slug)]
     found = [violation.message for violation in find_violations("alias", becomes)]
     if was is not None and was != becomes:
         found.append(f"alias {slug!r} is mapped already; delete_alias with a replacement moves it")
@@ -105,10 +106,10 @@ async def check_replacement(backend: Backend, arguments: States, before: States,
     """An alias goes only for another one that is valid."""
     slug, replacement = str(arguments["alias_slug"]), arguments["replacement"]
     other = str(replacement["alias_slug"])
-    found = [f"there is no alias {slug!r}"] if before[f"alias:{slug}"] is None else []
-    becomes = after[f"alias:{other}"]
+    found = [f"there is no alias {slug!r}"] if before[alias_key(slug)] is None else []
+    becomes = after[alias_key(other)]
     found += [violation.message for violation in find_violations("alias", becomes)]
-    was = before[f"alias:{other}"]
+    was = before[alias_key(other)]
     if other != slug and was is not None and was != becomes:
         found.append(f"alias {other!r} is mapped already, to something else")
     return found + await _check_target(backend, becomes, str(arguments["of_family"]))
@@ -117,7 +118,7 @@ async def check_replacement(backend: Backend, arguments: States, before: States,
 async def check_approval(_backend: Backend, arguments: States, before: States, _after: States) -> list[str]:
     """Only a valid draft is approved, and only as it was when that was decided."""
     identity = str(arguments["exercise_id"])
-    was = before[f"exercise:{identity}"]
+    was = before[exercise_key(identity)]
     if was is None or was.get("status") != "draft":
         return [f"{identity!r} is {'not there' if was is None else was.get('status')}: only a draft is approved"]
     found = [f"{violation.field}: {violation.message}" for violation in find_violations("exercise", was)]
@@ -146,10 +147,9 @@ def _check_new(arguments: States, doc: Doc) -> Iterator[str]:
 
 def _new_violations(was: Doc, becomes: Doc, touched: set[str]) -> Iterator[str]:
     """Violations that a change makes, and those that it leaves in the fields that it touches."""
-    before = {(violation.field, violation.code) for violation in find_violations("exercise", was)}
+    new = find_new_violations("exercise", was, becomes)
     for violation in find_violations("exercise", becomes):
-        mine = any(violation.field == field or field.startswith(f"{violation.field}.") for field in touched)
-        if mine or (violation.field, violation.code) not in before:
+        if violation in new or any(is_within(field, violation.field) for field in touched):
             yield f"{violation.field}: {violation.message}"
 
 
@@ -173,7 +173,7 @@ async def _check_identity(backend: Backend, changes: Mapping[str, _Change]) -> l
     if len(slugs) < len(moved):
         found.append("two of them would have the same name")
     for key, other in (await backend.find_by_name(slugs)).items():
-        identity = key.partition(":")[2]
+        identity = name_of(key)
         slug = str(other.value.get("name_slug"))
         # One that this very change renames has its old name in the catalog and another one afterwards.
         still = changes[identity].after if identity in changes else other.value
@@ -192,11 +192,11 @@ async def _check_qualifier(backend: Backend, change: _Change, identity: str) -> 
     # With a qualifier in its own family a name can break nothing, so the family need not be read.
     if stays and split_name(str(doc.get("name", "")))[1] is not None:
         return []
-    family_doc = (await backend.read_many([f"family:{family}"])).get(f"family:{family}")
+    family_doc = (await backend.read_many([family_key(family)])).get(family_key(family))
     if family_doc is None:
         return [f"there is no family {family!r}"]
     members = {key: found.value for key, found in (await backend.exercises(family=family)).items()}
-    facts = family_facts(family_doc.value, {**members, f"exercise:{identity}": doc}.values())
+    facts = family_facts(family_doc.value, {**members, exercise_key(identity): doc}.values())
     if facts.qualified and split_name(str(doc.get("name", "")))[1] is None:
         return [f"{doc.get('name')!r}: the family has several equipments, so its names say which"]
     return []
@@ -206,7 +206,7 @@ async def _name_clashes(backend: Backend, slugs: set[str], identity: str, withou
     """An alias must not have the name of another live exercise, nor a name that of an alias to another one."""
     found = []
     for key, other in (await backend.find_by_name(slugs)).items():
-        name = key.partition(":")[2]
+        name = name_of(key)
         if is_live(other.value) and name not in (identity, without):
             found.append(f"{name!r} is called that")
     return found + await _alias_clashes(backend, dict.fromkeys(slugs, identity), without)
@@ -215,10 +215,10 @@ async def _name_clashes(backend: Backend, slugs: set[str], identity: str, withou
 async def _alias_clashes(backend: Backend, slugs: Mapping[str, str], without: str = "") -> list[str]:
     """Names that are aliases of something else."""
     found = []
-    for key, alias in (await backend.read_many([f"alias:{slug}" for slug in slugs])).items():
+    for key, alias in (await backend.read_many([alias_key(slug) for slug in slugs])).items():
         target = alias.value.get("exercise_id")
         # None is an alias of a family: the bare name of one may be that of an exercise.
-        if target not in (None, slugs[key.partition(":")[2]], without):
+        if target not in (None, slugs[name_of(key)], without):
             found.append(f"{key} points at {target!r}")
     return found
 
@@ -226,14 +226,14 @@ async def _alias_clashes(backend: Backend, slugs: Mapping[str, str], without: st
 async def _check_target(backend: Backend, alias: Doc, family: str) -> list[str]:
     exercise, own = alias.get("exercise_id"), alias.get("family_slug")
     if own is not None:
-        there = await backend.read_many([f"family:{own}"])
+        there = await backend.read_many([family_key(own)])
         return [] if there and own == family else [f"there is no family {own!r} here"]
-    found = (await backend.read_many([f"exercise:{exercise}"])).get(f"exercise:{exercise}")
+    found = (await backend.read_many([exercise_key(exercise)])).get(exercise_key(exercise))
     if found is None or not is_live(found.value):
         what = "not there" if found is None else found.value.get("status")
         return [f"its target {exercise!r} is {what}"]
     if found.value.get("family_slug") != family:
         return [f"its target {exercise!r} is of family {found.value.get('family_slug')!r}, not {family!r}"]
     named = await backend.find_by_name([str(alias.get("alias_slug"))])
-    others = [key for key, doc in named.items() if is_live(doc.value) and key != f"exercise:{exercise}"]
+    others = [key for key, doc in named.items() if is_live(doc.value) and key != exercise_key(exercise)]
     return [f"{others[0]} is called that itself"] if others else []

@@ -6,6 +6,7 @@ import msgspec
 
 from interlock_catalog.backends import Backend, iterate_pages
 from interlock_catalog.contracts import Json, is_live
+from interlock_catalog.document_keys import name_of
 from interlock_catalog.vocabulary import slug
 
 
@@ -26,5 +27,5 @@ async def search_names(backend: Backend, query: str, limit: int) -> list[dict[st
         for key, doc in page.items():
             name = slug(str(doc.value.get("name", "")))
             if is_live(doc.value) and all(word in name for word in words):
-                hits.append(_Hit(len(name), key.partition(":")[2], str(doc.value.get("name"))))
+                hits.append(_Hit(len(name), name_of(key), str(doc.value.get("name"))))
     return [{"id": hit.id, "name": hit.name} for hit in sorted(hits)[:limit]]

@@ -9,7 +9,16 @@ from functools import lru_cache
 
 import msgspec
 
-from interlock_catalog.contracts import RETIRED_FIELDS, Doc, Json, find_repeats, is_live, muscle_groups
+from interlock_catalog.contracts import (
+    RETIRED_FIELDS,
+    Doc,
+    Json,
+    find_repeats,
+    is_live,
+    muscle_groups,
+    value_at,
+    with_value,
+)
 from interlock_catalog.naming import (
     drop_equipment,
     is_one_sided,
@@ -110,19 +119,11 @@ def _spell_words(doc: Doc, _family: FamilyFacts, corrections: list[Correction]) 
         ("movement.type", "movement_type"),
         ("movement.split", "split"),
     ):
-        head, _, rest = path.partition(".")
-        holder = doc.get(head) if rest else doc
-        if not isinstance(holder, dict):
-            continue
-        field = rest or head
-        spelled = canonical_word(kind, holder.get(field))
-        if spelled is not None and spelled != holder[field]:
-            why = f"{holder[field]!r} is written {spelled!r}"
-            if rest:
-                doc[head] = {**holder, field: spelled}
-            else:
-                doc[head] = spelled
-            corrections.append(Correction(path, "spelling", why))
+        written = value_at(doc, path)
+        spelled = canonical_word(kind, written)
+        if spelled is not None and spelled != written:
+            doc.update(with_value(doc, path, spelled))
+            corrections.append(Correction(path, "spelling", f"{written!r} is written {spelled!r}"))
     _spell_list(doc, "stimulus_tags", "stimulus_tag", corrections)
 
 
@@ -162,10 +163,8 @@ def _correct_muscles(doc: Doc, _family: FamilyFacts, corrections: list[Correctio
     texts = isinstance(primary, list) and all(isinstance(muscle, str) for muscle in primary)
     if texts and primary and (groups := muscle_groups(primary)):
         made["category"] = groups
-    for correction in _MUSCLE_CORRECTIONS:
-        field = correction.field.partition(".")[2]
-        if made.get(field) != muscles.get(field):
-            corrections.append(correction)
+    after = {**doc, "muscles": made}
+    corrections += [item for item in _MUSCLE_CORRECTIONS if value_at(after, item.field) != value_at(doc, item.field)]
     doc["muscles"] = made
 
 
@@ -194,7 +193,8 @@ def _correct_shares(muscles: Doc) -> dict[str, float] | None:
     rest = round(1 - sum(shares.values()), 2)
     if len(missing) == 1 and set(shares) < set(wanted) and 0 < rest < 1:
         shares[missing[0]] = rest  # what the others leave is its share
-    if set(shares) != set(wanted) or any(muscle not in words("muscle") for muscle in wanted):
+    # Without muscles there is nothing to share out, whatever the shares say.
+    if not wanted or set(shares) != set(wanted) or any(muscle not in words("muscle") for muscle in wanted):
         return None
     return _scale_shares({muscle: shares[muscle] for muscle in wanted})
 

@@ -10,7 +10,8 @@ from pydantic import Field
 from interlock import Context, Limits, Tool, tool
 from interlock.errors import NotFound
 from interlock_catalog.backends import Backend
-from interlock_catalog.contracts import find_violations, is_live, kind_of
+from interlock_catalog.contracts import KINDS, find_violations, is_live
+from interlock_catalog.document_keys import alias_key, exercise_key, kind_of, name_of
 from interlock_catalog.family_reader import SnapshotCache, read_family
 from interlock_catalog.name_search import search_names
 from interlock_catalog.vocabulary import slug as slug_of
@@ -42,7 +43,7 @@ def _lists(backend: Backend) -> tuple[Tool, ...]:
         found = await backend.exercises(family=family, after=_page_key("exercise", after), limit=limit)
         rows = [
             {
-                "id": key.partition(":")[2],
+                "id": name_of(key),
                 "name": doc.value.get("name"),
                 "family_slug": doc.value.get("family_slug"),
                 "equipment": doc.value.get("equipment"),
@@ -75,10 +76,10 @@ def _by_id(backend: Backend) -> tuple[Tool, ...]:
     @tool(**_OPTIONS)
     async def get_exercise(exercise_id: str) -> dict[str, Any]:
         """One exercise, whole, with its version."""
-        found = (await backend.read_many([f"exercise:{exercise_id}"])).get(f"exercise:{exercise_id}")
+        found = (await backend.read_many([exercise_key(exercise_id)])).get(exercise_key(exercise_id))
         if found is None:
             near = await backend.find_by_name([slug_of(exercise_id)])
-            raise NotFound(f"there is no exercise {exercise_id!r}", hints=tuple(key.partition(":")[2] for key in near))
+            raise NotFound(f"there is no exercise {exercise_id!r}", hints=tuple(name_of(key) for key in near))
         return {"exercise": found.value, "version": found.version}
 
     @tool(**_OPTIONS)
@@ -86,16 +87,17 @@ def _by_id(backend: Backend) -> tuple[Tool, ...]:
         exercise_ids: Annotated[list[str], Field(min_length=1, max_length=200)],
     ) -> list[dict[str, Any]]:
         """Several exercises in one go."""
-        found = await backend.read_many(f"exercise:{identity}" for identity in exercise_ids)
+        found = await backend.read_many(exercise_key(identity) for identity in exercise_ids)
         return [{"exercise": doc.value, "version": doc.version} for doc in found.values()]
 
     @tool(**_OPTIONS)
     async def validate_exercise(key: str) -> dict[str, Any]:
         """Every way in which a document breaks its contract."""
         found = (await backend.read_many([key])).get(key)
-        if found is None or kind_of(key) not in ("exercise", "alias", "family"):
+        kind = kind_of(key)
+        if found is None or kind not in KINDS:
             raise NotFound(f"there is no document {key!r}; write exercise:ID, alias:SLUG or family:SLUG")
-        violations = [msgspec.to_builtins(item) for item in find_violations(kind_of(key), found.value)]
+        violations = [msgspec.to_builtins(item) for item in find_violations(kind, found.value)]
         return {"key": key, "valid": not violations, "violations": violations}
 
     return get_exercise, get_exercises, validate_exercise
@@ -108,8 +110,8 @@ def _by_name(backend: Backend) -> tuple[Tool, ...]:
         wanted = slug_of(name)
         for key, doc in (await backend.find_by_name([wanted])).items():
             if is_live(doc.value):
-                return {"exercise_id": key.partition(":")[2], "by": "name"}
-        alias = (await backend.read_many([f"alias:{wanted}"])).get(f"alias:{wanted}")
+                return {"exercise_id": name_of(key), "by": "name"}
+        alias = (await backend.read_many([alias_key(wanted)])).get(alias_key(wanted))
         if alias is None:
             raise NotFound(f"nothing in the catalog is called {name!r}")
         return {**alias.value, "by": "alias"}

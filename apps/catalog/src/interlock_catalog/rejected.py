@@ -9,10 +9,12 @@ from typing import Any
 from interlock.errors import ConfigError
 from interlock_catalog.app import AppContext, open_app
 from interlock_catalog.contracts import Json
+from interlock_catalog.evidence import Evidence
+from interlock_catalog.journal_entries import latest_entries
 from interlock_catalog.pipeline.execute import SERVICE
-from interlock_catalog.report.change_report import latest_entries
 from interlock_catalog.runner.ids import new_run_id
-from interlock_catalog.runner.records import FamilyResult, Run, open_run_store, turn_of
+from interlock_catalog.runner.records import FamilyResult, Run, open_run_store
+from interlock_catalog.runner.work_items import REJECTED, RunTurn
 from interlock_catalog.settings import Loaded
 
 _CORRECTABLE = ("invariant", "contract", "schema", "invalid_arguments")
@@ -39,7 +41,7 @@ async def _rejected_lines(app: AppContext, run: Run, result: FamilyResult) -> li
         {"tool": item.tool, "arguments": item.arguments, "reason": item.reason, "family": result.family}
         for item in result.rejected
     ]
-    entries = [entry async for entry in app.runtime.operations.journal(turn=turn_of(run.id, result.family))]
+    entries = [entry async for entry in app.runtime.operations.journal(turn=RunTurn(run.id, result.work).text)]
     for entry in latest_entries(entries):
         if entry.status == "denied" and entry.rule in _CORRECTABLE:
             lines.append(
@@ -75,10 +77,10 @@ async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) ->
         actor=str(item.get("actor") or "person"),
         principal=SERVICE,
         run=run,
-        turn=f"{run}/rejected",
+        turn=RunTurn(run, REJECTED).text,
         mode=mode,
         # That a person had a hand in it is on record, whatever the line itself says.
-        evidence=(*(item.get("evidence") or ()), "correction:person"),
+        evidence=(*(item.get("evidence") or ()), Evidence("correction", "person").text),
         confidence=item.get("confidence"),
     )
     return {"tool": tool, "status": outcome.status.value, "reason": outcome.summary}
@@ -86,7 +88,7 @@ async def _submit(app: AppContext, run: str, item: dict[str, Any], mode: str) ->
 
 def _read_lines(file: Path) -> list[dict[str, Any]]:
     try:
-        found = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+        found = [json.loads(line) for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file; export one first") from None
     except ValueError as error:

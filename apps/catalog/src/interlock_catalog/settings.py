@@ -45,13 +45,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ""
     )
     worker: Annotated[str, setting("the name of this worker (default: the machine's name)")] = ""
-    webhook: Annotated[str, setting("an address that is fetched after every run that did not fail")] = ""
+    webhook: Annotated[str, setting("an address that is fetched after every run but a failed or degraded one")] = ""
     # Several times the heartbeat of one second, so that a busy machine is not taken for a dead worker.
     stale_s: Annotated[float, setting("seconds without a heartbeat after which a worker is taken for dead")] = 5.0
     # A nightly run plus two hours.
     alert_age_h: Annotated[float, setting("health: hours since the last run ended")] = 26.0
     alert_queue: Annotated[int, setting("health: runs in the queue")] = 20
-    alert_failures: Annotated[float, setting("health: share of the last runs that failed")] = 0.2
+    alert_failures: Annotated[float, setting("health: share of the last runs that failed or were degraded")] = 0.2
     alert_lock_s: Annotated[float, setting("health: seconds for which a family has been locked")] = 600.0
 
     @property
@@ -62,7 +62,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     @property
     def is_remote(self) -> bool:
         """Whether the catalog is behind HTTP."""
-        return self.backend.startswith(("http://", "https://"))
+        return is_remote_address(self.backend)
+
+
+def is_remote_address(backend: str) -> bool:
+    """Whether a backend is the address of a server."""
+    return backend.startswith(("http://", "https://"))
 
 
 Loaded = LoadedSettings[Settings]

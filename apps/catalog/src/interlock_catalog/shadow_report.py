@@ -8,6 +8,7 @@ from typing import Any
 from interlock_catalog.app import open_app
 from interlock_catalog.checks.issues import ROLES
 from interlock_catalog.confidence import Tally, shipped_calibration, tally_decisions
+from interlock_catalog.runner.work_items import RunTurn
 from interlock_catalog.settings import Loaded
 
 OWN = "own"
@@ -21,7 +22,9 @@ async def build_shadow_report(loaded: Loaded, run: str | None) -> dict[str, Any]
     async with open_app(loaded) as app:
         for item in await app.runtime.operations.shadow(run=run):
             verdict = OWN if item.by in ROLES else item.verdict
-            family = (item.turn or "").partition("/")[2]
+            turn = RunTurn.parse(item.turn or "")
+            # What a person planned beside every run is of no family.
+            family = "" if turn is None else turn.work.text
             for tag in item.evidence or ("(none)",):
                 by_rule.setdefault(tag, Counter())[verdict] += 1
             by_family.setdefault(family, Counter())[verdict] += 1

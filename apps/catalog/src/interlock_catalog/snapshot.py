@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock_catalog.contracts import Doc, is_live
+from interlock_catalog.document_keys import DocumentKey, DocumentKind
 from interlock_catalog.normalise import FamilyFacts, family_facts
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
@@ -47,13 +48,13 @@ class Snapshot(msgspec.Struct, frozen=True):
         """The same family once these keys have these states."""
         exercises, aliases, family = dict(self.exercises), dict(self.aliases), self.family
         for key, state in states.items():
-            kind, _, name = key.partition(":")
-            if kind == "family" and name == self.slug:
+            parsed = DocumentKey.parse(key)
+            if parsed.kind is DocumentKind.FAMILY and parsed.name == self.slug:
                 family = state
                 continue
-            documents = exercises if kind == "exercise" else aliases
+            documents = exercises if parsed.kind is DocumentKind.EXERCISE else aliases
             if state is None:
-                documents.pop(name, None)
+                documents.pop(parsed.name, None)
             else:
-                documents[name] = state
+                documents[parsed.name] = state
         return msgspec.structs.replace(self, family=family, exercises=exercises, aliases=aliases)

@@ -21,6 +21,7 @@ from interlock_catalog.changes import (
     patch_exercise,
 )
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, alias_key, exercise_key, name_of
 from interlock_catalog.resource import Catalog
 
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$")]
@@ -76,7 +77,7 @@ async def _perform(
 
 def _upsert_exercise(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
-        return patch_exercise(state, arguments["changes"], key.partition(":")[2])
+        return patch_exercise(state, arguments["changes"], name_of(key))
 
     @tool(key="exercise:{exercise_id}", **_options(catalog, simulate, invariants.check_upsert))
     async def upsert_exercise(
@@ -90,7 +91,7 @@ def _upsert_exercise(catalog: Catalog) -> Tool:
         plain = [change.model_dump() for change in changes]
         arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "changes": plain}
         arguments["justification"] = justification
-        await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "upsert_exercise", arguments, context)
+        await _perform(catalog, simulate, (exercise_key(exercise_id),), "upsert_exercise", arguments, context)
         return {"exercise_id": exercise_id, "fields": [change.field for change in changes]}
 
     return upsert_exercise
@@ -98,16 +99,17 @@ def _upsert_exercise(catalog: Catalog) -> Tool:
 
 def _normalize(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
-        kind, _, name = key.partition(":")
-        if kind == "alias":
+        parsed = DocumentKey.parse(key)
+        name = parsed.name
+        if parsed.kind is DocumentKind.ALIAS:
             item = next(item for item in arguments["items"] if item["old_slug"] == name)
             # One that is there is left as it is; where it leads elsewhere, `check_normalise` refuses the whole.
             return state or build_alias(name, exercise_id=item["exercise_id"])
         return normalise_exercise(state, next(item for item in arguments["items"] if item["exercise_id"] == name))
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
-        old = tuple(f"alias:{item['old_slug']}" for item in arguments["items"] if item["old_slug"])
-        return (*(f"exercise:{item['exercise_id']}" for item in arguments["items"]), *old)
+        old = tuple(alias_key(item["old_slug"]) for item in arguments["items"] if item["old_slug"])
+        return (*(exercise_key(item["exercise_id"]) for item in arguments["items"]), *old)
 
     @tool(key=key, **_options(catalog, simulate, invariants.check_normalise))
     async def normalize_catalog_page(
@@ -130,8 +132,8 @@ def _merge(catalog: Catalog) -> Tool:
         return merge_document(key, state, str(arguments["source_id"]), str(arguments["target_id"]))
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
-        exercises = (f"exercise:{arguments['source_id']}", f"exercise:{arguments['target_id']}")
-        return (*exercises, *(f"alias:{alias}" for alias in arguments["aliases"]))
+        exercises = (exercise_key(arguments["source_id"]), exercise_key(arguments["target_id"]))
+        return (*exercises, *(alias_key(alias) for alias in arguments["aliases"]))
 
     @tool(key=key, **_options(catalog, simulate, invariants.check_merge))
     async def merge_exercises(
@@ -171,7 +173,7 @@ def _upsert_alias(catalog: Catalog) -> Tool:
         """Give an exercise, or a whole family, another name that is not taken yet."""
         arguments = {"alias_slug": alias_slug, "exercise_id": exercise_id, "family_slug": family_slug}
         arguments |= {"of_family": of_family, "justification": justification}
-        await _perform(catalog, simulate, (f"alias:{alias_slug}",), "upsert_alias", arguments, context)
+        await _perform(catalog, simulate, (alias_key(alias_slug),), "upsert_alias", arguments, context)
         return {"alias_slug": alias_slug, "target": exercise_id or family_slug}
 
     return upsert_alias
@@ -180,13 +182,13 @@ def _upsert_alias(catalog: Catalog) -> Tool:
 def _delete_alias(catalog: Catalog) -> Tool:
     def simulate(state: Doc | None, arguments: Mapping[str, Json], key: str) -> Doc | None:
         replacement = arguments["replacement"]
-        if key == f"alias:{replacement['alias_slug']}":
+        if key == alias_key(replacement["alias_slug"]):
             targets = {"exercise_id": replacement["exercise_id"], "family_slug": replacement["family_slug"]}
             return build_alias(str(replacement["alias_slug"]), **targets)
-        return None if key == f"alias:{arguments['alias_slug']}" else state
+        return None if key == alias_key(arguments["alias_slug"]) else state
 
     def key(arguments: Mapping[str, Json]) -> tuple[str, ...]:
-        return (f"alias:{arguments['alias_slug']}", f"alias:{arguments['replacement']['alias_slug']}")
+        return (alias_key(arguments["alias_slug"]), alias_key(arguments["replacement"]["alias_slug"]))
 
     options = _options(catalog, simulate, invariants.check_replacement, "lease:{of_family}")
 
@@ -219,7 +221,7 @@ def _approve(catalog: Catalog) -> Tool:
         """Approve a draft that holds its contract and still has this digest."""
         arguments = {"exercise_id": exercise_id, "family_slug": family_slug, "digest": digest}
         arguments["justification"] = justification
-        await _perform(catalog, simulate, (f"exercise:{exercise_id}",), "approve_exercise", arguments, context)
+        await _perform(catalog, simulate, (exercise_key(exercise_id),), "approve_exercise", arguments, context)
         return {"exercise_id": exercise_id, "status": "approved"}
 
     return approve_exercise

@@ -9,6 +9,7 @@ from interlock.resources import Documents
 from interlock.values import Versioned
 from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.document_keys import DocumentKind
 
 _BATCH = 500
 """Documents of one transaction."""
@@ -27,26 +28,26 @@ class DatabaseBackend:
         return await self.documents.read_many(keys)
 
     async def families(self, *, after: str = "", limit: int = 200) -> Docs:
-        return await self.documents.page("family:", after=after, limit=limit)
+        return await self.documents.page(DocumentKind.FAMILY.prefix, after=after, limit=limit)
 
     async def exercises(self, *, family: str | None = None, after: str = "", limit: int = 200) -> Docs:
         if family is not None:
-            return await self.documents.find("family_slug", [family], prefix="exercise:")
-        return await self.documents.page("exercise:", after=after, limit=limit)
+            return await self.documents.find("family_slug", [family], prefix=DocumentKind.EXERCISE.prefix)
+        return await self.documents.page(DocumentKind.EXERCISE.prefix, after=after, limit=limit)
 
     async def aliases(self, *, after: str = "", limit: int = 500) -> Docs:
-        return await self.documents.page("alias:", after=after, limit=limit)
+        return await self.documents.page(DocumentKind.ALIAS.prefix, after=after, limit=limit)
 
     async def aliases_of(self, exercises: Iterable[str], families: Iterable[str] = ()) -> Docs:
-        found = await self.documents.find("exercise_id", exercises, prefix="alias:")
-        found |= await self.documents.find("family_slug", families, prefix="alias:")
+        found = await self.documents.find("exercise_id", exercises, prefix=DocumentKind.ALIAS.prefix)
+        found |= await self.documents.find("family_slug", families, prefix=DocumentKind.ALIAS.prefix)
         return dict(sorted(found.items()))
 
     async def find_by_name(self, slugs: Iterable[str]) -> Docs:
-        return await self.documents.find("name_slug", slugs, prefix="exercise:")
+        return await self.documents.find("name_slug", slugs, prefix=DocumentKind.EXERCISE.prefix)
 
     async def searches(self, *, after: str = "", limit: int = 500) -> list[Search]:
-        page = await self.documents.page("search:", after=after, limit=limit)
+        page = await self.documents.page(DocumentKind.SEARCH.prefix, after=after, limit=limit)
         return [_search(key, found) for key, found in page.items()]
 
     async def write(self, write: Write, context: Context | None = None) -> None:

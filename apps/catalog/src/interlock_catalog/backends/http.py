@@ -15,6 +15,8 @@ from interlock.resources import HttpClient
 from interlock.values import Effect, Versioned
 from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Json
+from interlock_catalog.document_keys import DocumentKind, kind_of, name_of
+from interlock_catalog.fencing_header import write_fencing_tokens
 from interlock_catalog.settings import Settings
 
 _CHUNK = 40
@@ -53,17 +55,17 @@ class HttpBackend:
 
     async def read_many(self, keys: Iterable[str]) -> Docs:
         found: Docs = {}
-        by_kind: dict[str, list[str]] = {}
+        by_kind: dict[DocumentKind | None, list[str]] = {}
         for key in sorted(set(keys)):
-            kind, _, name = key.partition(":")
-            by_kind.setdefault(kind, []).append(name)
+            by_kind.setdefault(kind_of(key), []).append(key)
         where = {
-            "exercise": ("getExercises", "ids"),
-            "alias": ("searchAliases", "slugs"),
-            "family": ("listFamilies", "slugs"),
+            DocumentKind.EXERCISE: ("getExercises", "ids"),
+            DocumentKind.ALIAS: ("searchAliases", "slugs"),
+            DocumentKind.FAMILY: ("listFamilies", "slugs"),
         }
-        for kind, names in by_kind.items():
-            function, argument = where[kind]
+        # Under a key of another kind, or of none, a server has nothing to give.
+        for kind in (kind for kind in where if kind in by_kind):
+            (function, argument), names = where[kind], [name_of(key) for key in by_kind[kind]]
             for start in range(0, len(names), _CHUNK):
                 found |= await self._page(function, [(argument, name) for name in names[start : start + _CHUNK]])
         return dict(sorted(found.items()))
@@ -139,8 +141,7 @@ class HttpBackend:
 
 
 def _fencing_headers(tokens: Mapping[str, int], ledger: str) -> dict[str, str]:
-    named = ",".join(f"{key}={token}" for key, token in sorted(tokens.items()))
-    return {"X-Fencing-Tokens": named, "X-Fencing-Ledger": ledger}
+    return {"X-Fencing-Tokens": write_fencing_tokens(tokens), "X-Fencing-Ledger": ledger}
 
 
 def _function_call(write: Write) -> _FunctionCall:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, is_live
+from interlock_catalog.document_keys import alias_key
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 
@@ -18,7 +19,7 @@ def find_alias_issues(family: Snapshot) -> Iterator[Issue]:
     slugs = _future_slugs(family)
     for alias, doc in sorted(family.aliases.items()):
         target, own = doc.get("exercise_id"), doc.get("family_slug")
-        key = f"alias:{alias}"
+        key = alias_key(alias)
         if target and own:
             yield _issue(key, "two_targets", "it names an exercise and a family", str(target))
         elif target and not is_live(found := find_exercise(family, str(target))):

@@ -8,6 +8,7 @@ from typing import Any
 
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, find_violations, value_at
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.naming import name_words
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import AMBIGUOUS_EQUIPMENT, canonical_word, is_lossless_slug
@@ -105,7 +106,7 @@ def _kind(doc: Doc) -> tuple[str, ...]:
 def _issue(worse: str, best: str, family: Snapshot, *, certain: bool, why: str) -> Issue:
     names = (family.exercises[worse]["name"], family.exercises[best]["name"])
     return Issue(
-        target=f"exercise:{worse}",
+        target=exercise_key(worse),
         field="merged_into",
         code="duplicate" if certain else "near_duplicate",
         issue_type="inconsistent",

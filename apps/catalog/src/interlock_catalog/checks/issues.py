@@ -7,6 +7,9 @@ from typing import Any
 
 import msgspec
 
+from interlock_catalog.contracts import is_within
+from interlock_catalog.evidence import Evidence
+
 Json = Any
 TYPES = ("missing", "incomplete", "inconsistent", "inaccurate")
 SEVERITIES = ("low", "medium", "high", "critical")
@@ -57,16 +60,16 @@ class Issue(msgspec.Struct, frozen=True, kw_only=True, order=True):
         return specialist_of(self.field)
 
     @property
-    def tag(self) -> str:
-        """The evidence tag that a change made for it carries."""
-        return f"{self.by}:{self.code}@{self.judge}" if self.judge else f"{self.by}:{self.code}"
+    def rule(self) -> Evidence:
+        """What a change that is made for it rests on."""
+        return Evidence(self.by, self.code, self.judge)
 
 
 def specialist_of(field: str) -> str | None:
     """The specialist that owns a field, or the field that it is part of."""
     for name, fields in FIELDS.items():
         # A violation of `muscles` as a whole belongs to whoever owns its parts.
-        if any(field == owned or field.startswith(f"{owned}.") or owned.startswith(f"{field}.") for owned in fields):
+        if any(is_within(field, owned) or is_within(owned, field) for owned in fields):
             return name
     return None
 
@@ -101,7 +104,7 @@ def issue_from_violation(target: str, field: str, code: str, message: str) -> Is
     severity = "high"
     if code in _LOW:
         severity = "low"
-    elif (code == "missing" and field in _CRITICAL) or code == "placeholder":
+    elif (code == "missing" and field in _CRITICAL) or code in ("placeholder", "unreadable"):
         severity = "critical"
     elif code in ("unknown_field", "derived", "slug"):
         severity = "medium"

@@ -12,6 +12,7 @@ import msgspec
 
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, Json, value_at
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.naming import split_name
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import equipment_name, ordered_words, slug
@@ -98,7 +99,7 @@ def _equipment_pattern() -> re.Pattern[str]:
 
 def _issue(identity: str, field: str, code: str, why: str, majority: _Majority | None = None) -> Issue:
     return Issue(
-        target=f"exercise:{identity}",
+        target=exercise_key(identity),
         field=field,
         code=code,
         issue_type="inaccurate",

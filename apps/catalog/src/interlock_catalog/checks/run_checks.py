@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from interlock_catalog.checks.aliases import find_alias_issues
 from interlock_catalog.checks.duplicates import find_duplicates
 from interlock_catalog.checks.issues import Issue, issue_from_normalisation, issue_from_violation
 from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.contracts import MIN_DESCRIPTION, Doc, find_violations, value_at
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.normalise import FamilyFacts, normalise
 from interlock_catalog.snapshot import Snapshot
 
@@ -18,11 +21,46 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
     found = list[Issue]()
     facts = family.facts
     for identity, doc in sorted(family.live.items()):
-        found += find_exercise_issues(f"exercise:{identity}", doc, facts)
+        found += find_exercise_issues(exercise_key(identity), doc, facts)
     found += find_duplicates(family)
     found += find_alias_issues(family)
     found += find_outliers(family)
     return tuple({(issue.target, issue.field, issue.code): issue for issue in found}.values())
+
+
+class CheckedFamily(msgspec.Struct, frozen=True):
+    """The issues of a family, and the family without the records that could not be checked at all."""
+
+    family: Snapshot
+    issues: tuple[Issue, ...]
+    unreadable: tuple[Issue, ...] = ()
+    """One for each record that was set aside: it is for a person, and its siblings are worked on without it."""
+
+
+def check_apart(family: Snapshot) -> CheckedFamily:
+    """Every issue of a family; a record on which a check breaks down is set aside, and does not stop its family."""
+    try:
+        return CheckedFamily(family, run_checks(family))
+    except Exception:  # noqa: BLE001 - records may hold anything, and which one it was is found out below
+        broken = {identity: error for identity in family.live if (error := _check_alone(family, identity)) is not None}
+    readable = msgspec.structs.replace(
+        family, exercises={identity: doc for identity, doc in family.exercises.items() if identity not in broken}
+    )
+    found = tuple(
+        issue_from_violation(exercise_key(identity), "id", "unreadable", f"the record cannot be checked: {error}")
+        for identity, error in broken.items()
+    )
+    return CheckedFamily(readable, run_checks(readable), found)
+
+
+def _check_alone(family: Snapshot, identity: str) -> str | None:
+    """What goes wrong when one record is checked without its siblings; None if nothing does."""
+    alone = msgspec.structs.replace(family, exercises={identity: family.exercises[identity]}, aliases={})
+    try:
+        run_checks(alone)
+    except Exception as error:  # noqa: BLE001
+        return f"{type(error).__name__}: {error}"[:200]
+    return None
 
 
 def find_exercise_issues(target: str, doc: Doc, facts: FamilyFacts) -> Iterator[Issue]:

@@ -7,6 +7,28 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from interlock.cli.parser import document_exits
+
+_DONE: dict[str, str] = {
+    "run": "every change was made (or planned), or waits for a person",
+    "health": "healthy",
+    "validate": "every document keeps its contract",
+    "drift": "every document is what the journal says",
+    "worker": "stopped by a signal",
+    "serve": "stopped by a signal",
+}
+_WRONG: dict[str, str] = {
+    "run": "the run is partial, failed or degraded",
+    "health": "something is beyond its alert_* setting, or the last run is degraded",
+    "validate": "a document breaks its contract, or is not there",
+    "drift": "a document is not what the journal says",
+    "list": "the read was refused, or failed",
+    "search": "nothing has such a name, or the read was refused",
+    "get": "there is no such exercise, or the read was refused",
+    "rejected": "with --submit: not everything was made",
+    "restore": "not everything was restored",
+}
+
 
 def add_command(
     actions: Any, name: str, run: Callable[[argparse.Namespace], int], help: str, about: str = ""
@@ -18,4 +40,5 @@ def add_command(
     parser.add_argument("--home", type=Path, metavar="FOLDER", help="where catalog.toml is (default: this folder)")
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
     parser.set_defaults(run=run)
+    document_exits(parser, done=_DONE.get(name, "done"), wrong=_WRONG.get(name, ""))
     return parser

@@ -32,7 +32,7 @@ def register(actions: Any) -> None:
         "validate",
         run_validate,
         "check documents against their contracts",
-        "Check one document, or all of them, against their contracts. Exit 1 if one breaks its contract.",
+        "Check one document, or all of them, against their contracts.",
     )
     validate.add_argument("key", nargs="?", help="exercise:ID, alias:SLUG or family:SLUG (default: all)")
     add_command(
@@ -40,8 +40,7 @@ def register(actions: Any) -> None:
         "drift",
         run_drift,
         "compare the catalog with the journal",
-        "Find documents that are not what the last"
-        " recorded change made of them: somebody wrote past the gate. Exit 1 if there are any.",
+        "Find documents that are not what the last recorded change made of them: somebody wrote past the gate.",
     )
     report = add_command(
         actions,

@@ -13,6 +13,7 @@ import msgspec
 from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.cli.families import require_families
 from interlock_catalog.settings import Loaded, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -73,11 +74,12 @@ def _register_rejected(actions: Any) -> None:
 def run_run(given: argparse.Namespace) -> int:
     """One run, here or on a worker."""
     from interlock_catalog.runner.ids import new_run_id
-    from interlock_catalog.runner.records import RunRequest
+    from interlock_catalog.runner.records import GOOD_STATUSES, RunRequest
 
     loaded = load_existing_catalog(given.home, model=given.model, record=given.record, replay=given.replay)
     if given.max_changes is not None and given.max_changes < 0:
         raise ConfigError("--max-changes is zero or more")
+    asyncio.run(require_families(loaded.settings, given.family))  # a mistyped one is a mistake, and not a failed run
     request = RunRequest(
         run=given.resume or new_run_id(),
         mode=given.mode or "dry_run",
@@ -94,7 +96,7 @@ def run_run(given: argparse.Namespace) -> int:
         return 0
     report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
     _print_report(given, report)
-    return 0 if report.run.status == "succeeded" else 1
+    return 0 if report.run.status in GOOD_STATUSES else 1
 
 
 async def _run_here(loaded: Loaded, request: RunRequest, *, resume: bool) -> ChangeReport:

@@ -55,12 +55,13 @@ def run_serve(given: argparse.Namespace) -> int:
     import uvicorn
 
     from interlock_catalog.server.app import build_server
+    from interlock_catalog.server.connections import build_config, open_listener
     from interlock_catalog.server.tokens import read_tokens
 
     loaded = load_existing_catalog(given.home)
     tokens = read_tokens(_token_file(given, loaded))
     app = build_server(loaded.settings.backend, tokens)
+    listener = open_listener(given.host, given.port)
     notes().print(f"serving {sanitize(loaded.settings.backend)} at http://{sanitize(given.host)}:{given.port}")
-    # More requests at a time are turned away with 503 at once, in place of waiting until their clients give up.
-    uvicorn.run(app, host=given.host, port=given.port, log_level="warning", limit_concurrency=500)
+    uvicorn.Server(build_config(app)).run(sockets=[listener])
     return 0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,9 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.settings import FILE, Loaded, Settings, load_existing_catalog
+from interlock_catalog.cli.families import list_families, require_families
+from interlock_catalog.document_keys import DocumentKind, kind_of
+from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
 
 if TYPE_CHECKING:
     from interlock_catalog.contracts import Doc
@@ -39,6 +41,7 @@ lease_s = 5
 """
 _ENABLED = "enabled.txt"
 _EVERY = "*"
+_MAX_COMPLAINTS = 20
 
 
 def register(actions: Any) -> None:
@@ -88,6 +91,7 @@ def _register_init(actions: Any) -> None:
     init.add_argument("--clean", action="store_true", help="exercises without faults")
     init.add_argument("--empty", action="store_true", help="no exercises at all")
     init.add_argument("--from", dest="source", type=Path, metavar="FILE", help="exercises of free-exercise-db as JSON")
+    init.add_argument("--skip", action="store_true", help="with --from: leave out, and list, what cannot be imported")
     init.add_argument("--backend", help="sqlite:///FILE, postgresql://… or http://… (default: a file here)")
     init.add_argument("--engine", help="where runs are stored (default: a file here)")
     init.add_argument("--store", help="where the ledger is (default: a file here)")
@@ -99,7 +103,12 @@ def run_init(given: argparse.Namespace) -> int:
     folder: Path = given.home or Path()
     if (folder / FILE).exists():
         raise ConfigError(f"{folder / FILE}: there is a catalog here already")
-    catalog = _choose_catalog(given)  # before anything is written: the source may be wrong
+    if given.source is None and given.skip:
+        raise ConfigError("--skip is about records of --from FILE")
+    if given.source is not None and is_remote_address(given.backend or ""):
+        raise ConfigError("an import goes into a database; run it where the server is, without --backend http…")
+    skipped = list[str]()
+    catalog = _choose_catalog(given, skipped)  # before anything is written: the source may be wrong
     _write_settings(folder, given)
     loaded = load_existing_catalog(folder)
     if not loaded.settings.is_remote:
@@ -109,9 +118,11 @@ def run_init(given: argparse.Namespace) -> int:
             # What is planted and what is right, so that a newcomer can compare; how it is planted is of no use there.
             planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
             (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
-    counts = {kind: sum(key.startswith(f"{kind}:") for key in catalog.docs) for kind in ("exercise", "family", "alias")}
+    found = Counter(kind_of(key) for key in catalog.docs)
+    counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
     if given.json:
-        print_json({"home": str(folder), **counts, "planted": len(catalog.faults)})
+        of_import = {} if given.source is None else {"skipped": skipped}
+        print_json({"home": str(folder), **counts, "planted": len(catalog.faults), **of_import})
         return 0
     what = (
         f"{counts['exercise']} exercises in {counts['family']} families, {counts['alias']} aliases,"
@@ -119,11 +130,13 @@ def run_init(given: argparse.Namespace) -> int:
     )
     if loaded.settings.is_remote:
         what = "nothing (the catalog is behind the address)"
+    for complaint in skipped:
+        console().print(f"skipped: {sanitize(complaint)}")
     console().print(f"{sanitize(folder)}: {what}\nnow: interlock catalog run --dry-run")
     return 0
 
 
-def _choose_catalog(given: argparse.Namespace) -> PlantedCatalog:
+def _choose_catalog(given: argparse.Namespace, skipped: list[str]) -> PlantedCatalog:
     from interlock_catalog.seed import build_clean_catalog, build_demonstration
     from interlock_catalog.seed.demonstration import PlantedCatalog
 
@@ -131,18 +144,21 @@ def _choose_catalog(given: argparse.Namespace) -> PlantedCatalog:
         return PlantedCatalog({}, ())
     if given.source is not None:
         from interlock_catalog.importer import import_exercises
+        from interlock_catalog.source_records import read_source_file
 
-        return PlantedCatalog(import_exercises(_read_json(given.source)), ())
+        found = read_source_file(given.source)
+        if found.complaints and not given.skip:
+            raise ConfigError(_describe_complaints(given.source, found.complaints))
+        skipped += found.complaints
+        return PlantedCatalog(import_exercises(found.records), ())
     return PlantedCatalog(build_clean_catalog(), ()) if given.clean else build_demonstration()
 
 
-def _read_json(file: Path) -> Any:
-    try:
-        return json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ConfigError(f"{file}: there is no such file") from None
-    except (ValueError, OSError) as error:
-        raise ConfigError(f"{file}: not JSON: {error}") from None
+def _describe_complaints(file: Path, complaints: list[str]) -> str:
+    shown = [f"  {complaint}" for complaint in complaints[:_MAX_COMPLAINTS]]
+    more = [f"  … and {len(complaints) - _MAX_COMPLAINTS} more"] if len(complaints) > _MAX_COMPLAINTS else []
+    head = f"{file}: not all of this can be imported, so nothing was; correct it, or leave this out with --skip:"
+    return "\n".join([head, *shown, *more])
 
 
 def _write_settings(folder: Path, given: argparse.Namespace) -> None:
@@ -201,7 +217,7 @@ def run_disable(given: argparse.Namespace) -> int:
     if given.all:
         return _write_enabled(given, loaded, set())
     if _EVERY in enabled:  # all but these: from now on the others are named
-        enabled |= asyncio.run(_list_families(loaded))
+        enabled |= asyncio.run(list_families(loaded.settings))
         enabled.discard(_EVERY)
     return _write_enabled(given, loaded, enabled - wanted)
 
@@ -227,21 +243,8 @@ async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
         raise ConfigError(f"{given.action} what? name families, or --all")
     if given.all:
         return {_EVERY}
-    missing = sorted(set(given.families) - await _list_families(loaded))
-    if missing:
-        raise ConfigError(f"there is no family {', '.join(missing)}; see `interlock catalog list --families`")
+    await require_families(loaded.settings, given.families)
     return set(given.families)
-
-
-async def _list_families(loaded: Loaded) -> set[str]:
-    from interlock_catalog.app import open_backend
-    from interlock_catalog.backends import iterate_pages
-
-    backend = open_backend(loaded.settings)
-    try:
-        return {key.partition(":")[2] async for page in iterate_pages(backend.families) for key in page}
-    finally:
-        await backend.close()
 
 
 def run_backup(given: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ import msgspec
 from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.cli.families import require_families
 from interlock_catalog.settings import Settings, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def register(actions: Any) -> None:
         run_health,
         "check the health of the autopilot",
         "Age of the last run, length of the queue, failure"
-        " rate, age of the oldest lock. Exit 1 if something is beyond its alert_* setting.",
+        " rate, age of the oldest lock, whether the last run is degraded.",
     )
 
 
@@ -106,6 +107,7 @@ def _put_schedule(given: argparse.Namespace, settings: Settings) -> None:
     from interlock_catalog.runner.records import RunRequest
 
     _require_time(given.cron, given.zone)
+    asyncio.run(require_families(settings, given.family))
     mode = "apply" if given.apply else "shadow" if given.shadow else "dry_run"
     request = RunRequest(
         run="",

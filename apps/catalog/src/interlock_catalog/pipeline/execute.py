@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -26,6 +26,7 @@ _CONTENDED = frozenset(
 _PERHAPS_ABANDONED = frozenset({Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.IN_DOUBT})
 """This may only mean that a process died there, and will pass once its lease has expired."""
 _POLL_S = 0.5
+_APPROVE = "approve_exercise"
 
 
 class Stop(StrEnum):
@@ -44,30 +45,48 @@ class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long an operation waits for what somebody else has begun there."""
 
 
+class Execution(msgspec.Struct, frozen=True):
+    """How far a plan was carried out."""
+
+    stop: Stop | None = None
+    """Why some of it was left for a later run, None if nothing was."""
+    foreseen: tuple[Op, ...] = ()
+    """Approvals that come after changes which were not made, or only planned: they are decided once those are made."""
+
+
 async def execute_operations(
-    context: RoleContext, ops: Sequence[Op], options: ExecutionOptions, locks: tuple[Lock, ...]
-) -> Stop | None:
-    """Make the operations in their order; why some were left, None if none was.
+    context: RoleContext,
+    ops: Sequence[Op],
+    options: ExecutionOptions,
+    locks: tuple[Lock, ...],
+    withheld: Collection[str] = (),
+) -> Execution:
+    """Make the operations in their order, but for those whose call ids are withheld.
 
     What rests (cooldown) is left, and the others are made; any other reason to stop ends the plan there, as later
     operations rest on earlier ones.
     """
     not_applied: set[str] = set()
     stopped: Stop | None = None
+    foreseen = list[Op]()
     for op in ops:
-        if op.tool == "approve_exercise" and str(op.arguments["exercise_id"]) in not_applied:
-            continue  # it was to be fixed first, and was not, or was only planned: then it cannot be approved yet
+        if call_id_of(op) in withheld:
+            not_applied |= _exercises_of(op) if op.tool != _APPROVE else set()
+            continue
+        if op.tool == _APPROVE and str(op.arguments["exercise_id"]) in not_applied:
+            foreseen.append(op)  # it was to be fixed first, and was not, or was only planned: it cannot be approved yet
+            continue
         outcome = await _execute(context, op, options, locks)
         reason = None if outcome.problem is None else outcome.problem.reason
         if reason is Reason.COOLDOWN:
             stopped = Stop.DEFERRED
         elif reason is Reason.BUDGET_EXHAUSTED:
-            return Stop.OVERFLOW
+            return Execution(Stop.OVERFLOW, tuple(foreseen))
         elif reason in _CONTENDED and outcome.status in (Status.FAILED, Status.DENIED):
-            return Stop.DEFERRED
+            return Execution(Stop.DEFERRED, tuple(foreseen))
         if outcome.status not in (Status.OK, Status.NO_DATA):
             not_applied.update(_exercises_of(op))
-    return stopped
+    return Execution(stopped, tuple(foreseen))
 
 
 def _exercises_of(op: Op) -> set[str]:
@@ -86,7 +105,7 @@ async def _execute(context: RoleContext, op: Op, options: ExecutionOptions, lock
             actor=op.actor,
             mode=options.mode,
             principal=SERVICE,
-            evidence=op.evidence,
+            evidence=tuple(item.text for item in op.evidence),
             confidence=op.confidence,
             call_id=call_id_of(op),
             locks=locks,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock_catalog.checks import Issue, run_checks, severe_issues
+from interlock_catalog.checks import Issue, check_apart, run_checks, severe_issues
 from interlock_catalog.checks.duplicates import find_near_duplicates
 from interlock_catalog.checks.issues import SPECIALISTS
+from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.planning.ops import Op, plan_certain_ops, simulate_ops
 from interlock_catalog.roles.analyst import Analysis, analyse
 from interlock_catalog.roles.approver import propose_approvals
@@ -37,9 +38,12 @@ class _Verification(msgspec.Struct, frozen=True):
     judged: bool
 
 
-async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
+async def plan_family(context: RoleContext, whole: Snapshot) -> FamilyPlan:
     """The same snapshot and the same replies of the model give the same plan."""
-    found = run_checks(family) + (find_near_duplicates(family, context.embed) if context.embed is not None else ())
+    checked = check_apart(whole)
+    family, found = checked.family, checked.issues
+    if context.embed is not None:
+        found += find_near_duplicates(family, context.embed)
     analysis = await analyse(context, family, found)
     ops = plan_certain_ops(family, analysis.issues, context.calibration)
     rejected = list(analysis.rejections)
@@ -55,20 +59,21 @@ async def plan_family(context: RoleContext, family: Snapshot) -> FamilyPlan:
     final = simulate_ops(family, ops)
     verification = await _verify(context, final, analysis, edited=bool(wanted))
     ops += await propose_approvals(context, final, verification.unresolved, judged=verification.judged)
+    issues = (*analysis.issues, *checked.unreadable)
     return FamilyPlan(
         family=family.slug,
-        digest=family.digest,
-        issues=tuple(sorted(analysis.issues, key=lambda issue: (issue.target, issue.field, issue.code))),
+        digest=whole.digest,
+        issues=tuple(sorted(issues, key=lambda issue: (issue.target, issue.field, issue.code))),
         ops=tuple(ops),
         rejected=tuple(rejected),
-        unresolved=verification.unresolved,
+        unresolved=(*verification.unresolved, *checked.unreadable),
         model_calls=dict(sorted(context.model_calls.items())),
     )
 
 
 def _specialist_issues(cleaned: Snapshot, issues: tuple[Issue, ...]) -> list[Issue]:
     """Severe issues that the certain operations leave, of exercises that are still there."""
-    live = {f"exercise:{identity}" for identity in cleaned.live}
+    live = {exercise_key(identity) for identity in cleaned.live}
     # What normalisation found it corrects by itself, and a specialist would be asked for what is right by then.
     return [i for i in severe_issues(issues) if i.target in live and i.specialist and i.by != "normaliser"]
 

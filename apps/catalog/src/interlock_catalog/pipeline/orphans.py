@@ -10,6 +10,7 @@ from interlock_catalog.backends import Backend, iterate_pages
 from interlock_catalog.checks import Issue
 from interlock_catalog.confidence import Calibration
 from interlock_catalog.contracts import Doc, Json, is_live
+from interlock_catalog.document_keys import alias_key, exercise_key, family_key, name_of
 from interlock_catalog.naming import name_words
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.vocabulary import canonical_word, equipment_name, slug
@@ -33,15 +34,15 @@ async def find_orphan_aliases(backend: Backend, calibration: Calibration) -> Asy
                 yield OrphanAlias(_issue(key, "it has no target"))
             # A target that is there, but merged or deprecated, is found with its family (`find_alias_issues`).
             elif targets[key] not in there:
-                yield await _repoint(backend, key.partition(":")[2], targets[key], calibration)
+                yield await _repoint(backend, name_of(key), targets[key], calibration)
 
 
 def _target_key(alias: Json) -> str | None:
     given = alias if isinstance(alias, dict) else {}
     # One that names both targets is an issue of its own (two_targets), and no orphan for that.
     if isinstance(given.get("exercise_id"), str) and given["exercise_id"]:
-        return f"exercise:{given['exercise_id']}"
-    return f"family:{given['family_slug']}" if isinstance(given.get("family_slug"), str) else None
+        return exercise_key(given["exercise_id"])
+    return family_key(given["family_slug"]) if isinstance(given.get("family_slug"), str) else None
 
 
 def _issue(
@@ -62,12 +63,12 @@ async def find_orphan_exercises(backend: Backend) -> AsyncIterator[Issue]:
     """Exercises whose family has no document, and names that two families have: only a person can tell them apart."""
     async for page in iterate_pages(backend.exercises):
         docs = {key: doc.value for key, doc in page.items() if isinstance(doc.value, dict) and is_live(doc.value)}
-        families = {f"family:{doc.get('family_slug')}" for doc in docs.values()}
+        families = {family_key(doc.get("family_slug")) for doc in docs.values()}
         there = await backend.read_many(families)
         slugs = {str(doc.get("name_slug")) for doc in docs.values() if doc.get("name_slug")}
         named = {key: doc.value for key, doc in (await backend.find_by_name(slugs)).items() if is_live(doc.value)}
         for key, doc in docs.items():
-            if f"family:{doc.get('family_slug')}" not in there:
+            if family_key(doc.get("family_slug")) not in there:
                 why = f"there is no family {doc.get('family_slug')!r}"
                 yield _issue(key, why, field="family_slug", code="stray")
             for other in _namesakes_elsewhere(key, doc, named):
@@ -90,7 +91,7 @@ def _namesakes_elsewhere(key: str, doc: Doc, named: dict[str, Doc]) -> list[str]
 async def _repoint(backend: Backend, alias: str, target: str, calibration: Calibration) -> OrphanAlias:
     meant = await resolve_name(backend, alias)
     why = f"its target {target} is not there"
-    issue = _issue(f"alias:{alias}", why, None if meant is None else str(meant["id"]))
+    issue = _issue(alias_key(alias), why, None if meant is None else str(meant["id"]))
     if meant is None:
         return OrphanAlias(issue)
     family = str(meant["family_slug"])
@@ -103,8 +104,8 @@ async def _repoint(backend: Backend, alias: str, target: str, calibration: Calib
             "replacement": {"alias_slug": alias, "exercise_id": meant["id"], "family_slug": None},
             "justification": f"{why}; {meant['name']!r} is the one exercise with these words",
         },
-        evidence=(issue.tag,),
-        confidence=calibration.confidence_of(issue.tag),
+        evidence=(issue.rule,),
+        confidence=calibration.confidence_of(issue.rule),
     )
     return OrphanAlias(issue, family, op)
 

@@ -8,7 +8,8 @@ from collections import Counter
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.confidence import Tally
-from interlock_catalog.contracts import Doc, Json, find_violations, value_at, with_value
+from interlock_catalog.contracts import Doc, Json, find_violations, is_within, value_at, with_value
+from interlock_catalog.document_keys import exercise_key, name_of
 from interlock_catalog.naming import split_name
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import equipment_name
@@ -28,11 +29,11 @@ _MIN_SIBLINGS = 2
 
 def candidate_values(family: Snapshot, issue: Issue) -> dict[str, Json]:
     """The fields and values that would resolve an issue, from siblings and the record itself; {} if there are none."""
-    identity = issue.target.partition(":")[2]
+    identity = name_of(issue.target)
     doc = family.live.get(identity)
     if doc is None:
         return {}
-    if issue.field.startswith("muscles"):
+    if is_within(issue.field, "muscles"):
         # All of them together: categories and contributions of one exercise do not fit the muscles of another.
         muscles = majority_value(family, "muscles", but=identity)
         fields = {} if muscles is None else {field: value_at({"muscles": muscles}, field) for field in MUSCLE_FIELDS}
@@ -48,7 +49,7 @@ def majority_value(family: Snapshot, field: str, *, but: str) -> Json:
     """What most siblings without a violation in that field have; None if there are too few to tell."""
     values = []
     for identity, doc in sorted(family.live.items()):
-        wrong = any(v.field == field or v.field.startswith(f"{field}.") for v in find_violations("exercise", doc))
+        wrong = any(is_within(v.field, field) for v in find_violations("exercise", doc))
         if identity != but and not wrong and value_at(doc, field) not in (None, "", []):
             values.append(json.dumps(value_at(doc, field), sort_keys=True))
     if len(values) < _MIN_SIBLINGS:
@@ -81,7 +82,7 @@ def estimate_confidence(family: Snapshot, identity: str, field: str, after: Json
     if doc is None:
         return 0.0
     made = with_value(doc, field, after)
-    if any(v.field == field or field.startswith(f"{v.field}.") for v in find_violations("exercise", made)):
+    if any(is_within(field, v.field) for v in find_violations("exercise", made)):
         return 0.0
     # Siblings have other texts, and cannot bear one out.
     if field in TEXTS:
@@ -90,8 +91,8 @@ def estimate_confidence(family: Snapshot, identity: str, field: str, after: Json
 
 
 def _is_off_subject(family: Snapshot, identity: str, doc: Doc) -> bool:
-    outliers = find_outliers(family.with_states({f"exercise:{identity}": doc}))
-    return any(issue.target == f"exercise:{identity}" and issue.field == "description" for issue in outliers)
+    outliers = find_outliers(family.with_states({exercise_key(identity): doc}))
+    return any(issue.target == exercise_key(identity) and issue.field == "description" for issue in outliers)
 
 
 def sibling_support(family: Snapshot, identity: str, field: str, after: Json) -> float:

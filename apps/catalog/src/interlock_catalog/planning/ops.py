@@ -16,8 +16,10 @@ from interlock_catalog.changes import (
 )
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.duplicates import is_copy
-from interlock_catalog.confidence import Calibration, accountable_rules
+from interlock_catalog.confidence import Calibration
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, alias_key, exercise_key, kind_of, name_of
+from interlock_catalog.evidence import Evidence, find_accountable
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import slug
@@ -29,7 +31,7 @@ class Op(msgspec.Struct, frozen=True, kw_only=True):
     tool: str
     actor: str
     arguments: dict[str, Json]
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
     confidence: float
 
 
@@ -44,17 +46,17 @@ def plan_certain_ops(family: Snapshot, issues: Iterable[Issue], calibration: Cal
     aliases = [
         _plan_alias(family, issue, gone, calibration)
         for issue in found
-        if issue.target.startswith("alias:") and issue.suggestion and issue.target.partition(":")[2] not in moved
+        if kind_of(issue.target) is DocumentKind.ALIAS and issue.suggestion and name_of(issue.target) not in moved
     ]
     return [*merges, *aliases, *_plan_normalisation(family, found, set(gone), calibration)]
 
 
 def _plan_merges(family: Snapshot, issues: Sequence[Issue], calibration: Calibration) -> list[Op]:
     """One merge for each duplicate, into the one that stays in the end."""
-    into = {issue.target.partition(":")[2]: str(issue.suggestion) for issue in issues if issue.suggestion}
+    into = {name_of(issue.target): str(issue.suggestion) for issue in issues if issue.suggestion}
     ops = []
     for issue in issues:
-        source = issue.target.partition(":")[2]
+        source = name_of(issue.target)
         target = into.get(source)
         for _hop in into:  # a duplicate of a duplicate: follow the chain, which is no longer than there are issues
             target = into.get(target, target) if target is not None else None
@@ -84,7 +86,7 @@ def _plan_merges(family: Snapshot, issues: Sequence[Issue], calibration: Calibra
 
 def _rest_on_records(family: Snapshot, issue: Issue, target: str) -> Issue:
     """A duplicate that a model names, and whose record is a copy of the other but for the name, rests on that."""
-    source = issue.target.partition(":")[2]
+    source = name_of(issue.target)
     if not issue.judge or not is_copy(family.exercises[source], family.exercises[target]):
         return issue
     return msgspec.structs.replace(issue, by="records", code="copy")
@@ -95,7 +97,7 @@ def _has_same_equipment(family: Snapshot, source: str, target: str) -> bool:
 
 
 def _plan_alias(family: Snapshot, issue: Issue, gone: Mapping[str, str], calibration: Calibration) -> Op:
-    slug = issue.target.partition(":")[2]
+    slug = name_of(issue.target)
     target = str(issue.suggestion)
     replacement = {"alias_slug": slug, "exercise_id": gone.get(target, target), "family_slug": None}
     arguments = {"alias_slug": slug, "of_family": family.slug, "replacement": replacement}
@@ -108,7 +110,7 @@ def _plan_normalisation(
     by_exercise: dict[str, list[Issue]] = {}
     for issue in issues:
         if issue.by == "normaliser":
-            by_exercise.setdefault(issue.target.partition(":")[2], []).append(issue)
+            by_exercise.setdefault(name_of(issue.target), []).append(issue)
     facts, ids = family.facts, sorted(set(by_exercise) - gone)
     if not ids:
         return []
@@ -139,7 +141,7 @@ def _lost_slug(family: Snapshot, identity: str, slugs: Mapping[str, Json]) -> st
 def _build_op(
     tool: str, actor: str, arguments: dict[str, Json], issues: Sequence[Issue], calibration: Calibration
 ) -> Op:
-    evidence = tuple(dict.fromkeys(issue.tag for issue in issues))
+    evidence = tuple(dict.fromkeys(issue.rule for issue in issues))
     return Op(
         tool=tool,
         actor=actor,
@@ -148,7 +150,7 @@ def _build_op(
         evidence=evidence,
         # The least of them, so that what a model says of itself can lower the confidence and never raise it.
         confidence=min(
-            [calibration.confidence_of(*accountable_rules(evidence)), *(issue.confidence for issue in issues)]
+            [calibration.confidence_of(*find_accountable(evidence)), *(issue.confidence for issue in issues)]
         ),
     )
 
@@ -166,31 +168,32 @@ def simulate_op(family: Snapshot, op: Op) -> dict[str, Doc | None]:
     match op.tool:
         case "upsert_exercise":
             identity = str(given["exercise_id"])
-            return {f"exercise:{identity}": patch_exercise(family.exercises.get(identity), given["changes"], identity)}
+            return {exercise_key(identity): patch_exercise(family.exercises.get(identity), given["changes"], identity)}
         case "normalize_catalog_page":
             items = {str(item["exercise_id"]): item for item in given["items"]}
-            made = {f"exercise:{i}": normalise_exercise(family.exercises.get(i), item) for i, item in items.items()}
+            made = {exercise_key(i): normalise_exercise(family.exercises.get(i), item) for i, item in items.items()}
             old = {str(item["old_slug"]): i for i, item in items.items() if item.get("old_slug")}
-            return {**made, **{f"alias:{slug}": build_alias(slug, exercise_id=i) for slug, i in old.items()}}
+            return {**made, **{alias_key(slug): build_alias(slug, exercise_id=i) for slug, i in old.items()}}
         case "merge_exercises":
             source, target = str(given["source_id"]), str(given["target_id"])
-            keys = [f"exercise:{source}", f"exercise:{target}", *(f"alias:{alias}" for alias in given["aliases"])]
+            keys = [exercise_key(source), exercise_key(target), *(alias_key(alias) for alias in given["aliases"])]
             return {key: merge_document(key, _document(family, key), source, target) for key in keys}
         case "approve_exercise":
             identity = str(given["exercise_id"])
-            return {f"exercise:{identity}": approve_draft(family.exercises.get(identity))}
+            return {exercise_key(identity): approve_draft(family.exercises.get(identity))}
         case "upsert_alias":
             slug = str(given["alias_slug"])
             targets = {"exercise_id": given.get("exercise_id"), "family_slug": given.get("family_slug")}
-            return {f"alias:{slug}": build_alias(slug, **targets)}
+            return {alias_key(slug): build_alias(slug, **targets)}
         case "delete_alias":
             to = given["replacement"]
             new = build_alias(to["alias_slug"], exercise_id=to["exercise_id"], family_slug=to["family_slug"])
-            return {f"alias:{given['alias_slug']}": None, f"alias:{to['alias_slug']}": new}
+            return {alias_key(given["alias_slug"]): None, alias_key(to["alias_slug"]): new}
         case _:
             raise ValueError(f"{op.tool!r} is no operation of the catalog")
 
 
 def _document(family: Snapshot, key: str) -> Doc | None:
-    kind, _, name = key.partition(":")
-    return family.exercises.get(name) if kind == "exercise" else family.aliases.get(name)
+    parsed = DocumentKey.parse(key)
+    documents = family.exercises if parsed.kind is DocumentKind.EXERCISE else family.aliases
+    return documents.get(parsed.name)

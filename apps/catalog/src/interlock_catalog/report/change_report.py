@@ -9,7 +9,9 @@ import msgspec
 from interlock import Runtime
 from interlock.operations import Entry
 from interlock_catalog.contracts import Json
-from interlock_catalog.runner.records import FamilyResult, Run, turn_of
+from interlock_catalog.journal_entries import latest_entries
+from interlock_catalog.runner.records import FamilyResult, Run
+from interlock_catalog.runner.work_items import RunTurn
 
 _STATUS_OF_ENTRY = {"done": "ok", "open": "unknown"}
 STOPPED = ("denied", "parked", "failed", "unknown")
@@ -61,18 +63,11 @@ async def build_report(runtime: Runtime, run: Run) -> ChangeReport:
     """The report of a run; families in which there is nothing to tell are left out."""
     families = []
     for result in run.families:
-        entries = [entry async for entry in runtime.operations.journal(turn=turn_of(run.id, result.family))]
+        entries = [entry async for entry in runtime.operations.journal(turn=RunTurn(run.id, result.work).text)]
         changes = tuple(_build_change(entry) for entry in latest_entries(entries))
-        if changes or result.rejected or result.unresolved or result.reason:
+        if changes or result.rejected or result.unresolved or result.foreseen or result.reason:
             families.append(FamilyReport(result, changes))
     return ChangeReport(run, tuple(families))
-
-
-def latest_entries(entries: list[Entry]) -> Iterator[Entry]:
-    """Each change once, as it stands: what was tried again counts as it came out in the end."""
-    # Backwards, so that the first entry of a key stays: the journal tells what was made before what was only proposed.
-    last = {entry.idempotency_key or str(entry.record): entry for entry in reversed(entries)}
-    yield from reversed(last.values())
 
 
 def _build_change(entry: Entry) -> Change:

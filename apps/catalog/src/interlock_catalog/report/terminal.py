@@ -9,11 +9,19 @@ from interlock_catalog.contracts import Json
 from interlock_catalog.report.change_report import STOPPED, Change, ChangeReport, FamilyReport
 from interlock_catalog.runner.records import STATUS_ORDER, Run
 
-_STATES = {"succeeded": "green", "partial": "yellow", "failed": "red", "running": "cyan"}
+_STATES = {
+    "succeeded": "green",
+    "partial": "yellow",
+    "waiting": "magenta",
+    "failed": "red",
+    "degraded": "red",
+    "running": "cyan",
+}
 _RISKS = {"high": "red", "medium": "yellow", "low": "green", "none": "dim", "": "dim"}
 _MAX_CHANGES = 12
 """Changes of a family that are shown unless all are asked for."""
 _MAX_TEXT = 100
+_LATER = "decided, or asked about, once the changes before it are made"
 
 
 def print_report(out: Console, report: ChangeReport, *, every: bool = False) -> None:
@@ -29,6 +37,8 @@ def print_summary(out: Console, run: Run) -> None:
     out.print(
         f"[bold]{sanitize(run.id)}[/]  {run.mode}  {state}  [dim]{sanitize(run.started)} – {sanitize(run.ended)}[/]"
     )
+    if run.degradation:
+        out.print(f"  [red]degraded: {sanitize(run.degradation)}[/]")
     counts = "  ".join(f"{colorize(name)} {run.counts[name]}" for name in STATUS_ORDER if run.counts.get(name))
     states: dict[str, int] = {}
     for family in run.families:
@@ -54,6 +64,9 @@ def _print_family(out: Console, family: FamilyReport, *, every: bool) -> None:
         _print_change(out, change)
     if len(family.changes) > _MAX_CHANGES and not every:
         out.print(f"  [dim]… {len(family.changes) - _MAX_CHANGES} more (--all)[/]")
+    for foreseen in result.foreseen:
+        what = f"{sanitize(foreseen.op)} {sanitize(foreseen.target)}"
+        out.print(f"  then      {what}  [dim]confidence {foreseen.confidence:.2f}; {_LATER}[/]")
     for issue in result.unresolved:
         what = f"{sanitize(issue.target)} [bold]{sanitize(issue.field)}[/]"
         out.print(

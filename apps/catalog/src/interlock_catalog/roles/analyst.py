@@ -8,6 +8,7 @@ import msgspec
 
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.document_keys import exercise_key, name_of
 from interlock_catalog.roles.coercion import coerce_entries
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import Question, request_choices, request_report
@@ -49,8 +50,7 @@ async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue
         "exercises": [visible_exercise(doc) for _identity, doc in sorted(family.live.items())],
         "suspicions": [visible_issue(issue) for issue in suspected],
     }
-    report = await request_report(context, "report_issues", INSTRUCTIONS, content)
-    context.model_calls["analyst"] += 1
+    report = await request_report(context, "analyst", "report_issues", INSTRUCTIONS, content)
     # A model that is silent has judged nothing. What the checks are certain of holds all the same.
     if report.arguments is None:
         return Analysis(tuple(certain), (build_rejection("report_issues", None, report.reason),))
@@ -73,7 +73,7 @@ def _accept(
     suspicions = {(issue.target, issue.field): issue for issue in suspected}
     found = list[Issue]()
     for item in reported:
-        key = (f"exercise:{item['exercise_id']}", str(item["field"]))
+        key = (exercise_key(item["exercise_id"]), str(item["field"]))
         # A model may name what is not there, or say twice what the checks have found already.
         if item["exercise_id"] not in family.live or key in known:
             continue
@@ -114,10 +114,9 @@ async def _confirm(context: RoleContext, family: Snapshot, suspected: Sequence[I
     """The suspicions that a model which can only choose takes for mistakes."""
     if not suspected:
         return []
-    name = {f"exercise:{i}": str(doc.get("name")) for i, doc in family.live.items()}
+    name = {exercise_key(i): str(doc.get("name")) for i, doc in family.live.items()}
     questions = [Question(f"{name.get(i.target, i.target)}: {i.evidence}", ("mistake", "fine")) for i in suspected]
-    answers = await request_choices(context, _TASK, questions)
-    context.model_calls["analyst"] += 1
+    answers = await request_choices(context, "analyst", _TASK, questions)
     found = [i for i, answer in zip(suspected, answers, strict=True) if answer == "mistake"]
     return [msgspec.structs.replace(issue, certain=True, by="analyst", judge=context.judge) for issue in found]
 
@@ -130,7 +129,7 @@ def visible_exercise(doc: Doc) -> Doc:
 def visible_issue(issue: Issue) -> Json:
     """What a model sees of an issue."""
     return {
-        "exercise_id": issue.target.partition(":")[2],
+        "exercise_id": name_of(issue.target),
         "field": issue.field,
         "code": issue.code,
         "severity": issue.severity,

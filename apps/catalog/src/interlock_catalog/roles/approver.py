@@ -9,6 +9,8 @@ import msgspec
 from interlock_catalog.changes import content_digest
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json, find_violations
+from interlock_catalog.document_keys import exercise_key
+from interlock_catalog.evidence import LEFT, Evidence
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.context import RoleContext
 from interlock_catalog.snapshot import Snapshot
@@ -21,7 +23,7 @@ class _Review(msgspec.Struct, frozen=True):
     approve: bool
     breaks_contract: bool
     reason: str
-    evidence: tuple[str, ...]
+    evidence: tuple[Evidence, ...]
 
     @property
     def decision(self) -> Json:
@@ -29,7 +31,7 @@ class _Review(msgspec.Struct, frozen=True):
             "exercise_id": self.identity,
             "approve": self.approve,
             "justification": self.reason,
-            "evidence": list(self.evidence),
+            "evidence": [item.text for item in self.evidence],
         }
 
 
@@ -38,7 +40,7 @@ async def propose_approvals(
 ) -> list[Op]:
     """One decision for each draft, on record. A sure yes passes the policy, an unsure one waits for a person; a draft
     that breaks its contract is not proposed at all."""
-    rule = f"verified:judged@{context.judge}" if judged else "verified:checks"
+    rule = Evidence("verified", "judged", context.judge) if judged else Evidence("verified", "checks")
     drafts = {identity: doc for identity, doc in sorted(family.live.items()) if doc.get("status") == "draft"}
     reviews = [_review(identity, doc, unresolved, rule) for identity, doc in drafts.items()]
     # Every decision is put on record, also one that leads to no operation.
@@ -64,12 +66,12 @@ async def propose_approvals(
     ]
 
 
-def _review(identity: str, doc: Doc, unresolved: Sequence[Issue], rule: str) -> _Review:
-    issues = [issue for issue in unresolved if issue.target == f"exercise:{identity}"]
+def _review(identity: str, doc: Doc, unresolved: Sequence[Issue], rule: Evidence) -> _Review:
+    issues = [issue for issue in unresolved if issue.target == exercise_key(identity)]
     broken = [violation.field for violation in find_violations("exercise", doc)]
     if not issues and not broken:
         return _Review(identity, True, False, "looked at again: nothing high or critical", (rule,))
     named = [issue.evidence for issue in issues] or [f"{field} breaks the contract" for field in broken]
     reason = f"pending, as there is still something wrong: {'; '.join(named)}"[:600]
-    evidence = tuple(dict.fromkeys(f"left:{issue.code}" for issue in issues)) or ("left:contract",)
+    evidence = tuple(dict.fromkeys(Evidence(LEFT, issue.code) for issue in issues)) or (Evidence(LEFT, "contract"),)
     return _Review(identity, False, bool(broken), reason, evidence)

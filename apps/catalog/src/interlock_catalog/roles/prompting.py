@@ -30,7 +30,7 @@ class Report(msgspec.Struct, frozen=True):
     reason: str = ""
 
 
-async def request_report(context: RoleContext, report: str, instructions: str, content: Json) -> Report:
+async def request_report(context: RoleContext, role: str, report: str, instructions: str, content: Json) -> Report:
     """Have a model write a report: the one call that it is forced to make."""
     tool = context.tools[report]
     card = ToolCard(tool.name, tool.description, tool.input.schema)
@@ -40,7 +40,7 @@ async def request_report(context: RoleContext, report: str, instructions: str, c
         instructions, (Message("user", text),), tools=(card,), force=tool.name, max_tokens=4096, temperature=0.0
     )
     try:
-        reply = await _request_reply(context, request)
+        reply = await _request_reply(context, role, request)
     except ModelFailed as error:
         return Report(None, str(error))
     found = next((item for item in reply.proposals if item.tool == tool.name), None)
@@ -51,12 +51,13 @@ async def request_report(context: RoleContext, report: str, instructions: str, c
     return Report(found.arguments)
 
 
-async def _request_reply(context: RoleContext, request: Request) -> Reply:
-    """A reply in time; whatever a model raises means that it gave none."""
+async def _request_reply(context: RoleContext, role: str, request: Request) -> Reply:
+    """A reply in time; whatever a model raises means that it gave none. Both are counted here, and nowhere else."""
     assert context.model is not None
+    context.model_calls[role] += 1
     try:
         async with asyncio.timeout(context.reply_s):
-            return await context.model.reply(request)
+            reply = await context.model.reply(request)
     # Ctrl-C comes from a person, whatever the model is doing.
     except (KeyboardInterrupt, ModelFailed):
         raise
@@ -70,17 +71,22 @@ async def _request_reply(context: RoleContext, request: Request) -> Reply:
         raise ModelFailed(f"no reply within {context.reply_s:g} s") from None
     except BaseException as error:  # noqa: BLE001 - a model is somebody else's, and may even raise SystemExit
         raise ModelFailed(f"{type(error).__name__}: {error}") from None
+    # Words beside the one call that was asked for are no answer.
+    context.model_answers[role] += bool(reply.proposals)
+    return reply
 
 
-async def request_choices(context: RoleContext, task: str, questions: Sequence[Question]) -> list[str | None]:
+async def request_choices(
+    context: RoleContext, role: str, task: str, questions: Sequence[Question]
+) -> list[str | None]:
     """What a model that can only choose picks for each question, a few at a time; None for no answer."""
     answers: list[str | None] = []
     for start in range(0, len(questions), _QUESTIONS_AT_A_TIME):
-        answers += await _choose(context, task, questions[start : start + _QUESTIONS_AT_A_TIME])
+        answers += await _choose(context, role, task, questions[start : start + _QUESTIONS_AT_A_TIME])
     return answers
 
 
-async def _choose(context: RoleContext, task: str, questions: Sequence[Question]) -> list[str | None]:
+async def _choose(context: RoleContext, role: str, task: str, questions: Sequence[Question]) -> list[str | None]:
     names = [f"answer_{number}" for number in range(1, len(questions) + 1)]
     properties = {name: {"type": "string", "enum": list(q.options)} for name, q in zip(names, questions, strict=True)}
     card = ToolCard("choose", task, {"type": "object", "properties": properties, "required": names})
@@ -93,7 +99,7 @@ async def _choose(context: RoleContext, task: str, questions: Sequence[Question]
         temperature=0.0,
     )
     try:
-        reply = await _request_reply(context, request)
+        reply = await _request_reply(context, role, request)
     except ModelFailed:
         # Silence is no yes: suspicions stay unconfirmed, and offered values unused.
         return [None] * len(questions)

@@ -11,6 +11,8 @@ from interlock.canonical import nearest
 from interlock_catalog.backends import Backend, Search, iterate_pages
 from interlock_catalog.changes import PATCHABLE
 from interlock_catalog.contracts import Doc, Json, is_live, value_at
+from interlock_catalog.document_keys import alias_key, name_of
+from interlock_catalog.evidence import Evidence
 from interlock_catalog.naming import build_exercise_id, name_words
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.coercion import coerce_entries
@@ -39,7 +41,7 @@ _TYPO = 84.0
 or too few in a word of four or more, a wrong letter in one of seven or more. `nearest` alone suggests more boldly."""
 MIN_CONFIDENCE = 0.8
 """From where on a model's own word is enough to act."""
-SAME_WORDS = "searches:same_words"
+SAME_WORDS = Evidence("searches", "same_words")
 
 
 class SearchFinding(msgspec.Struct, frozen=True):
@@ -86,8 +88,8 @@ def _is_unambiguous(best: Sequence[SimilarExercise]) -> bool:
 
 async def _without_alias(backend: Backend, searches: Sequence[Search]) -> list[Search]:
     """Searches for which there is no alias yet."""
-    there = await backend.read_many(f"alias:{slug(search.query)}" for search in searches if slug(search.query))
-    return [search for search in searches if slug(search.query) and f"alias:{slug(search.query)}" not in there]
+    there = await backend.read_many(alias_key(slug(search.query)) for search in searches if slug(search.query))
+    return [search for search in searches if slug(search.query) and alias_key(slug(search.query)) not in there]
 
 
 async def _find_similar(backend: Backend, searches: Sequence[Search]) -> dict[str, list[SimilarExercise]]:
@@ -111,7 +113,7 @@ async def _exercises(backend: Backend) -> AsyncIterator[Doc]:
     async for page in iterate_pages(backend.exercises):
         for key, doc in page.items():
             if isinstance(doc.value, dict) and is_live(doc.value) and isinstance(doc.value.get("name"), str):
-                yield {**doc.value, "id": key.partition(":")[2]}
+                yield {**doc.value, "id": name_of(key)}
 
 
 def _correct_typos(query: str, words: frozenset[str]) -> list[str]:
@@ -133,8 +135,7 @@ async def _judge(
     for start in range(0, len(searches), _SEARCHES_PER_REPORT):
         batch = searches[start : start + _SEARCHES_PER_REPORT]
         content = {"searches": [_visible_search(search, similar[search.query]) for search in batch]}
-        report = await request_report(context, "propose_actions", INSTRUCTIONS, content)
-        context.model_calls["scout"] += 1
+        report = await request_report(context, "scout", "propose_actions", INSTRUCTIONS, content)
         if report.arguments is None:
             yield _reject(None, report.reason)
             continue
@@ -160,8 +161,8 @@ def _act(context: RoleContext, action: Json, similar: Sequence[SimilarExercise])
     stated = float(action["confidence"])
     if not action["apply"] or action["proposed_action"] == "nothing" or stated < MIN_CONFIDENCE:
         return SearchFinding()
-    rule = f"scout:{action['proposed_action']}@{context.judge}"
-    evidence = (str(action["evidence"]), rule)
+    rule = Evidence("scout", str(action["proposed_action"]), context.judge)
+    evidence = (Evidence.parse(str(action["evidence"])), rule)
     confidence = min(stated, context.calibration.confidence_of(rule))
     if action["proposed_action"] == "add_alias":
         # Only what it was shown can be meant; an id from elsewhere is rejected.

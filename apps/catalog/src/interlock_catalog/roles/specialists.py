@@ -8,8 +8,9 @@ import msgspec
 
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.issues import FIELDS
-from interlock_catalog.confidence import accountable_rules
-from interlock_catalog.contracts import Json, value_at
+from interlock_catalog.contracts import Json, is_within, value_at
+from interlock_catalog.document_keys import exercise_key, name_of
+from interlock_catalog.evidence import Evidence, find_accountable
 from interlock_catalog.planning.candidates import candidate_values, estimate_confidence, sibling_support
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.analyst import visible_exercise, visible_issue
@@ -64,7 +65,7 @@ async def propose_edits(context: RoleContext, family: Snapshot, role: str, issue
 
 
 async def _request_changes(context: RoleContext, family: Snapshot, role: str, issues: Sequence[Issue]) -> _Proposed:
-    ids = sorted({issue.target.partition(":")[2] for issue in issues})
+    ids = sorted({name_of(issue.target) for issue in issues})
     others = [visible_exercise(doc) for i, doc in sorted(family.live.items()) if i not in ids][:_SIBLINGS_SHOWN]
     content = {
         "role": role,
@@ -74,8 +75,7 @@ async def _request_changes(context: RoleContext, family: Snapshot, role: str, is
         "siblings": others,
     }
     instructions = INSTRUCTIONS.format(role=role, fields=", ".join(FIELDS[role]))
-    report = await request_report(context, "propose_changes", instructions, content)
-    context.model_calls[role] += 1
+    report = await request_report(context, role, "propose_changes", instructions, content)
     if report.arguments is None:
         return _Proposed((), (build_rejection("propose_changes", None, report.reason),))
     coerced = coerce_entries(report.arguments.get("changes"), ProposedChange)
@@ -92,13 +92,10 @@ async def _choose_changes(context: RoleContext, family: Snapshot, role: str, iss
     """A model that can only choose says yes or no to the values that the records themselves offer."""
     offers = [(issue, values) for issue in issues if (values := candidate_values(family, issue))]
     questions = [
-        Question(
-            f"{family.live[i.target.partition(':')[2]].get('name')}, {i.field}: {_preview(values)}", (_USE, _LEAVE)
-        )
+        Question(f"{family.live[name_of(i.target)].get('name')}, {i.field}: {_preview(values)}", (_USE, _LEAVE))
         for i, values in offers
     ]
-    answers = await request_choices(context, _TASK, questions) if questions else []
-    context.model_calls[role] += 1
+    answers = await request_choices(context, role, _TASK, questions)
     changes = []
     for (issue, values), answer in zip(offers, answers, strict=True):
         if answer == _USE:
@@ -108,7 +105,7 @@ async def _choose_changes(context: RoleContext, family: Snapshot, role: str, iss
 
 def _chosen_change(issue: Issue, field: str, value: Json) -> Json:
     return {
-        "exercise_id": issue.target.partition(":")[2],
+        "exercise_id": name_of(issue.target),
         "field": field,
         "after": value,
         "justification": f"{issue.evidence}; the records offer this",
@@ -129,16 +126,16 @@ def _build_ops(
             by_exercise.setdefault(identity, {})[field] = change
     ops = []
     for identity, found in sorted(by_exercise.items()):
-        tags = _evidence_tags(context, identity, role, issues)
-        rules = context.calibration.confidence_of(*accountable_rules(tags))
-        evidence = [*tags, *(str(change["evidence"]) for change in found.values())]
+        rules = _find_rules(context, identity, role, issues)
+        confidence = context.calibration.confidence_of(*find_accountable(rules))
+        evidence = [*rules, *(Evidence.parse(str(change["evidence"])) for change in found.values())]
         ops.append(
             Op(
                 tool="upsert_exercise",
                 actor=role,
                 arguments=_edit_arguments(family, identity, found),
                 evidence=tuple(dict.fromkeys(evidence)),
-                confidence=min(rules, *(_value_confidence(family, identity, change) for change in found.values())),
+                confidence=min(confidence, *(_value_confidence(family, identity, change) for change in found.values())),
             )
         )
     return ops
@@ -160,18 +157,18 @@ def _edit_arguments(family: Snapshot, identity: str, changes: dict[str, Json]) -
     return {"exercise_id": identity, "family_slug": family.slug, "changes": fields, "justification": reason}
 
 
-def _evidence_tags(context: RoleContext, identity: str, role: str, issues: Sequence[Issue]) -> list[str]:
+def _find_rules(context: RoleContext, identity: str, role: str, issues: Sequence[Issue]) -> list[Evidence]:
     """What the work of a specialist rests on: the issues that it fixes, and how well it fixes such issues."""
-    mine = [issue for issue in issues if issue.target == f"exercise:{identity}" and issue.specialist == role]
+    mine = [issue for issue in issues if issue.target == exercise_key(identity) and issue.specialist == role]
     # A record for each kind of issue, as a model that is good at empty fields may be no better than chance on outliers.
-    own = [f"{role}:{issue.code}@{context.judge}" for issue in mine] or [f"{role}:unasked@{context.judge}"]
-    return list(dict.fromkeys([*(issue.tag for issue in mine), *own]))
+    own = [Evidence(role, issue.code, context.judge) for issue in mine] or [Evidence(role, "unasked", context.judge)]
+    return list(dict.fromkeys([*(issue.rule for issue in mine), *own]))
 
 
 def _value_confidence(family: Snapshot, identity: str, change: Json) -> float:
     """Muscles depend on each other: each is judged with the others in place, so only the primary ones are compared."""
     field, stated = str(change["field"]), float(change["confidence"])
-    if field.startswith("muscles.") and field != "muscles.primary":
+    if is_within(field, "muscles") and field != "muscles.primary":
         return stated
     if field == "muscles.primary":
         return min(stated, sibling_support(family, identity, field, change["after"]))

@@ -9,7 +9,7 @@ import asyncio
 import fcntl
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
@@ -20,9 +20,11 @@ import msgspec
 import sqlalchemy
 from dbos import DBOS, DBOSClient, Serializer, SetWorkflowID
 
+from interlock_catalog.runner.lanes import carry_out
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest
 from interlock_catalog.runner.steps import RunSteps
 from interlock_catalog.runner.webhook import notify_webhook
+from interlock_catalog.runner.work_items import WorkItem
 from interlock_catalog.settings import Settings
 
 APPLICATION, VERSION, SCHEMA = "interlock-catalog", "catalog-1", "catalog_dbos"
@@ -156,27 +158,24 @@ async def launch_engine(steps: RunSteps, executor: str, *, serves: bool) -> Asyn
 async def catalog_run(request: dict[str, Any]) -> dict[str, Any]:
     """One run: which families, then each of them, then the end. Every step may be repeated, and does no harm then."""
     steps = _STEPS["steps"]
-    families = await DBOS.run_step_async({"name": "begin"}, _begin, request)
+    work = [WorkItem.parse(text) for text in await DBOS.run_step_async({"name": "begin"}, _begin, request)]
 
-    def start(family: str) -> Awaitable[Any]:
-        return DBOS.run_step_async({"name": f"family:{family}"}, _work_on, request, family)
+    async def start(item: WorkItem) -> FamilyResult:
+        done = await DBOS.run_step_async({"name": f"work:{item.text}"}, _work_on, request, item.text)
+        return msgspec.convert(done, FamilyResult)
 
-    # Orphans and searches last and one by one: they change families all over the catalog, each under its lock.
-    first = [family for family in families if not family.startswith("~")]
-    last = [family for family in families if family.startswith("~")]
-    results = await run_bounded(steps.app.settings.lanes, first, start)
-    for family in last:
-        results.append(await start(family))
+    results = msgspec.to_builtins(await carry_out(steps.app.settings.lanes, work, start))
     run: dict[str, Any] = await DBOS.run_step_async({"name": "end"}, _end, request, results)
     return {"run": request["run"], "status": run["status"], "counts": run["counts"]}
 
 
 async def _begin(request: dict[str, Any]) -> list[str]:
-    return await _STEPS["steps"].begin(msgspec.convert(request, RunRequest))
+    return [item.text for item in await _STEPS["steps"].begin(msgspec.convert(request, RunRequest))]
 
 
-async def _work_on(request: dict[str, Any], family: str) -> Any:
-    return msgspec.to_builtins(await _STEPS["steps"].work_on(msgspec.convert(request, RunRequest), family))
+async def _work_on(request: dict[str, Any], work: str) -> Any:
+    done = await _STEPS["steps"].work_on(msgspec.convert(request, RunRequest), WorkItem.parse(work))
+    return msgspec.to_builtins(done)
 
 
 async def _end(request: dict[str, Any], results: list[Any]) -> Any:
@@ -195,37 +194,6 @@ async def catalog_tick(at: datetime, request: dict[str, Any]) -> str:
     with SetWorkflowID(run):
         await DBOS.enqueue_workflow_async(RUN_QUEUE, catalog_run, {**request, "run": run})
     return run
-
-
-async def run_bounded(lanes: int, items: Sequence[str], start: Callable[[str], Awaitable[Any]]) -> list[Any]:
-    """Start one step for each item, in order, so many at a time; once the run is not ours any more, no further one.
-
-    The order in which steps start is what the engine knows them by: nothing is awaited between two of them but a lane.
-    """
-    lane, tasks, lost = asyncio.Semaphore(lanes), list[asyncio.Task[Any]](), list[BaseException]()
-
-    def finish(task: asyncio.Task[Any]) -> None:
-        lane.release()
-        error = None if task.cancelled() else task.exception()
-        # A run that is cancelled, or that another worker has taken over, is told by a BaseException (dbos/_error.py).
-        if error is not None and not isinstance(error, Exception):
-            lost.append(error)
-
-    for item in items:
-        await lane.acquire()
-        if lost:
-            break
-        task = asyncio.ensure_future(start(item))
-        task.add_done_callback(finish)
-        tasks.append(task)
-    # All are waited for before anything is raised: no step may go on changing things behind a run that has ended.
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    if lost:
-        raise lost[0]
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return list(results)
 
 
 async def run_in_process(request: RunRequest) -> Run:

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
-from typing import Annotated, Any
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
 
 import msgspec
-from fastapi import FastAPI, Header, HTTPException, Response
+import uvicorn
+from fastapi import FastAPI, HTTPException, Response
+from pydantic import Field
 
 from interlock.errors import InterlockError
-from interlock_catalog.contracts import Strict
+from interlock_catalog.contracts import Slug, Strict
 from interlock_catalog.runner.health import check_health
 from interlock_catalog.runner.ids import new_run_id
+from interlock_catalog.runner.missing_families import find_missing_families
 from interlock_catalog.runner.records import RunRequest, RunStore
+from interlock_catalog.server.connections import build_config
+from interlock_catalog.server.request_limits import RequestLimits
+from interlock_catalog.server.tokens import TokenHolder, digest_token
 from interlock_catalog.settings import Settings
 
 
 class Event(Strict):
     """Something happened: have these families looked at."""
 
-    families: list[str] = []
-    mode: str = "dry_run"
-    event: str = "http"
+    families: Annotated[list[Slug], Field(max_length=1000)] = []
+    mode: Literal["dry_run", "apply", "shadow"] = "dry_run"
+    event: Annotated[str, Field(max_length=80)] = "http"
 
 
 def build_app(settings: Settings, runs: RunStore) -> FastAPI:
     """GET /health and POST /runs."""
-    app = FastAPI(title="Catalog worker", docs_url=None, redoc_url=None)
+    app = FastAPI(title="Catalog worker", docs_url=None, redoc_url=None, openapi_url=None)
+    # Around everything else: whoever has no token is refused before a body is read, let alone judged.
+    tokens = {digest_token(settings.token): TokenHolder("worker", "editor")} if settings.token else {}
+    app.add_middleware(RequestLimits, tokens=tokens)
 
     @app.get("/health")
     async def get_health(response: Response) -> dict[str, Any]:
@@ -38,15 +49,13 @@ def build_app(settings: Settings, runs: RunStore) -> FastAPI:
         return shown
 
     @app.post("/runs", status_code=202)
-    async def start_run(event: Event, authorization: Annotated[str, Header()] = "") -> dict[str, str]:
+    async def start_run(event: Event) -> dict[str, str]:
         """Enqueue a run."""
-        # In constant time, so that a token cannot be guessed letter by letter.
-        wanted = f"Bearer {settings.token}".encode()
-        if not settings.token or not secrets.compare_digest(authorization.encode(), wanted):
-            raise HTTPException(401, "a run is started with the worker's token (setting token)")
-        if event.mode not in ("dry_run", "apply", "shadow"):
-            raise HTTPException(422, "mode is dry_run, apply or shadow")
         from interlock_catalog.runner.durable import enqueue_run
+
+        missing = await find_missing_families(settings, event.families)
+        if missing:
+            raise HTTPException(422, f"there is no family {', '.join(missing[:10])}")
 
         request = RunRequest(
             run=new_run_id(),
@@ -64,12 +73,20 @@ def build_app(settings: Settings, runs: RunStore) -> FastAPI:
     return app
 
 
-async def serve_endpoint(settings: Settings, runs: RunStore, port: int) -> None:
-    """Answer until cancelled, on this machine only."""
-    import uvicorn
+class _EndpointServer(uvicorn.Server):
+    """A server inside a process that has signal handlers of its own."""
 
-    config = uvicorn.Config(build_app(settings, runs), host="127.0.0.1", port=port, log_level="warning", lifespan="off")
-    server = uvicorn.Server(config)
-    server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
-    # Not `serve()`, which takes over the signals: the worker has handlers of its own.
-    await server._serve()
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the worker."""
+        yield
+
+
+async def serve_endpoint(settings: Settings, runs: RunStore, listener: socket.socket) -> None:
+    """Answer until cancelled."""
+    config = build_config(build_app(settings, runs), lifespan="off", timeout_graceful_shutdown=1)
+    server = _EndpointServer(config)
+    try:
+        await server.serve(sockets=[listener])
+    finally:
+        listener.close()

@@ -31,11 +31,11 @@ async def run_in_foreground(
     executor, locks = f"cli-{request.run}", open_executor_locks(loaded.settings)
     require_unique_executor(locks, executor)
     try:
-        async with open_run_store(loaded.settings) as runs:
+        async with open_run_store(loaded.settings, executor) as runs:
             # Otherwise a mistyped id would quietly begin a run.
             if resume:
                 await runs.get(request.run)
-            async with open_app(loaded, with_model=True) as app:
+            async with open_app(loaded, with_model=True, executor=executor) as app:
                 steps = RunSteps(app, runs, executor, on_progress)
                 async with launch_engine(steps, executor, serves=False):
                     run = await run_in_process(request)

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock import Runtime
 from interlock.state import LOCK, ChangeFilter, ClaimState
-from interlock_catalog.runner.records import Run, RunStore
+from interlock_catalog.runner.records import BAD_STATUSES, Run, RunStore
 from interlock_catalog.settings import Settings
 
 _RECENT_RUNS = 20
@@ -31,7 +31,9 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Workers on which a run is under way."""
     recent_runs: int
     failure_rate: float
-    """Of the recent runs that ended, the share that failed."""
+    """Of the recent runs that ended, the share that failed or were degraded."""
+    degradation: str
+    """Why the last run is degraded; '' if it is not."""
     lock_age_s: float | None
     """Of the family that has been locked for the longest."""
     workers: dict[str, float]
@@ -45,7 +47,7 @@ async def check_health(settings: Settings, runs: RunStore, runtime: Runtime | No
     found = await runs.all(limit=200)
     queue = await asyncio.to_thread(read_queue, settings)
     ended = [run for run in found if run.ended][:_RECENT_RUNS]
-    failures = sum(run.status == "failed" for run in ended) / len(ended) if ended else 0.0
+    failures = sum(run.status in BAD_STATUSES for run in ended) / len(ended) if ended else 0.0
     health = Health(
         last_run=ended[0].id if ended else "",
         last_run_age_s=_age_s(ended[0]) if ended else None,
@@ -53,6 +55,7 @@ async def check_health(settings: Settings, runs: RunStore, runtime: Runtime | No
         running=queue.busy_workers,
         recent_runs=len(ended),
         failure_rate=round(failures, 3),
+        degradation=ended[0].degradation if ended else "",
         lock_age_s=None if runtime is None else await _lock_age_s(runtime),
         workers={name: round(time.time() - at, 1) for name, at in (await runs.heartbeats()).items()},
     )
@@ -66,6 +69,8 @@ def _alarms(health: Health, settings: Settings) -> Iterator[str]:
         yield "no run has ended yet"
     elif age_s > settings.alert_age_h * 3600:
         yield f"the last run ended {age_s / 3600:.1f} h ago (alert_age_h = {settings.alert_age_h:g})"
+    if health.degradation:
+        yield f"the last run ({health.last_run}) is degraded: {health.degradation}"
     if health.queue_depth > settings.alert_queue:
         yield f"{health.queue_depth} runs wait (alert_queue = {settings.alert_queue})"
     if health.failure_rate > settings.alert_failures:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +13,10 @@ from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.checks import Issue
 from interlock_catalog.confidence import Calibration
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, name_of
 from interlock_catalog.roles.context import Rejection
+from interlock_catalog.runner.work_items import RunTurn, WorkItem
+from interlock_catalog.sessions import name_sessions
 from interlock_catalog.settings import Settings
 
 STATUS_ORDER = ("ok", "planned", "parked", "denied", "failed", "unknown")
@@ -33,10 +36,20 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
     """Who started it: a person, a schedule, an event."""
 
 
+class ForeseenChange(msgspec.Struct, frozen=True):
+    """A change that comes after one which is not made yet: what, on which document, how sure, and on what evidence."""
+
+    op: str
+    target: str
+    confidence: float
+    evidence: tuple[str, ...]
+
+
 class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     """How one family came out."""
 
     family: str
+    """Its slug; for what belongs to no family, the text of that work."""
     state: str
     """clean, seen (there is something, but nothing to do), planned, ok, waiting (for a person), partial, failed,
     deferred (somebody else is at work there, or it rests) or overflow (over the cap of the run)."""
@@ -51,6 +64,22 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     """Why nothing, or not everything, was done."""
     exercises: int = 0
+    model_answers: dict[str, int] = {}
+    """By role: how often the model answered with what it was asked for."""
+    foreseen: tuple[ForeseenChange, ...] = ()
+    """Approvals that are decided once the changes before them are made."""
+    crashed: bool = False
+    """Whether the work broke down, as against work that was done and whose changes were refused."""
+
+    @property
+    def is_worth_retrying(self) -> bool:
+        """Whether another try may come out better: it broke down, or a change failed that nobody had refused."""
+        return self.crashed or bool(self.counts.get("failed"))
+
+    @property
+    def work(self) -> WorkItem:
+        """What the result is about."""
+        return WorkItem.parse(self.family)
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +88,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     mode: str
     status: str
-    """running, succeeded, partial or failed."""
+    """running, succeeded, waiting (for people, and nothing else), partial, failed or degraded (see `status_of`)."""
     by: str = ""
     started: str = ""
     ended: str = ""
@@ -77,26 +106,46 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How often each rule had been right when the run began: its confidences rest on this."""
 
     @property
+    def degradation(self) -> str:
+        """Why the run is degraded; '' if it is not."""
+        return describe_degradation(self.families)
+
+    @property
     def turns(self) -> Iterable[str]:
         """The turns of the ledger that hold what it did."""
-        return (turn_of(self.id, result.family) for result in self.families)
+        return (RunTurn(self.id, result.work).text for result in self.families)
 
 
-def turn_of(run: str, family: str) -> str:
-    """The turn in which a run works on a family."""
-    return f"{run}/{family}"
+def describe_degradation(results: Sequence[FamilyResult]) -> str:
+    """Why a run cannot be relied on, whatever it did: families crashed, or the model never answered; '' if neither."""
+    crashed = [result for result in results if result.crashed]
+    calls = sum(count for result in results for count in result.model_calls.values())
+    answers = sum(count for result in results for count in result.model_answers.values())
+    found = []
+    if crashed:
+        found.append(f"{len(crashed)} of {len(results)} families crashed ({crashed[0].family}: {crashed[0].reason})")
+    if calls and not answers:
+        found.append(f"the model was asked {calls} times and never answered")
+    return "; ".join(found)
 
 
 def status_of(results: Iterable[FamilyResult], mode: str) -> str:
-    """succeeded only if every change is ok (or planned, where nothing else was wanted); else partial or failed."""
+    """succeeded only if every change is ok (or planned, where nothing else was wanted); else what was wrong.
+
+    A run that is degraded says so first: what it did not even look at cannot be told from its changes.
+    """
     found = list(results)
+    if describe_degradation(found):
+        return "degraded"
     wanted = "ok" if mode == "apply" else "planned"
     good = sum(result.counts.get(wanted, 0) for result in found)
     other = {name for result in found for name, count in result.counts.items() if count} - {wanted}
     late = any(result.state in ("deferred", "overflow", "failed") for result in found)
     if not other and not late:
         return "succeeded"
-    # Where all that is left waits for a person, or rests, nothing went wrong: partial, and not failed.
+    if other <= {"parked"} and not late:
+        return "waiting"
+    # Where all that is left waits for a person, or for its turn, nothing went wrong: partial, and not failed.
     quiet = other <= {"parked"} and any(result.state in ("clean", "seen", "waiting", "deferred") for result in found)
     return "partial" if good or quiet else "failed"
 
@@ -106,6 +155,12 @@ def format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+GOOD_STATUSES = frozenset({"succeeded", "waiting"})
+"""Nothing went wrong: what is left waits for people, who have their tickets."""
+BAD_STATUSES = frozenset({"failed", "degraded"})
+"""Somebody has to look: the webhook stays silent, and `health` counts it."""
+
+
 class RunStore:
     """The records of runs, beside the engine's own tables."""
 
@@ -113,11 +168,11 @@ class RunStore:
         self._documents = Documents(url, "runs")
 
     async def put(self, run: Run) -> None:
-        await self._documents.write(f"run:{run.id}", msgspec.to_builtins(run))
+        await self._documents.write(DocumentKey(DocumentKind.RUN, run.id).text, msgspec.to_builtins(run))
 
     async def get(self, run: str) -> Run:
         """One run; NotFound if there is none of that id."""
-        found = await self._documents.read_state(f"run:{run}")
+        found = await self._documents.read_state(DocumentKey(DocumentKind.RUN, run).text)
         if found is None:
             raise NotFound(f"there is no run {run!r}; see `interlock catalog runs`")
         return msgspec.convert(found.value, Run)
@@ -127,7 +182,7 @@ class RunStore:
         # Pages come oldest first, and the newest are wanted: all have to be read.
         found, after = list[Run](), ""
         while True:
-            page = await self._documents.page("run:", after=after, limit=_PAGE)
+            page = await self._documents.page(DocumentKind.RUN.prefix, after=after, limit=_PAGE)
             found += [msgspec.convert(item.value, Run) for item in page.values()]
             if len(page) < _PAGE:
                 break
@@ -140,21 +195,21 @@ class RunStore:
 
     async def record_heartbeat(self, worker: str, at: float) -> None:
         """A worker is alive."""
-        await self._documents.write(f"worker:{worker}", {"at": at})
+        await self._documents.write(DocumentKey(DocumentKind.WORKER, worker).text, {"at": at})
 
     async def heartbeats(self) -> dict[str, float]:
         """When each worker was last heard of."""
-        page: dict[str, Any] = await self._documents.page("worker:", limit=_PAGE)
-        return {key.partition(":")[2]: float(item.value["at"]) for key, item in page.items()}
+        page: dict[str, Any] = await self._documents.page(DocumentKind.WORKER.prefix, limit=_PAGE)
+        return {name_of(key): float(item.value["at"]) for key, item in page.items()}
 
     async def close(self) -> None:
         await self._documents.close()
 
 
 @asynccontextmanager
-async def open_run_store(settings: Settings) -> AsyncIterator[RunStore]:
+async def open_run_store(settings: Settings, executor: str = "") -> AsyncIterator[RunStore]:
     """The records of the runs of a catalog."""
-    store = RunStore(settings.engine)
+    store = RunStore(name_sessions(settings.engine, executor))
     try:
         yield store
     finally:

@@ -5,40 +5,50 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import assert_never
 
 import msgspec
 
-from interlock.errors import Locked, ToolError
+from interlock.errors import ConfigError, Locked, ToolError
 from interlock.state import ChangeFilter, ClaimState, TicketState
 from interlock_catalog.app import AppContext
 from interlock_catalog.backends import iterate_pages
 from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.confidence import Calibration, tally_decisions
+from interlock_catalog.document_keys import exercise_key, name_of
 from interlock_catalog.family_reader import read_family
-from interlock_catalog.pipeline.execute import ExecutionOptions, Stop, call_id_of, execute_operations
+from interlock_catalog.journal_entries import UndoneChange, find_undone, latest_entries
+from interlock_catalog.pipeline.execute import Execution, ExecutionOptions, Stop, call_id_of, execute_operations
 from interlock_catalog.pipeline.family import FamilyPlan, plan_family
 from interlock_catalog.pipeline.orphans import find_orphan_aliases, find_orphan_exercises
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.resource import family_lock
 from interlock_catalog.roles.context import Rejection, RoleContext
-from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, RunStore, format_now, status_of, turn_of
+from interlock_catalog.runner.records import (
+    FamilyResult,
+    ForeseenChange,
+    Run,
+    RunRequest,
+    RunStore,
+    format_now,
+    status_of,
+)
+from interlock_catalog.runner.work_items import ORPHANS, SEARCHES, RunTurn, WorkItem, WorkKind
 from interlock_catalog.snapshot import Snapshot
 
-# Steps that are not about one family. No slug begins with ~.
-ORPHANS = "~orphans"
-SEARCHES = "~searches"
 _POLL_S = 0.5
 _STATUS_OF_ENTRY = {"done": "ok", "undone": "ok", "open": "unknown"}
 Progress = Callable[[int, int, str], None]
 """Is told how many families are done, of how many, and which was the last."""
 
 
-class _RunCalibration(msgspec.Struct, frozen=True):
-    """The calibration with which a run began."""
+class _BegunRun(msgspec.Struct, frozen=True):
+    """What a run knows from its beginning: its calibration, and the changes that people had taken back by then."""
 
-    run: str
-    calibration: Calibration | None
+    run: str = ""
+    calibration: Calibration | None = None
+    undone: tuple[UndoneChange, ...] = ()
 
 
 class RunSteps:
@@ -51,10 +61,10 @@ class RunSteps:
         self._on_progress = on_progress
         self._total = 0
         self._done = 0
-        self._begun = _RunCalibration("", None)
+        self._begun = _BegunRun()
 
-    async def begin(self, request: RunRequest) -> list[str]:
-        """Write the run down, and say which families it works on, in order."""
+    async def begin(self, request: RunRequest) -> list[WorkItem]:
+        """Write the run down, and say what it works on, in order."""
         await self.runs.put(
             Run(
                 id=request.run,
@@ -69,22 +79,23 @@ class RunSteps:
                 calibration=self.app.calibration.add(await tally_decisions(self.app.runtime)),
             )
         )
-        families = await self._choose_families(request)
-        self._total, self._done = len(families), 0
-        return families
+        work = await self._choose_work(request)
+        self._total, self._done = len(work), 0
+        return work
 
-    async def _choose_families(self, request: RunRequest) -> list[str]:
+    async def _choose_work(self, request: RunRequest) -> list[WorkItem]:
         # Whoever names families wants those alone; orphans and searches are about the whole catalog.
         if request.families:
-            return list(request.families)
+            return [WorkItem.parse(text) for text in request.families]
         every = await self._list_families()
         first = [family for family in await self._left_over(request) if family in set(every)]
         rest = [family for family in every if family not in set(first)]
-        return [*first, *rest, ORPHANS, *([SEARCHES] if request.scout else [])]
+        families = [WorkItem.of_family(slug) for slug in (*first, *rest)]
+        return [*families, ORPHANS, *([SEARCHES] if request.scout else [])]
 
     async def _list_families(self) -> list[str]:
         pages = iterate_pages(self.app.backend.families)
-        return [key.partition(":")[2] async for page in pages for key in page]
+        return [name_of(key) async for page in pages for key in page]
 
     async def _left_over(self, request: RunRequest) -> tuple[str, ...]:
         """What the last finished run of this mode could not do."""
@@ -92,43 +103,56 @@ class RunSteps:
         earlier = [run for run in await self.runs.all(limit=50) if run.id != request.run and run.mode == request.mode]
         return next((run.left_over for run in earlier if run.ended), ())
 
-    async def work_on(self, request: RunRequest, name: str) -> FamilyResult:
+    async def work_on(self, request: RunRequest, work: WorkItem) -> FamilyResult:
         """Work on one family under its lock; whatever goes wrong is a result, not an exception."""
         try:
-            context = self.app.role_context(
-                turn_of(request.run, name), request.run, await self._read_calibration(request)
-            )
-            result = await self._work(context, request, name)
+            turn = RunTurn(request.run, work).text
+            context = self.app.role_context(turn, request.run, (await self._read_begun(request)).calibration)
+            result = await self._work(context, request, work)
         except Locked as error:
-            result = FamilyResult(family=name, state=Stop.DEFERRED.value, reason=str(error))
+            result = FamilyResult(family=work.text, state=Stop.DEFERRED.value, reason=str(error))
         except Exception as error:  # noqa: BLE001 - a model is somebody else's: one family must not end the run
-            result = FamilyResult(family=name, state="failed", reason=f"{type(error).__name__}: {error}")
+            why = f"{type(error).__name__}: {error}"
+            result = FamilyResult(family=work.text, state="failed", reason=why, crashed=True)
         self._done += 1
         if self._on_progress is not None:
-            self._on_progress(self._done, max(self._total, self._done), name)
+            self._on_progress(self._done, max(self._total, self._done), work.text)
         return result
 
-    async def _read_calibration(self, request: RunRequest) -> Calibration | None:
-        """The calibration with which the run began, whichever process began it."""
+    async def _read_begun(self, request: RunRequest) -> _BegunRun:
+        """What the run began with, whichever process began it."""
         if self._begun.run != request.run:
-            self._begun = _RunCalibration(request.run, (await self.runs.get(request.run)).calibration)
-        return self._begun.calibration
+            calibration = (await self.runs.get(request.run)).calibration
+            undone = [change async for change in find_undone(self.app.runtime)]
+            self._begun = _BegunRun(request.run, calibration, tuple(undone))
+        return self._begun
 
-    async def _work(self, context: RoleContext, request: RunRequest, name: str) -> FamilyResult:
-        if name == SEARCHES:
-            return await self._work_on_searches(context, request)
-        if name == ORPHANS:
-            return await self._work_on_orphans(context, request)
+    async def _work(self, context: RoleContext, request: RunRequest, work: WorkItem) -> FamilyResult:
+        match work.kind:
+            case WorkKind.FAMILY:
+                return await self._work_on_family(context, request, work.family)
+            case WorkKind.ORPHANS:
+                return await self._work_on_orphans(context, request)
+            case WorkKind.SEARCHES:
+                return await self._work_on_searches(context, request)
+            case WorkKind.REJECTED:
+                raise ConfigError("what was rejected is submitted by a person: interlock catalog rejected --submit")
+            case _:
+                assert_never(work.kind)
+
+    async def _work_on_family(self, context: RoleContext, request: RunRequest, name: str) -> FamilyResult:
         async with self.app.runtime.lock(family_lock(name), wait_s=self.app.lock_wait_s) as locks:
             # In this order: what a dead process began here is settled, then the family is read as that left it.
             await self._recover_turn(context)
             snapshot = await self._read_snapshot(context, name)
             plan = await self.plan(context, snapshot)
             # Left out here and not in the plan, which has to be the same for the same snapshot.
-            with_ticket = await self._calls_with_ticket()
-            ops = [op for op in plan.ops if call_id_of(op) not in with_ticket]
-            stop = await execute_operations(context, ops, self._options(request), locks)
-            return await self._build_result(context, request, plan, stop, exercises=len(snapshot.exercises))
+            undone = await self._find_undone_calls(request, plan.ops)
+            withheld = undone | await self._calls_with_ticket()
+            done = await execute_operations(context, plan.ops, self._options(request), locks, withheld)
+            result = await self._build_result(context, request, plan, done)
+            reason = f"{len(undone)} changes that a person took back are not proposed again" if undone else ""
+            return msgspec.structs.replace(result, exercises=len(snapshot.exercises), reason=reason)
 
     async def plan(self, context: RoleContext, family: Snapshot) -> FamilyPlan:
         """What should be done about a family; nothing is done yet."""
@@ -147,6 +171,17 @@ class RunSteps:
             if not doubtful or time.monotonic() > end:
                 return
             await asyncio.sleep(_POLL_S)
+
+    async def _find_undone_calls(self, request: RunRequest, ops: Iterable[Op]) -> set[str]:
+        """The operations that a person has taken back, and that would begin with the same documents again."""
+        undone = (await self._read_begun(request)).undone
+        found = set[str]()
+        for change in (change for call in map(call_id_of, ops) for change in undone if change.call == call):
+            now = await self.app.backend.read_many(change.before or ())
+            states = {key: now[key].value if key in now else None for key in change.before or ()}
+            if change.before is None or states == change.before:
+                found.add(change.call)
+        return found
 
     async def _calls_with_ticket(self) -> set[str]:
         """The operations that wait for a person, or that one has denied: they are not asked about again."""
@@ -174,8 +209,8 @@ class RunSteps:
             if orphan.family is not None and orphan.op is not None and wanted:
                 stops |= await self._execute_alone(context, request, orphan.family, orphan.op)
         unresolved = tuple(issue for issue in issues if issue.suggestion is None)
-        plan = FamilyPlan(family=ORPHANS, issues=tuple(issues), unresolved=unresolved)
-        return await self._build_result(context, request, plan, max(stops, default=None))
+        plan = FamilyPlan(family=ORPHANS.text, issues=tuple(issues), unresolved=unresolved)
+        return await self._build_result(context, request, plan, Execution(max(stops, default=None)))
 
     async def _work_on_searches(self, context: RoleContext, request: RunRequest) -> FamilyResult:
         """What people searched for in vain."""
@@ -187,30 +222,26 @@ class RunSteps:
                 rejected.append(finding.rejection)
             if finding.op is not None and finding.family is not None:
                 stops |= await self._execute_alone(context, request, finding.family, finding.op)
-        plan = FamilyPlan(family=SEARCHES, rejected=tuple(rejected), model_calls=dict(context.model_calls))
-        return await self._build_result(context, request, plan, max(stops, default=None))
+        plan = FamilyPlan(family=SEARCHES.text, rejected=tuple(rejected), model_calls=dict(context.model_calls))
+        return await self._build_result(context, request, plan, Execution(max(stops, default=None)))
 
     async def _execute_alone(self, context: RoleContext, request: RunRequest, family: str, op: Op) -> set[Stop]:
         """One operation under the lock of its family; why it was left, if it was."""
         try:
             async with self.app.runtime.lock(family_lock(family), wait_s=self.app.lock_wait_s) as locks:
-                stop = await execute_operations(context, [op], self._options(request), locks)
+                withheld = await self._find_undone_calls(request, [op]) | await self._calls_with_ticket()
+                stop = (await execute_operations(context, [op], self._options(request), locks, withheld)).stop
         except Locked:
             stop = Stop.DEFERRED
         return set() if stop is None else {stop}
 
     async def _build_result(
-        self, context: RoleContext, request: RunRequest, plan: FamilyPlan, stop: Stop | None, *, exercises: int = 0
+        self, context: RoleContext, request: RunRequest, plan: FamilyPlan, done: Execution
     ) -> FamilyResult:
         """How it came out, by what the ledger says was done in this turn: also by a process that died."""
-        counts: Counter[str] = Counter()
-        counted: set[str] = set()
-        async for entry in self.app.runtime.operations.journal(turn=context.turn):
-            # The journal tells what was made before what was only proposed: the first entry of a key is its outcome.
-            if entry.idempotency_key in counted:
-                continue
-            counted.add(entry.idempotency_key)
-            counts[_STATUS_OF_ENTRY.get(entry.status, entry.status)] += 1
+        entries = [entry async for entry in self.app.runtime.operations.journal(turn=context.turn)]
+        counts = Counter(_STATUS_OF_ENTRY.get(entry.status, entry.status) for entry in latest_entries(entries))
+        stop = done.stop
         if stop is not None:
             counts.pop("denied", None)  # it is left for later, not denied
         severities = Counter(issue.severity for issue in plan.issues)
@@ -222,8 +253,9 @@ class RunSteps:
             issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
             unresolved=plan.unresolved,
             model_calls=plan.model_calls,
+            model_answers=dict(context.model_answers),
             rejected=plan.rejected,
-            exercises=exercises,
+            foreseen=tuple(_foresee(op) for op in done.foreseen),
         )
 
     async def end(self, request: RunRequest, results: list[FamilyResult]) -> Run:
@@ -245,11 +277,16 @@ class RunSteps:
             issues=dict(issues),
             model_calls=dict(model_calls),
             families=tuple(results),
-            # What begins with ~ is no family, and in every run over the whole catalog anyway.
-            left_over=tuple(r.family for r in results if r.state in set(Stop) and not r.family.startswith("~")),
+            # What is no family is in every run over the whole catalog anyway.
+            left_over=tuple(r.family for r in results if r.state in set(Stop) and r.work.is_family),
         )
         await self.runs.put(run)
         return run
+
+
+def _foresee(op: Op) -> ForeseenChange:
+    target = exercise_key(op.arguments["exercise_id"])
+    return ForeseenChange(op.tool, target, op.confidence, tuple(item.text for item in op.evidence))
 
 
 def _state_of(counts: Counter[str], mode: str, *, has_findings: bool) -> str:

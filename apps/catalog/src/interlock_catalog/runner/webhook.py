@@ -1,18 +1,18 @@
-"""The webhook: a monitor hears of every run that did not fail, and raises the alarm if that stays away."""
+"""The webhook: a monitor hears of every run that is neither failed nor degraded, and raises the alarm otherwise."""
 
 from __future__ import annotations
 
 import logging
 
-from interlock_catalog.runner.records import Run
+from interlock_catalog.runner.records import BAD_STATUSES, Run
 from interlock_catalog.settings import Settings
 
 _LOG = logging.getLogger("interlock.catalog")
 
 
 async def notify_webhook(settings: Settings, run: Run) -> None:
-    """Fetch the address of the settings after a run that did not fail; that it cannot be reached is no failure."""
-    if not settings.webhook or run.status == "failed":
+    """Fetch the address of the settings after a run; that it cannot be reached is no failure."""
+    if not settings.webhook or run.status in BAD_STATUSES:
         return
     import httpx
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from interlock_catalog.changes import build_alias
 from interlock_catalog.contracts import Doc, muscle_groups
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, alias_key, exercise_key, family_key
 from interlock_catalog.naming import build_exercise_id, join_name, variant_key
 from interlock_catalog.vocabulary import slug
 
@@ -25,13 +26,13 @@ def build_clean_catalog() -> dict[str, Doc]:
     """Every document by key: families, exercises, aliases and the log of searches."""
     docs: dict[str, Doc] = {}
     for family in _read_families():
-        docs[f"family:{family['slug']}"] = _build_family(family)
-        docs[f"alias:{family['slug']}"] = build_alias(family["slug"], family_slug=family["slug"])
+        docs[family_key(family["slug"])] = _build_family(family)
+        docs[alias_key(family["slug"])] = build_alias(family["slug"], family_slug=family["slug"])
         for given in family["exercise"]:
             exercise = _build_exercise(family, given)
-            docs[f"exercise:{exercise['id']}"] = exercise
+            docs[exercise_key(exercise["id"])] = exercise
             for alias in given.get("aliases", []):
-                docs[f"alias:{slug(alias)}"] = build_alias(slug(alias), exercise_id=exercise["id"])
+                docs[alias_key(slug(alias))] = build_alias(slug(alias), exercise_id=exercise["id"])
     return docs | _build_searches()
 
 
@@ -83,6 +84,10 @@ def _build_searches() -> dict[str, Doc]:
     """The log of searches; what each means, which the table says too, is for whoever judges the scout."""
     rows = tomllib.loads(SEARCHES.read_text(encoding="utf-8"))["search"]
     return {
-        f"search:{number:05}": {"query": row["query"], "hits": row["hits"], "count": row["count"]}
+        DocumentKey(DocumentKind.SEARCH, f"{number:05}").text: {
+            "query": row["query"],
+            "hits": row["hits"],
+            "count": row["count"],
+        }
         for number, row in enumerate(rows)
     }

@@ -12,12 +12,11 @@ from fastapi.responses import Response
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from interlock import Context
+from interlock_catalog.fencing_header import read_fencing_tokens
 from interlock_catalog.server.tokens import Tokens, digest_token
 
 _BEARER = HTTPBearer(auto_error=False)
 _MAX_HEADER_CHARS = 200
-_MAX_TOKEN_DIGITS = 18
-"""Fencing tokens are 64-bit numbers in the database; eighteen digits always fit."""
 
 
 class WriteHeaders(msgspec.Struct, frozen=True):
@@ -56,13 +55,15 @@ def require_write_headers(tokens: Tokens) -> Callable[..., WriteHeaders]:
     ) -> WriteHeaders:
         if idempotency_key is not None and not _is_plain(idempotency_key):
             raise HTTPException(400, "Idempotency-Key is printable text of at most 200 characters")
+        if (x_fencing_tokens or "").strip() and not _is_plain(x_fencing_ledger or ""):
+            raise HTTPException(400, "X-Fencing-Ledger says whose tokens these are, in at most 200 characters")
         context = Context(
             call_id=idempotency_key or "",
             actor=who,
             attempt=1,
             idempotency_key=idempotency_key,
             tokens=_parse_fencing_tokens(x_fencing_tokens or ""),
-            ledger=(x_fencing_ledger or "")[:100],
+            ledger=x_fencing_ledger or "",
         )
         return WriteHeaders(request.url.path, context, if_match)
 
@@ -80,15 +81,10 @@ def _is_plain(text: str) -> bool:
 
 
 def _parse_fencing_tokens(header: str) -> dict[str, int]:
-    tokens: dict[str, int] = {}
-    for part in header.split(","):
-        # From the right: a key may have an equals sign in it.
-        name, _, number = part.strip().rpartition("=")
-        if part.strip():
-            if not name or not name.isprintable() or not number.isdecimal() or len(number) > _MAX_TOKEN_DIGITS:
-                raise HTTPException(400, "X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER")
-            tokens[name[:_MAX_HEADER_CHARS]] = int(number)
-    return tokens
+    try:
+        return read_fencing_tokens(header)
+    except ValueError as error:
+        raise HTTPException(400, f"X-Fencing-Tokens is written KEY=NUMBER,KEY=NUMBER: {error}") from None
 
 
 def etag_response(request: Request, body: Any, etag: str | None = None) -> Response:

@@ -10,6 +10,15 @@ from fastapi.responses import Response
 from interlock.errors import NotFound
 from interlock.values import Versioned
 from interlock_catalog.contracts import Doc, Name, Slug, Text, is_live
+from interlock_catalog.document_keys import (
+    DocumentKey,
+    DocumentKind,
+    alias_key,
+    exercise_key,
+    family_key,
+    kind_of,
+    name_of,
+)
 from interlock_catalog.name_search import search_names
 from interlock_catalog.naming import split_name, variant_of
 from interlock_catalog.server.headers import etag_response, require_role
@@ -50,23 +59,25 @@ def build_read_router(store: ServerStore, tokens: Tokens) -> APIRouter:
     ) -> Response:
         """A page of exercises, all of a family, or those with these ids."""
         if ids:
-            found = await backend.read_many(f"exercise:{name}" for name in ids)
+            found = await backend.read_many(exercise_key(name) for name in ids)
         else:
-            found = await backend.exercises(family=family, after=_page_key("exercise", after), limit=limit)
+            found = await backend.exercises(family=family, after=_page_key(DocumentKind.EXERCISE, after), limit=limit)
         return etag_response(request, _page(found))
 
     @router.get("/getExercise")
     async def get_exercise(request: Request, id: Annotated[Name, Query()]) -> Response:
         """One exercise, with its version as ETag."""
-        found = await store.get(f"exercise:{id}")
+        found = await store.get(exercise_key(id))
         return etag_response(request, {"exercise": found.value, "version": found.version}, f'"{found.version}"')
 
     @router.get("/listFamilies")
     async def list_families(request: Request, slugs: Many = _NONE, after: After = "", limit: Limit = 200) -> Response:
         """A page of families, or those with these slugs."""
         if slugs:
-            return etag_response(request, _page(await backend.read_many(f"family:{slug}" for slug in slugs)))
-        return etag_response(request, _page(await backend.families(after=_page_key("family", after), limit=limit)))
+            return etag_response(request, _page(await backend.read_many(family_key(slug) for slug in slugs)))
+        return etag_response(
+            request, _page(await backend.families(after=_page_key(DocumentKind.FAMILY, after), limit=limit))
+        )
 
     _add_name_routes(router, store)
     _add_alias_routes(router, store)
@@ -88,8 +99,8 @@ def _add_name_routes(router: APIRouter, store: ServerStore) -> None:
         wanted = slug_of(name)
         for key, doc in (await backend.find_by_name([wanted])).items():
             if is_live(doc.value):
-                return etag_response(request, {"exercise_id": key.partition(":")[2], "by": "name"})
-        alias = await store.get(f"alias:{wanted}")
+                return etag_response(request, {"exercise_id": name_of(key), "by": "name"})
+        alias = await store.get(alias_key(wanted))
         return etag_response(request, {**alias.value, "by": "alias"})
 
 
@@ -107,11 +118,11 @@ def _add_alias_routes(router: APIRouter, store: ServerStore) -> None:
     ) -> Response:
         """A page of aliases, or those that point at these exercises or families, or have these slugs."""
         if slugs:
-            found = await backend.read_many(f"alias:{slug}" for slug in slugs)
+            found = await backend.read_many(alias_key(slug) for slug in slugs)
         elif exercise_ids or families:
             found = await backend.aliases_of(exercise_ids, families)
         else:
-            found = await backend.aliases(after=_page_key("alias", after), limit=limit)
+            found = await backend.aliases(after=_page_key(DocumentKind.ALIAS, after), limit=limit)
         return etag_response(request, _page(found))
 
     @router.get("/findByName")
@@ -132,11 +143,11 @@ def _add_suggestion_routes(router: APIRouter, store: ServerStore) -> None:
     @router.get("/suggestAliases")
     async def suggest_aliases(request: Request, id: Annotated[Name, Query()]) -> Response:
         """Names that people would also use, and that are free."""
-        exercise = await store.get(f"exercise:{id}")
+        exercise = await store.get(exercise_key(id))
         wanted = list(_other_names(exercise.value))
-        taken = await backend.read_many(f"alias:{slug}" for slug in wanted)
+        taken = await backend.read_many(alias_key(slug) for slug in wanted)
         named = {str(other.value.get("name_slug")) for other in (await backend.find_by_name(wanted)).values()}
-        free = [slug for slug in wanted if f"alias:{slug}" not in taken and slug not in named]
+        free = [slug for slug in wanted if alias_key(slug) not in taken and slug not in named]
         return etag_response(request, {"id": id, "aliases": free})
 
     @router.get("/suggestFamilyVariant")
@@ -146,10 +157,10 @@ def _add_suggestion_routes(router: APIRouter, store: ServerStore) -> None:
         parts = slug_of(base).split("-")
         # The longest first, so that the narrowest family with that name is found.
         candidate_slugs = ["-".join(parts[start:]) for start in range(len(parts)) if parts[start]]
-        there = await backend.read_many(f"family:{guess}" for guess in candidate_slugs)
+        there = await backend.read_many(family_key(guess) for guess in candidate_slugs)
         for guess in candidate_slugs:
-            if f"family:{guess}" in there:
-                family = there[f"family:{guess}"].value
+            if family_key(guess) in there:
+                family = there[family_key(guess)].value
                 return etag_response(
                     request, {"family_slug": guess, "variant": variant_of(base, str(family.get("base_name", guess)))}
                 )
@@ -168,5 +179,6 @@ def _page(found: dict[str, Versioned]) -> dict[str, Any]:
     return {"documents": {key: {"state": doc.value, "version": doc.version} for key, doc in found.items()}}
 
 
-def _page_key(kind: str, after: str) -> str:
-    return f"{kind}:{after}" if after and not after.startswith(f"{kind}:") else after
+def _page_key(kind: DocumentKind, after: str) -> str:
+    """Where to go on: callers may give the whole key, or the id or slug alone."""
+    return after if not after or kind_of(after) is kind else DocumentKey(kind, after).text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -14,6 +15,8 @@ MAX_S = 60.0
 """How long a request may take in all."""
 _MAX_CHUNK_S = 20.0
 """How long the next piece of a body may take: whoever trickles must not hold a connection for the whole time."""
+MAX_AT_ONCE = 100
+"""Requests of one token that are worked on at a time: whoever sends many, or slow ones, waits for themselves alone."""
 _WITHOUT_TOKEN = ("/openapi.json", "/health", "/docs")
 
 
@@ -62,24 +65,32 @@ class RequestLimits:
         self._tokens = tokens
         self._max_bytes = max_bytes
         self._max_s, self._max_chunk_s = max_s, min(max_s, _MAX_CHUNK_S)
+        self._under_way: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, within its limits."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refused = self._refuse_unread(scope)
+        whose = _digest_of(scope)
+        refused = self._refuse_unread(scope, whose)
         if refused is None:
             exchange = _Exchange(scope, receive, send, max_bytes=self._max_bytes, max_chunk_s=self._max_chunk_s)
-            refused = await self._run(scope, exchange)
+            self._under_way[whose] += 1
+            try:
+                refused = await self._run(scope, exchange)
+            finally:
+                self._under_way[whose] -= 1
         if refused is not None:
             await self._answer(send, refused)
 
-    def _refuse_unread(self, scope: Scope) -> int | None:
+    def _refuse_unread(self, scope: Scope, whose: str) -> int | None:
         """The status for what can be refused before the body is read."""
         headers = dict(scope["headers"])
-        if scope["path"] not in _WITHOUT_TOKEN and not self._is_known(headers.get(b"authorization", b"")):
+        if scope["path"] not in _WITHOUT_TOKEN and whose not in self._tokens:
             return 401
+        if self._under_way[whose] >= MAX_AT_ONCE:
+            return 503
         # Only a first look: a body in chunks says no length, and is counted as it comes (`receive`).
         declared = headers.get(b"content-length", b"0")
         return 413 if not declared.isdigit() or int(declared) > self._max_bytes else None
@@ -102,21 +113,29 @@ class RequestLimits:
             return 504 if exchange.is_whole else 408  # 504: what it was to write may have landed, and its key tells
         return None
 
-    def _is_known(self, header: bytes) -> bool:
-        kind, _, token = header.decode("latin-1").partition(" ")
-        return kind.lower() == "bearer" and digest_token(token.strip()) in self._tokens
-
     async def _answer(self, send: Send, status: int) -> None:
         why = {
             401: "a token is needed: Authorization: Bearer …",
             408: "the request did not come whole in time; send it again",
             413: f"a request has at most {self._max_bytes} bytes",
+            503: f"{MAX_AT_ONCE} requests of this token are under way; try again later",
             504: f"it took more than {self._max_s:g} s; send it again with its key",
         }
         answer = JSONResponse({"detail": why[status]}, status)
         if status == 401:
             answer.headers["WWW-Authenticate"] = "Bearer"
+        if status == 503:
+            answer.headers["Retry-After"] = "1"
         await answer({"type": "http"}, _receive_nothing, send)
+
+
+def _digest_of(scope: Scope) -> str:
+    """The digest of the token that a request carries; '' if it carries none, or more than one."""
+    given = [value for name, value in scope["headers"] if name == b"authorization"]
+    if len(given) != 1:
+        return ""
+    kind, _, token = given[0].decode("latin-1").partition(" ")
+    return digest_token(token.strip()) if kind.lower() == "bearer" else ""
 
 
 async def _receive_nothing() -> Message:

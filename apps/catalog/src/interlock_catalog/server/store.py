@@ -13,11 +13,11 @@ from interlock.errors import ConfigError, Conflict, NotFound
 from interlock.resources import Documents
 from interlock.values import Versioned
 from interlock_catalog.backends.embedded import DatabaseBackend
-from interlock_catalog.contracts import Doc, Json
+from interlock_catalog.contracts import KINDS, Doc, Json
+from interlock_catalog.document_keys import DocumentKey, DocumentKind, kind_of
 from interlock_catalog.server.errors import RequestRefused
 
-ANSWER_PREFIX = "idem:"
-"""Keys of stored answers, in the same table as the documents: only so can both be written in one transaction."""
+_COPIED = frozenset({*KINDS, DocumentKind.SEARCH})
 ABSENT = "0"
 """The version of a document that does not exist."""
 
@@ -39,7 +39,7 @@ class ServerStore:
         """What was answered to this very request before; a key that was used for another one is refused."""
         if context.idempotency_key is None:
             return None
-        key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+        key = _answer_key(context)
         stored = (await self.backend.read_many([key])).get(key)
         if stored is None:
             return None
@@ -65,14 +65,36 @@ class ServerStore:
         answers: dict[str, Doc | None] = {}
         expected = dict(read_set.versions)
         if context.idempotency_key is not None:
-            key = f"{ANSWER_PREFIX}{context.idempotency_key}"
+            key = _answer_key(context)
             answers[key] = {"request": request, "answer": answer}
             expected[key] = ABSENT  # of two deliveries at once, one fails here
         if states or answers:
+            await self.require_ledger(context)
             await self.backend.documents.write_all(
                 {**states, **answers}, context, versions=expected, finding=read_set.found
             )
         return answer
+
+    async def fence(self, context: Context) -> None:
+        """Refuse writes under older tokens of the context's ledger from now on."""
+        await self.require_ledger(context)
+        await self.backend.fence(context.tokens, context.ledger)
+
+    async def require_ledger(self, context: Context) -> None:
+        """Refuse tokens of a ledger that another holder has used: they could fence off the workers of that ledger."""
+        if not context.tokens:
+            return
+        key = DocumentKey(DocumentKind.LEDGER, hashlib.sha256(context.ledger.encode()).hexdigest()).text
+        found = (await self.backend.read_many([key])).get(key)
+        if found is None:
+            try:
+                claim = {"ledger": context.ledger, "holder": context.actor}
+                await self.backend.documents.write(key, claim, version=ABSENT)
+                return
+            except Conflict:  # somebody was faster
+                found = (await self.backend.read_many([key]))[key]
+        if found.value["holder"] != context.actor:
+            raise RequestRefused(403, "these fencing tokens are of a ledger that another token works for")
 
     async def copy_catalog(self, name: str) -> int | None:
         """A copy of the catalog in a table of its own; None if there is one of that name, or can be none."""
@@ -83,8 +105,8 @@ class ServerStore:
         try:
             if await copy.count():
                 return None
-            # Answers belong to requests to this catalog; a copy was never asked.
-            every = {k: d for k, d in (await self.backend.read_all()).items() if not k.startswith(ANSWER_PREFIX)}
+            # Answers and ledgers belong to requests to this catalog; a copy was never asked.
+            every = {k: d for k, d in (await self.backend.read_all()).items() if kind_of(k) in _COPIED}
             await copy.write_all(every)
             return len(every)
         finally:
@@ -126,6 +148,15 @@ class ReadSet:
         if found is None:
             raise NotFound(f"there is no {key}")
         return found
+
+
+def _answer_key(context: Context) -> str:
+    """Answers are in the same table as the documents: only so can both be written in one transaction.
+
+    A key belongs to whoever sent it: another holder's request under the same key is another request.
+    """
+    owned = hashlib.sha256(msgspec.json.encode([context.actor, context.idempotency_key])).hexdigest()
+    return DocumentKey(DocumentKind.ANSWER, owned).text
 
 
 def digest_request(function: str, body: Json) -> str:

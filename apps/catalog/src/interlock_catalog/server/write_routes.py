@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends
 
 from interlock.errors import Conflict, InvalidInput, NotFound
 from interlock_catalog.changes import approve_draft, build_alias, merge_document, normalise_exercise
-from interlock_catalog.contracts import Doc, Strict, is_live, kind_of
+from interlock_catalog.contracts import KINDS, Doc, Strict, find_new_violations, is_live
+from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, family_key, kind_of, name_of
 from interlock_catalog.naming import build_exercise_id
 from interlock_catalog.normalise import family_facts
 from interlock_catalog.server import requests as bodies
@@ -28,6 +29,7 @@ _CHANGES = {
 }
 _MAX_FAMILIES = 20
 """Families of one normalisation: more would not be done within the time of a request."""
+_MAX_NAMED = 10
 Items = dict[str, dict[str, Any]]
 
 
@@ -97,20 +99,27 @@ def build_write_router(store: ServerStore, tokens: Tokens) -> APIRouter:
 def _add_exercise_routes(router: APIRouter, store: ServerStore, editor: Any) -> None:
     @router.post("/upsertExercise")
     async def upsert_exercise(body: bodies.UpsertExercise, headers: WriteHeaders = editor) -> dict[str, Any]:
-        """Write a whole exercise."""
+        """Write a whole exercise: a new one keeps its contract, and one that is there breaks it nowhere else."""
         write = WriteRequest(store, headers, body)
-        key = f"exercise:{_require_id(body.exercise)}"
-        return await write.run_once(lambda: write.commit({key: body.exercise}, key))
+        key = exercise_key(_require_id(body.exercise))
+
+        async def make() -> dict[str, Any]:
+            before = (await write.read_set.read_many([key])).get(key)
+            _require_contract(key, before, body.exercise)
+            return await write.commit({key: body.exercise}, key)
+
+        return await write.run_once(make)
 
     @router.post("/approveExercise")
     async def approve_exercise(body: bodies.ById, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Approve a draft."""
-        write, key = WriteRequest(store, headers, body), f"exercise:{body.id}"
+        write, key = WriteRequest(store, headers, body), exercise_key(body.id)
 
         async def make() -> dict[str, Any]:
             doc = await write.read_set.read_one(key)
             if not is_live(doc):
                 raise InvalidInput(f"{body.id!r} is {doc.get('status')}, and not approved any more")
+            _require_contract(key, None, doc)  # people see it as it is then
             return await write.commit({key: approve_draft(doc)}, key)
 
         return await write.run_once(make)
@@ -123,15 +132,15 @@ def _add_creation_route(router: APIRouter, store: ServerStore, editor: Any) -> N
         write = WriteRequest(store, headers, body)
 
         async def make() -> dict[str, Any]:
-            await write.read_set.read_one(f"family:{body.family_slug}")
+            await write.read_set.read_one(family_key(body.family_slug))
             if not slug_of(body.name):
                 raise InvalidInput("a name has letters or digits")
             for key, doc in (await store.backend.find_by_name([slug_of(body.name)])).items():
                 if is_live(doc.value):
                     # No document is written, but the answer is: the same request has to be answered the same later.
-                    return await write.commit({}, id=key.partition(":")[2], created=False)
+                    return await write.commit({}, id=name_of(key), created=False)
             identity = build_exercise_id(body.family_slug, body.name)
-            if await write.read_set.read_many([f"exercise:{identity}"]):
+            if await write.read_set.read_many([exercise_key(identity)]):
                 raise Conflict(f"{identity!r} is there already, under another name or merged away")
             draft = {
                 "id": identity,
@@ -141,7 +150,7 @@ def _add_creation_route(router: APIRouter, store: ServerStore, editor: Any) -> N
                 "status": "draft",
                 "merged_into": None,
             }
-            return await write.commit({f"exercise:{identity}": draft}, id=identity, created=True)
+            return await write.commit({exercise_key(identity): draft}, id=identity, created=True)
 
         return await write.run_once(make)
 
@@ -153,14 +162,14 @@ def _add_merge_route(router: APIRouter, store: ServerStore, editor: Any) -> None
         write = WriteRequest(store, headers, body)
 
         async def make() -> dict[str, Any]:
-            exercises = (f"exercise:{body.source_id}", f"exercise:{body.target_id}")
+            exercises = (exercise_key(body.source_id), exercise_key(body.target_id))
             for key in exercises:
                 doc = await write.read_set.read_one(key)
                 if doc.get("family_slug") != body.family_slug or not is_live(doc) or body.source_id == body.target_id:
                     raise InvalidInput("two live exercises of one family are merged, nothing else")
             # Also those that came after the caller looked: none may be left pointing at what is gone.
             pointing = await write.read_set.read_aliases_of(body.source_id)
-            keys = sorted({*exercises, *pointing, *(f"alias:{alias}" for alias in body.aliases)})
+            keys = sorted({*exercises, *pointing, *(alias_key(alias) for alias in body.aliases)})
             docs = await write.read_set.read_many(keys)
             merged = {key: merge_document(key, docs.get(key), body.source_id, body.target_id) for key in keys}
             return await write.commit(merged)
@@ -169,7 +178,7 @@ def _add_merge_route(router: APIRouter, store: ServerStore, editor: Any) -> None
 
 
 async def _normalise(write: WriteRequest, items: Items, family: str | None = None, **more: Any) -> dict[str, Any]:
-    aliases = {f"alias:{item['old_slug']}": key for key, item in items.items() if item.get("old_slug")}
+    aliases = {alias_key(item["old_slug"]): key for key, item in items.items() if item.get("old_slug")}
     docs = await write.read_set.read_many([*items, *aliases])
     foreign = [key for key in items if family is not None and (docs.get(key) or {}).get("family_slug") != family]
     if foreign:
@@ -180,12 +189,12 @@ async def _normalise(write: WriteRequest, items: Items, family: str | None = Non
     for alias, key in aliases.items():
         # A name that something has already stays with it.
         if alias not in docs:
-            differ[alias] = build_alias(alias.partition(":")[2], exercise_id=key.partition(":")[2])
+            differ[alias] = build_alias(name_of(alias), exercise_id=name_of(key))
     return await write.commit(differ, **more)
 
 
 async def _items_of_family(write: WriteRequest, family: str) -> Items:
-    doc = await write.read_set.read_one(f"family:{family}")
+    doc = await write.read_set.read_one(family_key(family))
     members = await write.store.backend.exercises(family=family)
     facts = family_facts(doc, (member.value for member in members.values() if isinstance(member.value, dict)))
     return {key: {"family_name": facts.base_name, "qualified": facts.qualified} for key in members}
@@ -196,7 +205,7 @@ def _add_normalise_routes(router: APIRouter, store: ServerStore, editor: Any) ->
     async def normalize_catalog_page(body: bodies.NormalizePage, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Bring exercises of a family into canonical form."""
         write = WriteRequest(store, headers, body)
-        items = {f"exercise:{item.exercise_id}": item.model_dump() for item in body.items}
+        items = {exercise_key(item.exercise_id): item.model_dump() for item in body.items}
         return await write.run_once(lambda: _normalise(write, items, body.family_slug))
 
     @router.post("/backfillNormalizeFamily")
@@ -218,7 +227,7 @@ def _add_normalise_routes(router: APIRouter, store: ServerStore, editor: Any) ->
             page = await store.backend.families(after=body.after, limit=limit)
             items: Items = {}
             for key in page:
-                items |= await _items_of_family(write, key.partition(":")[2])
+                items |= await _items_of_family(write, name_of(key))
             return await _normalise(write, items, next=next(reversed(page)) if len(page) == limit else "")
 
         return await write.run_once(make)
@@ -226,7 +235,7 @@ def _add_normalise_routes(router: APIRouter, store: ServerStore, editor: Any) ->
     @router.post("/refineExercise")
     async def refine_exercise(body: bodies.ById, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Bring one exercise into canonical form."""
-        write, key = WriteRequest(store, headers, body), f"exercise:{body.id}"
+        write, key = WriteRequest(store, headers, body), exercise_key(body.id)
 
         async def make() -> dict[str, Any]:
             doc = await write.read_set.read_one(key)
@@ -241,9 +250,9 @@ async def _require_live_target(write: WriteRequest, exercise: str | None, family
     if (exercise is None) == (family is None):
         raise InvalidInput("an alias has one target: an exercise, or a family")
     if exercise is None:
-        await write.read_set.read_one(f"family:{family}")
+        await write.read_set.read_one(family_key(family))
         return
-    doc = await write.read_set.read_one(f"exercise:{exercise}")
+    doc = await write.read_set.read_one(exercise_key(exercise))
     if not is_live(doc):
         raise InvalidInput(f"{exercise!r} is {doc.get('status')}, and no target any more")
 
@@ -252,11 +261,13 @@ def _add_alias_routes(router: APIRouter, store: ServerStore, editor: Any) -> Non
     @router.post("/upsertAlias")
     async def upsert_alias(body: bodies.UpsertAlias, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Give an exercise or a family another name."""
-        write, key = WriteRequest(store, headers, body), f"alias:{body.alias_slug}"
+        write, key = WriteRequest(store, headers, body), alias_key(body.alias_slug)
 
         async def make() -> dict[str, Any]:
             await _require_live_target(write, body.exercise_id, body.family_slug)
+            before = (await write.read_set.read_many([key])).get(key)
             doc = build_alias(body.alias_slug, exercise_id=body.exercise_id, family_slug=body.family_slug)
+            _require_contract(key, before, doc)
             return await write.commit({key: doc}, key)
 
         return await write.run_once(make)
@@ -267,11 +278,13 @@ def _add_alias_routes(router: APIRouter, store: ServerStore, editor: Any) -> Non
         write, new = WriteRequest(store, headers, body), body.replacement
 
         async def make() -> dict[str, Any]:
-            await write.read_set.read_one(f"alias:{body.alias_slug}")
+            await write.read_set.read_one(alias_key(body.alias_slug))
             await _require_live_target(write, new.exercise_id, new.family_slug)
-            states: dict[str, Doc | None] = {f"alias:{body.alias_slug}": None}
+            before = (await write.read_set.read_many([alias_key(new.alias_slug)])).get(alias_key(new.alias_slug))
+            states: dict[str, Doc | None] = {alias_key(body.alias_slug): None}
             made = build_alias(new.alias_slug, exercise_id=new.exercise_id, family_slug=new.family_slug)
-            return await write.commit({**states, f"alias:{new.alias_slug}": made})
+            _require_contract(alias_key(new.alias_slug), before, made)
+            return await write.commit({**states, alias_key(new.alias_slug): made})
 
         return await write.run_once(make)
 
@@ -280,7 +293,7 @@ def _add_repoint_routes(router: APIRouter, store: ServerStore, editor: Any) -> N
     @router.post("/repointAlias")
     async def repoint_alias(body: bodies.Repoint, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Have an alias point at another exercise."""
-        write, key = WriteRequest(store, headers, body), f"alias:{body.alias_slug}"
+        write, key = WriteRequest(store, headers, body), alias_key(body.alias_slug)
 
         async def make() -> dict[str, Any]:
             await write.read_set.read_one(key)
@@ -292,10 +305,10 @@ def _add_repoint_routes(router: APIRouter, store: ServerStore, editor: Any) -> N
     @router.post("/repointShorthandAliases")
     async def repoint_shorthand_aliases(body: bodies.ByFamily, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Have the bare name of a family stand for the family."""
-        write, key = WriteRequest(store, headers, body), f"alias:{body.family_slug}"
+        write, key = WriteRequest(store, headers, body), alias_key(body.family_slug)
 
         async def make() -> dict[str, Any]:
-            await write.read_set.read_one(f"family:{body.family_slug}")
+            await write.read_set.read_one(family_key(body.family_slug))
             return await write.commit({key: build_alias(body.family_slug, family_slug=body.family_slug)}, key)
 
         return await write.run_once(make)
@@ -307,7 +320,7 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
         """Write documents together, as an undo or a restore does; null removes one."""
         write = WriteRequest(store, headers, body)
         for key, doc in body.documents.items():
-            if doc is not None and kind_of(key) == "exercise" and doc.get("id") != key.partition(":")[2]:
+            if doc is not None and kind_of(key) is DocumentKind.EXERCISE and doc.get("id") != name_of(key):
                 raise InvalidInput(f"{key}: the id in the document is another one")
         single = next(iter(body.documents)) if len(body.documents) == 1 else None
         return await write.run_once(lambda: write.commit(dict(body.documents), single))
@@ -316,14 +329,14 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
     async def fence(body: bodies.Nothing, headers: WriteHeaders = editor) -> dict[str, Any]:
         """Refuse writes under tokens older than those of the headers, as whoever recovers from a dead worker needs."""
         del body
-        await store.backend.fence(headers.context.tokens, headers.context.ledger)
+        await store.fence(headers.context)
         return {"fenced": sorted(headers.context.tokens)}
 
     @router.post("/backupExercises")
     async def backup_exercises(body: bodies.Page, _who: str = admin) -> dict[str, Any]:
         """A page of every document, for a backup; `next` is where to go on, '' at the end."""
         page = await store.backend.documents.page("", after=body.after, limit=body.limit)
-        docs = {key: doc.value for key, doc in page.items() if kind_of(key) in ("exercise", "alias", "family")}
+        docs = {key: doc.value for key, doc in page.items() if kind_of(key) in KINDS}
         return {"documents": docs, "next": next(reversed(page)) if len(page) == body.limit else ""}
 
     @router.post("/duplicateCatalog")
@@ -333,6 +346,14 @@ def _add_document_routes(router: APIRouter, store: ServerStore, editor: Any, adm
         if count is None:
             raise InvalidInput("the copy needs a name that nothing has yet")
         return {"target": body.target, "documents": count}
+
+
+def _require_contract(key: str, before: Doc | None, after: Doc | None) -> None:
+    """Refuse what breaks the contract of a document where it was not broken before."""
+    wrong = find_new_violations(str(kind_of(key)), before, after)
+    if wrong:
+        named = "; ".join(f"{found.field}: {found.message}" for found in wrong[:_MAX_NAMED])
+        raise InvalidInput(f"{key} would break its contract: {named}")
 
 
 def _require_id(doc: Doc) -> str:

@@ -1,0 +1,113 @@
+"""The import of free-exercise-db: nothing is dropped, merged or guessed without a word."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock.cli.main import main
+from interlock_catalog.source_records import read_records, read_source_file
+
+DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
+
+
+def record(**more: Any) -> dict[str, Any]:
+    return {
+        "name": "Barbell Curl",
+        "equipment": "barbell",
+        "primaryMuscles": ["biceps"],
+        "secondaryMuscles": [],
+        "instructions": ["Curl."],
+        "force": "pull",
+        "level": "beginner",
+        "mechanic": "isolation",
+        "category": "strength",
+        "id": "Barbell_Curl",
+        **more,
+    }
+
+
+GOOD = record()
+BAD = {
+    "null": ("null", "it is null"),
+    "a text": ('"curl"', "it is a text"),
+    "no name": ("{}", "name"),
+    "a number for a name": (json.dumps(record(name=3)), "name"),
+    "null for a list": (json.dumps(record(id="b", primaryMuscles=None)), "primaryMuscles"),
+    "a number among muscles": (json.dumps(record(id="b", primaryMuscles=["biceps", 3])), "primaryMuscles"),
+    "not a number": ('{"name": "Curl", "force": NaN}', "force"),
+    "half a surrogate pair": ('{"name": "Curl \\ud800", "id": "b"}', "signs"),
+    "a byte order mark in a name": (json.dumps(record(name="\ufeffCurl", id="b")), "signs"),
+    "the same id": (json.dumps(record(name="Another")), "'barbell-curl', which record 1 (Barbell Curl) has"),
+    "the same id in other letters": (json.dumps(record(name="Another", id="barbell curl")), "which record 1"),
+    "an id without Latin letters": (json.dumps(record(name="Curl", id="弯举")), "Latin"),
+    "a name without Latin letters": (json.dumps(record(name="弯举", id="b")), "Latin"),
+    "a long id": (json.dumps(record(name="Another", id="x" * 129)), "129 characters"),
+    "a field twice": ('{"name": "Curl", "force": "push", "force": "pull"}', "twice"),
+    "a field of its own": (json.dumps(record(name="Another", id="b", video="curl.mp4")), "'video' of 1 records"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_cannot_be_imported_is_named_and_nothing_is_written(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, said = BAD[case]
+    file, home = tmp_path / "source.json", tmp_path / "home"
+    file.write_text(f"[{json.dumps(GOOD)},{text}]", encoding="utf-8")
+    init = ["catalog", "init", "--home", str(home), "--from", str(file), "--json"]
+    assert main(init) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert "--skip" in shown.err
+    assert not home.exists()
+    assert main([*init, "--skip"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert len(told["skipped"]) == 1
+    assert said in told["skipped"][0]
+    # A field is left out, a record as a whole.
+    assert told["exercise"] == (2 if case == "a field of its own" else 1)
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
+    file = tmp_path / "source.json"
+    file.write_bytes(b"\xef\xbb\xbf" + json.dumps([GOOD]).encode())
+    assert [item.name for item in read_source_file(file).records] == ["Barbell Curl"]
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "{}", "null", "[" * 100_000])
+def test_what_is_no_list_is_a_sentence(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "source.json"
+    file.write_text(text)
+    assert main(["catalog", "init", "--home", str(tmp_path / "home"), "--from", str(file), "--skip"]) == 2
+    assert str(file) in capsys.readouterr().err
+    assert not (tmp_path / "home").exists()
+
+
+def test_every_field_that_is_known_arrives() -> None:
+    from interlock_catalog.importer import import_exercises
+
+    docs = import_exercises(read_records([GOOD]).records)
+    text = json.dumps(docs["exercise:barbell-curl"])
+    assert all(
+        str(value) in text for value in ("barbell", "biceps", "Curl.", "pull", "beginner", "isolation", "strength")
+    )
+
+
+def test_an_import_goes_into_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "source.json"
+    file.write_text(json.dumps([GOOD]))
+    init = ["catalog", "init", "--home", str(tmp_path / "home")]
+    assert main([*init, "--from", str(file), "--backend", "http://127.0.0.1:1"]) == 2
+    assert main([*init, "--skip"]) == 2
+    assert "--from" in capsys.readouterr().err
+    assert not (tmp_path / "home").exists()
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="the public data is not here")
+def test_of_the_real_data_only_the_images_are_left_out() -> None:
+    found = read_source_file(DATA)
+    assert (len(found.records), found.rejected, found.dropped) == (873, (), {"images": 873})
