@@ -174,8 +174,7 @@ class ClaimTable:
             lease = msgspec.structs.replace(self.leases[key], holder="", expires_us=0)
             if landed:
                 lease = msgspec.structs.replace(lease, changed=lease.token)
-            # Taking a change back is no reason for the key to rest: it is as it was before.
-            if landed and key not in untouched and not row.takes_back:
+            if landed and key not in untouched:
                 lease = msgspec.structs.replace(lease, changed_us=now_us, changed_run=row.run or row.turn or "")
             self._lease(lease)
 

@@ -233,8 +233,10 @@ def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
         for key, was, snapshot in zip(plan.keys, plan.before or (), ended.after, strict=False)
         if landed and snapshot.state == was and not key.endswith("/*")
     )
-    closing: tuple[Transition, ...] = (CloseClaim(plan.claim, begun.holder, state, untouched),)
     undoes = begun.prepared.admitted.facts.call.undoes
+    if landed and undoes is not None:
+        untouched = plan.keys  # what takes a change back is no reason for its keys to rest
+    closing: tuple[Transition, ...] = (CloseClaim(plan.claim, begun.holder, state, untouched),)
     if landed and undoes is not None:
         closing += (mark_undone(undoes),)
     return msgspec.structs.replace(ended, settle=ended.settle + closing)
