@@ -274,7 +274,7 @@ def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> 
     first, second = load_or_make_key(file), load_or_make_key(file)
     assert first.public == second.public == load_public_key(file)
     assert oct(file.stat().st_mode & 0o777) == "0o600"
-    assert list(file.parent.iterdir()) == [file]
+    assert sorted(file.parent.iterdir()) == [file, file.with_name("audit.key.pub")]
     file.chmod(0o644)
     with pytest.raises(ConfigError, match="others can read the signing key"):
         load_or_make_key(file)
@@ -296,7 +296,7 @@ def test_a_key_that_is_none_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "k"
     file.write_text("not a key")
     file.chmod(0o600)
-    with pytest.raises(ConfigError, match="not an unencrypted PEM key"):
+    with pytest.raises(ConfigError, match="not a PEM key"):
         load_or_make_key(file)
     with pytest.raises(ConfigError, match="not a PEM key"):
         load_public_key(file)
@@ -350,7 +350,7 @@ def stand_alone(*arguments: Any) -> tuple[int, str]:
 
 def test_the_stand_alone_verifier_is_short_and_imports_nothing_of_ours() -> None:
     text = VERIFIER.read_text()
-    assert len(text.splitlines()) < 120
+    assert len(text.splitlines()) < 140
     assert "import interlock" not in text
     assert "from interlock" not in text
 

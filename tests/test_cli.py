@@ -112,7 +112,7 @@ def test_a_clamped_and_a_long_answer_are_readable(run: Run) -> None:
             "a tool of that name already",
         ),
         (("call", "x", "[" * 5000), 2, "arguments are not JSON"),
-        (("audit", "anchor", "--key", "/proc/nope/k.pem"), 2, "/proc/nope"),
+        (("audit", "anchor", "--key", "/proc/nope/k.pem"), 2, "there is no ledger yet"),
         (("policy", "explain", "none.json"), 2, "cannot be read"),
         (("policy", "explain", "bare.toml"), 2, "not a call"),
         (("policy", "explain", "unknown.json"), 2, "there is no tool 'nope'"),
@@ -228,18 +228,27 @@ def test_audit_show_lists_and_filters(used: Run) -> None:
 
 def test_audit_anchor_verify_and_tampering(trails: Path, used: Run) -> None:
     code, out, _ = used("audit", "verify")
-    assert (code, "✓ intact: 3 records" in out, "3 records are not yet anchored" in out) == (0, True, True)
+    assert (code, "✓ intact: 3 records" in out, "3 records are not yet anchored" in out) == (4, True, True)
+    assert "no key is known here" in out
+    assert "there is no key" in used("audit", "anchor", "--key", "typo.pem")[2]
     code, out, _ = used("audit", "anchor")
     assert (code, "added to anchors.jsonl" in out) == (0, True)
     assert oct((trails / "audit.key").stat().st_mode & 0o777) == "0o600"
-    assert "0 records are not yet anchored" in used("audit", "verify")[1]
+    code, out, _ = used("audit", "verify")
+    assert (code, "0 records are not yet anchored" in out) == (0, True)
     assert json.loads(used("audit", "anchor", "--json")[1])["n"] == 2
     assert json.loads(used("audit", "anchor", "--out", "-")[1])["n"] == 3
     assert json.loads(used("audit", "verify", "--json")[1])["intact"] is True
     assert "there are no anchors there" in used("audit", "verify", "--anchors", "none")[2]
     assert "cannot be read" in used("audit", "verify", "--key", "none")[2]
     (trails / "audit.key").rename(trails / "elsewhere.key")
-    assert "no key was given" in used("audit", "verify")[1]
+    assert used("audit", "verify")[0] == 0, "its public half is still here"
+    (trails / "audit.key.pub").unlink()
+    code, out, _ = used("audit", "verify")
+    assert (code, "no key is known here" in out) == (4, True)
+    assert used("audit", "verify", "--key", "elsewhere.key")[0] == 0
+    code, _, err = used("audit", "anchor")
+    assert (code, "the key that signed this ledger is not there" in err) == (2, True), "no other is made in silence"
     import sqlite3
 
     connection = sqlite3.connect(trails / "trails.db")

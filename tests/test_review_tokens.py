@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import (
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from interlock.audit import load_public_key
+from interlock.audit import load_public_key, make_key
 from interlock.errors import ConfigError, NotAllowed
 from interlock.review.identity import TokenClaims, authenticate, issue
 
@@ -37,7 +37,7 @@ NOW_US = 1_500_000_000
 @pytest.fixture(scope="module")
 def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("keys") / "review.key"
-    issue(file, CLAIMS)
+    make_key(file)
     return file
 
 
@@ -71,7 +71,7 @@ def test_a_token_is_a_plain_jwt(key_file: Path, private: Ed25519PrivateKey) -> N
 def test_one_of_several_keys_is_enough(key_file: Path, tmp_path: Path) -> None:
     others = []
     for number in range(3):
-        issue(tmp_path / f"{number}.key", CLAIMS)
+        make_key(tmp_path / f"{number}.key")
         others.append(load_public_key(tmp_path / f"{number}.key"))
     trusted = (*others, load_public_key(key_file))
     assert authenticate(issue(key_file, CLAIMS), trusted=trusted, ledger="ledger-1", now_us=NOW_US) == "token:deployer"
@@ -82,7 +82,7 @@ def test_one_of_several_keys_is_enough(key_file: Path, tmp_path: Path) -> None:
 
 def test_a_key_that_others_can_read_signs_nothing(tmp_path: Path) -> None:
     file = tmp_path / "open.key"
-    issue(file, CLAIMS)
+    make_key(file)
     file.chmod(0o644)
     with pytest.raises(ConfigError, match="others can read"):
         issue(file, CLAIMS)

@@ -220,6 +220,13 @@ class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True
     anchors: Annotated[
         str, setting("file that `audit anchor` adds to and `audit verify` checks against", anchor="file")
     ] = "anchors.jsonl"
+    publish: Annotated[
+        tuple[str, ...],
+        setting(
+            "where else anchors go, so that others hold them: git:FOLDER (a repository), https://… (an endpoint that"
+            " takes them; one that ends in /digest is asked as an OpenTimestamps calendar)"
+        ),
+    ] = ()
     heads: Annotated[
         str,
         setting(

@@ -79,6 +79,16 @@ async def anchor(
     raise StoreError("other processes keep making checkpoints; try again")
 
 
+async def rotate(ledger: Ledger, old: SigningKey | None, new: SigningKey, clock: Clock) -> Checkpoint:
+    """Go on with another key: signed by the one before; or, where that is lost, by the new one, which says so."""
+    if old is not None:
+        return await anchor(ledger, old, clock, next_key=new.public)
+    before = await ledger.checkpoints()
+    if not before:
+        raise ConfigError("nothing was signed yet, so no key is lost: interlock audit anchor makes one")
+    return await anchor(ledger, new, clock, lost_key=current_key(before[-1]))
+
+
 def _refuse_other_key(signed: str, mine: str) -> None:
     if signed != mine:
         raise ConfigError(

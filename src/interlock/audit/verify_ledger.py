@@ -8,14 +8,14 @@ Needs only the Python standard library, and `cryptography` for the signatures. E
 What is checked. A record's hash is SHA-256 over three parts joined by newlines: the hash of the record before it in the
 same lane (for the first one SHA-256 of "interlock ledger LEDGER lane LANE"), the JSON array of its columns, and its
 body, byte for byte. A checkpoint is an Ed25519 signature over a JSON text that names, for every lane, the id, count
-and hash of its last record, and the SHA-256 of the checkpoint before it. Anchors are checkpoints kept elsewhere.
+and hash of its last record, and the SHA-256 of the checkpoint before it; it may name the key that signs from then on
+(next_key), or one that is lost (lost_key). Anchors are checkpoints kept elsewhere.
 """
 
 import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
@@ -32,7 +32,7 @@ class Verifier:
     """An export, read once: the chain of each lane, then what was signed about it."""
 
     def __init__(self, ledger: str, key: str | None) -> None:
-        self.ledger, self.key = ledger, key
+        self.ledger, self.keys = ledger, None if key is None else {key}
         self.problems: list[str] = []
         self.heads: dict[int, tuple[str, int, int]] = {}  # of each lane: hash, id and number of its last record
         self.places: dict[int, tuple[int, int, str]] = {}  # of each record: lane, number in it, hash
@@ -59,7 +59,7 @@ class Verifier:
             self.problems.append(f"{title}: the signature does not fit its text")
             return None
         said: dict[str, Any] = json.loads(item["body"])
-        if self.key is not None and item["public_key"] != self.key:
+        if self.keys is not None and item["public_key"] not in self.keys:
             self.problems.append(f"{title}: signed by another key")
         if said["ledger"] != self.ledger or said["n"] != item["n"]:
             self.problems.append(f"{title}: belongs to another ledger, or stands in another's place")
@@ -68,9 +68,21 @@ class Verifier:
                 self.problems.append(f"{title}: record {number} is gone or not the one that was signed")
         return said
 
-    def check_signed(self, checkpoints: list[dict[str, Any]], anchors: Iterable[dict[str, Any]]) -> int:
+    def follow_keys(self, checkpoints: list[dict[str, Any]]) -> None:
+        """A checkpoint may hand over to another key, or begin anew after one was lost; the given key leads to those."""
+        for _ in checkpoints if self.keys is not None else ():
+            for item in checkpoints:
+                said, known = json.loads(item["body"]), self.keys or set()
+                pair = {item["public_key"], said.get("next_key") or item["public_key"]}
+                if pair & known:
+                    known |= pair
+                if item["public_key"] in known and said.get("lost_key"):
+                    known.add(said["lost_key"])
+
+    def check_signed(self, checkpoints: list[dict[str, Any]], anchors: list[dict[str, Any]]) -> int:
         """Check what the ledger keeps and what was kept elsewhere; the number of records that anchors cover."""
         before, covered = None, 0
+        self.follow_keys([*checkpoints, *anchors])
         for item in checkpoints:
             said = self.read_statement(f"checkpoint {item['n']}", item)
             if said is not None and said["previous"] != before:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
-from contextlib import ExitStack
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,15 +13,15 @@ import msgspec
 
 from interlock.audit import (
     Report,
-    anchor,
     as_row,
     export_csv,
     export_jsonl,
-    load_or_make_key,
     load_public_key,
+    public_file,
     read_anchors,
     verify,
 )
+from interlock.cli.anchors import register as register_anchors
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
@@ -36,6 +34,9 @@ from interlock.ports import Query, SystemClock, SystemIds
 from interlock.principals import default_principal
 from interlock.records import Stored
 from interlock.values import Json, Status
+
+UNPINNED = 4
+"""Nothing is wrong as far as can be seen, and nobody said whose signatures count."""
 
 
 def register(commands: Any, common: Any) -> None:
@@ -52,9 +53,7 @@ def register(commands: Any, common: Any) -> None:
     check = actions.add_parser("verify", help="is the ledger what was written?")
     check.add_argument("--anchors", metavar="FILE", help="anchors to compare it with (default: the setting 'anchors')")
     check.add_argument("--key", metavar="PEM", help="the key that must have signed (private or public)")
-    sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
-    sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
-    sign.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: made on first use)")
+    register_anchors(actions, common)
     accept = actions.add_parser(
         "accept",
         help="say that a ledger which was put back to an earlier state stands as it is",
@@ -75,10 +74,11 @@ def register(commands: Any, common: Any) -> None:
     program.add_argument("--json", action="store_true", help="print JSON, for scripts")
     document_exits(program, store=False)
     program.set_defaults(run=_verifier)
-    for action, run in ((show, _show), (export, _export), (check, _verify), (sign, _anchor), (accept, _accept)):
+    for action, run in ((show, _show), (export, _export), (check, _verify), (accept, _accept)):
         common(action)
         wrong = {check: "the ledger is not intact", accept: "nothing is missing from it"}
-        document_exits(action, wrong=wrong.get(action, ""))
+        more = {UNPINNED: "nothing is wrong as far as can be seen, but no key was given to check signatures against"}
+        document_exits(action, wrong=wrong.get(action, ""), more=more if action is check else None)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
 
 
@@ -169,7 +169,7 @@ async def _verify(given: argparse.Namespace) -> int:
         raise ConfigError(f"{file}: there are no anchors there")
     anchors = read_anchors(file) if file.exists() else ()
     key = find_key_file(settings, given.key)
-    public = load_public_key(key) if given.key is not None or key.exists() else None
+    public = load_public_key(_public_part(key)) if given.key is not None or _public_part(key).exists() else None
     started = time.perf_counter()
     async with open_ledger(settings) as store:
         with notes().status("verifying") as status:
@@ -183,9 +183,17 @@ async def _verify(given: argparse.Namespace) -> int:
         print_json({**msgspec.to_builtins(report), "intact": report.intact, "key": public})
     else:
         _show_report(report, time.perf_counter() - started)
-        if public is None and (report.checkpoints or report.anchors):
-            console().print("[yellow]no key was given: signatures were checked only against the keys they name[/]")
-    return 0 if report.intact else 1
+        if public is None:
+            console().print(
+                "[yellow]no key is known here: signatures were checked only against the keys they name, which whoever"
+                " wrote them chose; give the key that must have signed with --key[/]"
+            )
+    return 1 if not report.intact else UNPINNED if public is None else 0
+
+
+def _public_part(key: Path) -> Path:
+    """The key file, or its public half where only that is here."""
+    return key if key.exists() or not public_file(key).exists() else public_file(key)
 
 
 async def _accept(given: argparse.Namespace) -> int:
@@ -225,28 +233,4 @@ def _verifier(given: argparse.Namespace) -> int:
         sys.stdout.write(path.read_text(encoding="utf-8"))
     else:
         print(path)
-    return 0
-
-
-async def _anchor(given: argparse.Namespace) -> int:
-    settings = load_command_settings(given).settings
-    key = load_or_make_key(find_key_file(settings, given.key))
-    file = Path(given.out or settings.anchors)
-    with ExitStack() as stack:
-        # Opened first: a checkpoint that cannot be written down elsewhere is not made.
-        out = sys.stdout.buffer if given.out == "-" else stack.enter_context(file.open("ab"))  # noqa: ASYNC230
-        async with open_ledger(settings) as store:
-            checkpoint = await anchor(store, key, SystemClock())
-        out.write(msgspec.json.encode(checkpoint) + b"\n")
-        out.flush()
-        if given.out == "-":
-            return 0
-        os.fsync(out.fileno())
-    if given.json:
-        print_json(checkpoint)
-    else:
-        console().print(
-            f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {sanitize(str(file))}"
-        )
-        console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
     return 0

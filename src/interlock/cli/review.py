@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from interlock.answers.answer_review import decide_any, read_held_answer
-from interlock.audit import as_row
+from interlock.audit import as_row, load_or_make_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -205,7 +205,10 @@ async def _token(given: argparse.Namespace) -> int:
         ledger = store.identity.ledger
     now_s = int(time.time())
     claims = TokenClaims(sub=given.name, aud=ledger, iat=now_s, exp=now_s + int(parse_duration(given.lasts)))
-    made = issue(find_key_file(settings, given.key), claims)
+    file = find_key_file(settings, given.key)
+    if given.key is None:
+        load_or_make_key(file)  # the usual one is made on first use, one that is named has to be there
+    made = issue(file, claims)
     if given.json:
         print_json({"token": made, "name": given.name, "expires_us": claims.exp * 1_000_000})
     else:

@@ -28,13 +28,13 @@ class TokenClaims(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def issue(key_file: Path, claims: TokenClaims) -> str:
-    """A token that whoever trusts the key will take for this identity; the key is made if there is none."""
+    """A token that whoever trusts the key will take for this identity."""
     import jwt  # here and below: only when a token is made or checked
 
-    from interlock.audit import load_or_make_key
+    from interlock.audit import load_key
 
-    load_or_make_key(key_file)  # refuses a file that others can read
-    return jwt.encode(msgspec.to_builtins(claims), key_file.read_bytes(), algorithm=_ALGORITHM)
+    key = load_key(key_file)  # refuses a file that others can read
+    return jwt.encode(msgspec.to_builtins(claims), key.private, algorithm=_ALGORITHM)
 
 
 def authenticate(token: str, *, trusted: tuple[str, ...], ledger: str, now_us: int) -> str:

@@ -1,0 +1,88 @@
+"""Anchors where others hold them: a git repository, or an HTTP endpoint such as a calendar or a transparency log."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import subprocess
+from pathlib import Path
+
+import msgspec
+
+from interlock.audit.checkpoints import statement_of
+from interlock.errors import ConfigError
+from interlock.records import Checkpoint
+
+_GIT = "git:"
+_CALENDAR = "/digest"
+_TIMEOUT_S = 30.0
+_MOST_BYTES = 65_536
+
+
+class Receipt(msgspec.Struct, frozen=True):
+    """What came back from where an anchor was published."""
+
+    n: int
+    target: str
+    receipt: str
+    """A commit, or what the endpoint answered: as text, or in base64 where it is none."""
+
+
+def publish(target: str, checkpoint: Checkpoint) -> Receipt:
+    """Hand an anchor to somebody else; `ConfigError` says what went wrong, and the anchor stays where it is."""
+    if target.startswith(_GIT):
+        return Receipt(checkpoint.n, target, _commit(Path(target.removeprefix(_GIT)).expanduser(), checkpoint))
+    if target.startswith(("https://", "http://")):
+        return Receipt(checkpoint.n, target, _post(target, checkpoint))
+    raise ConfigError(f"{target!r}: anchors go to git:FOLDER or https://…")
+
+
+def _commit(folder: Path, checkpoint: Checkpoint) -> str:
+    """One line more in a file of the repository, and a commit of that alone."""
+    file = folder / f"{statement_of(checkpoint).ledger}.anchors.jsonl"
+    try:
+        with file.open("ab") as out:
+            out.write(msgspec.json.encode(checkpoint) + b"\n")
+    except OSError as error:
+        raise ConfigError(f"{folder}: the anchor cannot be written there: {error.strerror}") from None
+    _git(folder, "add", "--", file.name)
+    _git(folder, "commit", "--quiet", "--message", f"Interlock: checkpoint {checkpoint.n}", "--", file.name)
+    return _git(folder, "rev-parse", "HEAD").strip()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ConfigError(f"git cannot be run in {folder}: {error}") from None
+    if done.returncode:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        raise ConfigError(f"git {arguments[0]} in {folder}: {said[-1] if said else done.returncode}")
+    return done.stdout
+
+
+def _post(url: str, checkpoint: Checkpoint) -> str:
+    try:
+        import httpx
+    except ImportError:
+        raise ConfigError("to publish anchors over HTTP, install the extra: pip install 'interlock[http]'") from None
+    digest = hashlib.sha256(checkpoint.body.encode())
+    # A calendar of OpenTimestamps takes the bare digest; everybody else gets the whole statement, which is no secret.
+    calendar = url.rstrip("/").endswith(_CALENDAR)
+    body = (
+        digest.digest() if calendar else msgspec.json.encode({"digest": digest.hexdigest(), "checkpoint": checkpoint})
+    )
+    kind = "application/octet-stream" if calendar else "application/json"
+    try:
+        answer = httpx.post(url, content=body, headers={"Content-Type": kind}, timeout=_TIMEOUT_S)
+    except httpx.HTTPError as error:
+        raise ConfigError(f"{url}: the anchor could not be published: {type(error).__name__}: {error}") from None
+    if answer.status_code >= 300:
+        raise ConfigError(f"{url}: the anchor was not taken: HTTP {answer.status_code}")
+    content = answer.content[:_MOST_BYTES]
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(content).decode()

@@ -1,0 +1,303 @@
+"""With write access to the database and no key: what decides is believed only as the ledger has it, and verify says so."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psycopg
+import pytest
+
+from interlock import ConfigError, Context, Runtime, Status, tool
+from interlock.audit import anchor, load_key, load_or_make_key, load_public_key, make_key, rotate, verify
+from interlock.audit.publish import publish
+from interlock.ports import SystemClock, link
+from interlock.state import TicketState
+from tests.conftest import expect
+from tests.test_changes import OPEN, Shelf, error, retitle, running
+
+REVIEWED = OPEN + '[[rule]]\nid = "large"\ntools = ["pay"]\ndecision = "review"\nwhen = "args.amount > 1000"\n'
+BUDGET = OPEN + '[[budget]]\nid = "day"\nper = "actor"\nwindow = "1d"\ncalls = 3\n'
+Edit = Callable[[str, tuple[Any, ...]], None]
+
+
+@pytest.fixture
+def edit(durable_url: str) -> Edit:
+    """Change the database past the library; `?` marks a parameter."""
+
+    def run(statement: str, parameters: tuple[Any, ...] = ()) -> None:
+        if durable_url.startswith("sqlite"):
+            with sqlite3.connect(durable_url.removeprefix("sqlite:///")) as database:
+                database.execute(statement, parameters)
+            database.close()
+        else:
+            with psycopg.connect(durable_url, autocommit=True) as server:
+                server.execute(statement.replace("?", "%s").encode(), parameters)
+
+    return run
+
+
+@pytest.fixture
+def made() -> list[int]:
+    return []
+
+
+def paying(made: list[int]) -> Any:
+    @tool(effect="send")
+    async def pay(amount: int, context: Context) -> str:
+        made.append(amount)
+        return "paid"
+
+    return pay
+
+
+async def problems(runtime: Runtime) -> str:
+    return "\n".join((await verify(runtime.store)).problems)
+
+
+async def ask(runtime: Runtime, amount: int = 1_000_000) -> str:
+    outcome = await runtime.call("pay", {"amount": amount}, actor="ann", turn="t", call_id=f"c{amount}")
+    assert outcome.status is Status.PARKED
+    return expect(outcome.ticket)
+
+
+async def _forge(runtime: Runtime, edit: Edit, ticket: str, **changes: Any) -> None:
+    row = msgspec.to_builtins(expect(await runtime.store.ticket(ticket)))
+    row |= changes
+    edit("UPDATE tickets SET state = ?, body = ? WHERE id = ?", (row["state"], json.dumps(row), ticket))
+
+
+async def test_a_ticket_that_is_set_to_approved_pays_nothing(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
+        ticket = await ask(runtime)
+        for changes in (
+            {"state": "approved", "decided_by": "user:boss"},
+            {"state": "approved", "approvals": [{"by": "user:boss", "voice": "user:boss", "at_us": 1, "record": 1}]},
+            {"state": "approved", "approvals": [{"by": "user:boss", "voice": "user:boss", "at_us": 1, "record": 99}]},
+        ):
+            await _forge(runtime, edit, ticket, **changes)
+            outcome = await runtime.operations.resume(ticket)
+            assert (outcome.status, error(outcome), made) == (Status.DENIED, "not_approved", []), changes
+            assert "as the ledger has it" in outcome.summary
+            assert "the ledger knows of no approval" in await problems(runtime)
+
+
+async def test_terms_that_were_edited_decide_nothing(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
+        ticket = await ask(runtime)
+        await _forge(runtime, edit, ticket, terms={"self_approval": True, "vouched": ["user"]})
+        with pytest.raises(Exception, match="it is not what record 1 opened"):
+            await runtime.operations.decide(ticket, approve=True)
+        assert made == []
+
+
+async def test_an_approval_of_one_ticket_cannot_be_put_into_another(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
+        small, large = await ask(runtime, 1001), await ask(runtime, 1_000_000)
+        await runtime.operations.decide(small, approve=True, by="user:boss")
+        approved = msgspec.to_builtins(expect(await runtime.store.ticket(small)))
+        await _forge(runtime, edit, large, state="approved", approvals=approved["approvals"])
+        outcome = await runtime.operations.resume(large)
+        assert (error(outcome), made) == ("not_approved", [])
+        assert (await runtime.operations.resume(small)).ok
+
+
+async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        call: dict[str, Any] = {"actor": "ann", "call_id": "order-1"}
+        assert (await runtime.call("pay", {"amount": 5}, **call)).ok
+        assert await problems(runtime) == ""
+        edit("UPDATE claims SET state = 'failed' WHERE state = ?", ("done",))
+        assert "is failed in the store, and done in the ledger" in await problems(runtime)
+        edit("DELETE FROM claims WHERE state = ?", ("failed",))
+        assert "it could be made again" in await problems(runtime)
+
+
+async def test_a_halt_that_was_deleted_or_invented_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        await runtime.operations.halt("all", reason="stop")
+        await runtime.operations.halt("tool:pay", reason="stop")
+        await runtime.operations.unhalt("tool:pay")
+        assert await problems(runtime) == ""
+        edit("DELETE FROM halts WHERE scope = ?", ("all",))
+        assert "halt all: stands in the ledger, and not in the store" in await problems(runtime)
+        edit("INSERT INTO halts (scope, by_whom, reason, at_us) VALUES (?, '', '', 0)", ("actor:bob",))
+        assert "halt actor:bob: stands in the store" in await problems(runtime)
+
+
+async def test_a_budget_that_was_set_back_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), policy=BUDGET, url=durable_url) as runtime:
+        for n in range(3):
+            assert (await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"c{n}")).ok
+        assert await problems(runtime) == ""
+        edit("UPDATE accounts SET calls = ?", (0,))
+        assert "has spent less than the ledger says" in await problems(runtime)
+
+
+async def test_a_record_in_an_invented_lane_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="1")).ok
+        ledger, lane, number = runtime.store.identity.ledger, 17, 900
+        import hashlib
+
+        start = hashlib.sha256(f"interlock ledger {ledger} lane {lane}".encode()).hexdigest()
+        body = '{"principal":"os:ceo","started_us":1,"duration_us":1}'
+        columns = (number, lane, 1, "call", "c", None, "ceo", "pay", "ok")
+        text = link(start, columns, body.encode())
+        edit(
+            "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (number, lane, text, *columns[2:], body),
+        )
+        edit("INSERT INTO lanes (lane, id, count, hash) VALUES (?, ?, 1, ?)", (lane, number, text))
+        assert "lane 17: this ledger has" in await problems(runtime)
+
+
+async def test_a_backdated_record_is_found(tmp_path: Path, made: list[int]) -> None:
+    class Yesterday(SystemClock):
+        def now_us(self) -> int:
+            return super().now_us() - 86_400_000_000
+
+    url, key = f"sqlite:///{tmp_path / 'l.db'}", load_or_make_key(tmp_path / "audit.key")
+    async with running(paying(made), url=url) as runtime:
+        await runtime.call("pay", {"amount": 1}, actor="ann", call_id="1")
+        await anchor(runtime.store, key, SystemClock())
+        await runtime.call("pay", {"amount": 2}, actor="ann", call_id="2")
+        assert await problems(runtime) == ""
+    async with running(paying(made), url=url, clock=Yesterday()) as runtime:
+        await runtime.call("pay", {"amount": 3}, actor="ann", call_id="3")
+        assert "says that it is older than a checkpoint" in await problems(runtime)
+
+
+async def test_an_ordinary_history_raises_no_alarm(durable_url: str, made: list[int]) -> None:
+    shelf = Shelf()
+    policy = REVIEWED.replace('["pay"]', '["pay", "title"]').replace("args.amount > 1000", "tool == 'pay'")
+    async with running(paying(made), retitle(shelf, []), policy=policy, url=durable_url) as runtime:
+        for n in range(3):
+            await runtime.call("title", {"id": "a", "title": f"t{n}"}, actor="ann", run="r", turn=f"t{n}")
+        await runtime.operations.undo(run="r")
+        await runtime.operations.replay("r")
+        yes, no, waits = [await ask(runtime, amount) for amount in (1, 2, 3)]
+        await runtime.operations.decide(yes, approve=True, by="user:boss")
+        await runtime.operations.decide(no, approve=False, by="user:boss")
+        assert (await runtime.operations.resume(yes)).ok
+        await runtime.operations.resume(no)
+        await runtime.call("title", {"id": "b"}, actor="ann", run="r")
+        await runtime.operations.recover()
+        assert expect(await runtime.store.ticket(waits)).state is TicketState.OPEN
+        assert await problems(runtime) == ""
+
+
+# Keys
+
+
+async def test_a_key_is_rotated_and_either_key_verifies(tmp_path: Path, made: list[int]) -> None:
+    url, first = f"sqlite:///{tmp_path / 'l.db'}", load_or_make_key(tmp_path / "1.key")
+    make_key(tmp_path / "2.key")
+    second = load_key(tmp_path / "2.key")
+    async with running(paying(made), url=url) as runtime:
+        await runtime.call("pay", {"amount": 1}, actor="ann", call_id="1")
+        kept = [await anchor(runtime.store, first, SystemClock())]
+        with pytest.raises(ConfigError, match="use interlock audit rotate"):
+            await anchor(runtime.store, second, SystemClock())
+        kept.append(await rotate(runtime.store, first, second, SystemClock()))
+        with pytest.raises(ConfigError, match="use interlock audit rotate"):
+            await anchor(runtime.store, first, SystemClock())
+        kept.append(await anchor(runtime.store, second, SystemClock()))
+        for public in (first.public, second.public):
+            assert (await verify(runtime.store, public_key=public, anchors=tuple(kept))).problems == ()
+        other = load_or_make_key(tmp_path / "3.key").public
+        assert "signed by another key" in "".join((await verify(runtime.store, public_key=other)).problems)
+
+
+async def test_a_lost_key_is_said_to_be_lost(tmp_path: Path, made: list[int]) -> None:
+    url, first = f"sqlite:///{tmp_path / 'l.db'}", load_or_make_key(tmp_path / "1.key")
+    second = load_or_make_key(tmp_path / "2.key")
+    async with running(paying(made), url=url) as runtime:
+        with pytest.raises(ConfigError, match="nothing was signed yet"):
+            await rotate(runtime.store, None, second, SystemClock())
+        await anchor(runtime.store, first, SystemClock())
+        await rotate(runtime.store, None, second, SystemClock())
+        assert (await verify(runtime.store, public_key=second.public)).problems == ()
+        old = "".join((await verify(runtime.store, public_key=first.public)).problems)
+    assert "checkpoint 2: signed by another key" in old
+
+
+def test_a_key_may_be_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="put a passphrase into"):
+        make_key(tmp_path / "k", encrypted=True)
+    monkeypatch.setenv("INTERLOCK_KEY_PASSPHRASE", "horse battery")
+    make_key(tmp_path / "k", encrypted=True)
+    public = load_key(tmp_path / "k").public
+    assert b"ENCRYPTED" in (tmp_path / "k").read_bytes()
+    monkeypatch.setenv("INTERLOCK_KEY_PASSPHRASE", "wrong")
+    with pytest.raises(ConfigError, match="does not open it"):
+        load_key(tmp_path / "k")
+    monkeypatch.delenv("INTERLOCK_KEY_PASSPHRASE")
+    with pytest.raises(ConfigError, match="the key is encrypted"):
+        load_key(tmp_path / "k")
+    assert load_public_key(tmp_path / "k") == public, "to verify, nobody needs the passphrase"
+
+
+# Publishing
+
+
+class _Log(BaseHTTPRequestHandler):
+    taken: list[tuple[str, bytes]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.taken.append((self.path, body))
+        self.send_response(403 if self.path == "/full" else 200)
+        self.end_headers()
+        self.wfile.write(b"\xf0proof" if self.path == "/digest" else b'{"entry": 7}')
+
+    def log_message(self, *_arguments: Any) -> None: ...
+
+
+@pytest.fixture
+def log() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
+    taken: list[tuple[str, bytes]] = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Log", (_Log,), {"taken": taken}))
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}", taken
+    server.shutdown()
+    server.server_close()
+
+
+async def test_anchors_are_published_where_others_hold_them(
+    tmp_path: Path, log: tuple[str, list[tuple[str, bytes]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(name, "log@example.org")
+    repository, (base, taken) = tmp_path / "anchors", log
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    async with running(paying([]), url=f"sqlite:///{tmp_path / 'l.db'}") as runtime:
+        signed = await anchor(runtime.store, load_or_make_key(tmp_path / "k"), SystemClock())
+        ledger = runtime.store.identity.ledger
+    receipt = publish(f"git:{repository}", signed)
+    shown = ["git", "-C", str(repository), "show", f"{receipt.receipt}:{ledger}.anchors.jsonl"]
+    kept = subprocess.run(shown, capture_output=True, check=True).stdout
+    assert msgspec.json.decode(kept, type=type(signed)) == signed
+    assert publish(f"{base}/log", signed).receipt == '{"entry": 7}'
+    assert msgspec.json.decode(taken[-1][1])["checkpoint"]["signature"] == signed.signature
+    calendar = publish(f"{base}/digest", signed)
+    assert (len(taken[-1][1]), calendar.receipt) == (32, "8HByb29m")
+    for target, sentence in (
+        (f"{base}/full", "HTTP 403"),
+        ("http://127.0.0.1:9/", "could not be published"),
+        (f"git:{tmp_path / 'nowhere'}", "cannot be written there"),
+        (f"git:{tmp_path}", "git add"),
+        ("ftp://x", "anchors go to"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            publish(target, signed)
