@@ -289,6 +289,14 @@ def default_key_file() -> Path:
     return Path(home) / "interlock" / "audit.key"
 
 
+PASSPHRASE = "INTERLOCK_KEY_PASSPHRASE"
+
+
+def key_passphrase() -> str | None:
+    """What opens an encrypted signing key: a secret stands in no settings file."""
+    return os.environ.get(PASSPHRASE)
+
+
 def heads_folder(settings: Settings) -> Path | None:
     """Where it is noted how far each ledger was seen to go; None if it is not."""
     if settings.heads == "none":

@@ -11,10 +11,8 @@ from cryptography.hazmat.primitives import serialization as codec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
+from interlock.config import PASSPHRASE, key_passphrase
 from interlock.errors import ConfigError
-
-PASSPHRASE = "INTERLOCK_KEY_PASSPHRASE"
-"""The variable that opens an encrypted key: a secret stands in no settings file."""
 
 
 class SigningKey:
@@ -73,7 +71,7 @@ def public_file(file: Path) -> Path:
 
 
 def _load_private(file: Path, data: bytes) -> PrivateKeyTypes:
-    given = os.environ.get(PASSPHRASE)
+    given = key_passphrase()
     sealed = b"ENCRYPTED" in data
     if sealed and not given:
         raise ConfigError(f"{file}: the key is encrypted; put its passphrase into the variable {PASSPHRASE}")
@@ -97,7 +95,7 @@ def make_key(file: Path, *, encrypted: bool = False) -> None:
     """A new key in a file that only its owner can read, its public half beside it; encrypted with the passphrase that
     the environment holds, if that is wanted."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    given = os.environ.get(PASSPHRASE)
+    given = key_passphrase()
     if encrypted and not given:
         raise ConfigError(f"to encrypt the key, put a passphrase into the variable {PASSPHRASE}")
     sealed = codec.BestAvailableEncryption(given.encode()) if encrypted and given else codec.NoEncryption()
