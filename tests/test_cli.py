@@ -260,6 +260,29 @@ def test_audit_anchor_verify_and_tampering(trails: Path, used: Run) -> None:
     assert json.loads(used("audit", "verify", "--json")[1])["intact"] is False
 
 
+def test_a_signing_key_is_rotated_and_lost_from_the_command_line(
+    trails: Path, used: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used("audit", "anchor")
+    old = json.loads(used("audit", "verify", "--json")[1])["key"]
+    monkeypatch.setenv("INTERLOCK_KEY_PASSPHRASE", "horse battery")
+    code, out, _ = used("audit", "rotate", "--encrypt", "--json")
+    new = json.loads(out)["new"]
+    assert (code, json.loads(out)["old"]) == (0, old)
+    assert used("audit", "anchor")[0] == 0
+    assert (json.loads(used("audit", "verify", "--json")[1])["key"], used("audit", "verify")[0]) == (new, 0)
+    assert used("audit", "verify", "--key", f"audit.key.{old[:16]}")[0] == 0
+    assert "so it is not lost" in used("audit", "rotate", "--lost")[2]
+    monkeypatch.delenv("INTERLOCK_KEY_PASSPHRASE")
+    assert "the key is encrypted" in used("audit", "anchor")[2]
+    (trails / "audit.key").unlink()
+    code, out, _ = used("audit", "rotate", "--lost")
+    assert (code, "has to pin this one" in out) == (0, True)
+    assert used("audit", "verify")[0] == 0
+    code, out, _ = used("audit", "verify", "--key", f"audit.key.pub.{old[:16]}")
+    assert (code, "signed by another key" in out) == (1, True)
+
+
 def test_audit_export_writes_jsonl_and_csv(trails: Path, used: Run) -> None:
     _, out, _ = used("audit", "export")
     lines = [json.loads(line) for line in out.splitlines()]

@@ -43,6 +43,10 @@ class LoadedSettings(msgspec.Struct, Generic[S], frozen=True):
 def _accept(_settings: Any, _origins: Mapping[str, str]) -> None: ...
 
 
+PASSPHRASE = "INTERLOCK_KEY_PASSPHRASE"
+"""The one variable with this prefix that is no setting."""
+
+
 class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """Where the settings of one program are written, and what must hold between them."""
 
@@ -88,7 +92,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         for key, value in self._from_file(path, fields).items():
             put(key, _anchored(value, fields[key], path.parent), str(path))
         for name, text in environment.items():
-            if name.startswith(self.prefix) and name != self.home:
+            if name.startswith(self.prefix) and name not in (self.home, PASSPHRASE):
                 key = _known(
                     name.removeprefix(self.prefix).lower(), name, fields, lambda key: self.prefix + key.upper()
                 )
@@ -287,9 +291,6 @@ def default_key_file() -> Path:
     """Where the signing key is kept unless a setting says otherwise."""
     home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
     return Path(home) / "interlock" / "audit.key"
-
-
-PASSPHRASE = "INTERLOCK_KEY_PASSPHRASE"
 
 
 def key_passphrase() -> str | None:
