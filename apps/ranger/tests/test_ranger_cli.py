@@ -28,6 +28,7 @@ def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert "<svg" in Path("b.html").read_text()
     assert main(["turns", "list"]) == 0
     assert "coordinator" in capsys.readouterr().out
+    assert main(["audit", "anchor"]) == 0
     assert main(["audit", "verify"]) == 0
 
 

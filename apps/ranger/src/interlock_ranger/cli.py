@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from interlock.cli.options import load_command_settings
 from interlock.cli.output import console, notes, print_json, sanitize, table
+from interlock.cli.parser import document_exits
 
 if TYPE_CHECKING:
     from interlock_ranger.briefing.compose import Briefing
     from interlock_ranger.fires import Fires
 
+_WRONG = "the command, a setting or a file of a fire is wrong, or there is no such fire"
 SEASONS = ("summer", "fall", "winter", "spring")
 
 
@@ -45,21 +47,9 @@ def register(commands: Any, common: Any) -> None:
         (rules, run_rules, ""),
     ):
         common(command)
-        _document_exits(command, wrong)
+        # Only a command that writes records needs its store.
+        document_exits(command, wrong=wrong, store=bool(wrong), more={2: _WRONG})
         command.set_defaults(run=run)
-
-
-def _document_exits(command: argparse.ArgumentParser, wrong: str) -> None:
-    """What the exit codes of a command mean; only one that writes records can fail for its store."""
-    meanings = {
-        0: "done",
-        1: wrong,
-        2: "the command, a setting or a file of a fire is wrong, or there is no such fire",
-        3: "the store cannot be used" if wrong else "",
-        130: "interrupted",
-    }
-    text = "; ".join(f"{code} {meaning}" for code, meaning in meanings.items() if meaning)
-    command.add_argument_group("exit codes", text)
 
 
 def _find_fire(fires: Fires, name: str) -> str:
