@@ -10,6 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 
 from interlock.errors import StoreError
 from interlock.ports import Clock, Store
@@ -78,8 +79,7 @@ class Heart:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._work, name="interlock-heart", daemon=True)
                 self._thread.start()
-            self._changed.notify()
-        return beat
+        return beat  # nobody is woken for it: the thread looks often enough to be in time
 
     def forget(self, beat: Beat) -> None:
         """Let a claim rest."""
@@ -107,8 +107,9 @@ class Heart:
                 due = [beat for beat in self._beats if beat.due_s <= now_s]
                 if due:
                     return due
-                next_s = min((beat.due_s for beat in self._beats), default=None)
-                self._changed.wait(None if next_s is None else next_s - now_s)
+                next_s = min((beat.due_s for beat in self._beats), default=inf)
+                # At least twice as often as anything that is kept from now on can be due.
+                self._changed.wait(min(next_s - now_s, self.lease_s / 6))
         return []
 
     def _renew(self, due: list[Beat]) -> None:
