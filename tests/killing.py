@@ -20,6 +20,8 @@ from tests.counting import Counter
 POLICY = """
 version = 1
 mode = "apply"
+[review]
+vouched = ["user"]
 [[rule]]
 id = "open"
 tools = ["*"]

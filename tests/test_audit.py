@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from interlock import ConfigError, StoreError
 from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
 from interlock.audit.keys import is_signed_by
+from interlock.errors import StoreCorrupt
 from interlock.ports import Query, Store, SystemClock
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Stored
@@ -149,8 +150,18 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "edit a key": ("UPDATE checkpoints SET public_key = 'zz' WHERE n = 1",),
     "move a head": ("UPDATE lanes SET count = count + 1 WHERE count > 0",),
     "remove the heads": ("DELETE FROM lanes",),
-    "another ledger's name": ("UPDATE interlock_meta SET value = 'abc' WHERE name = 'ledger'",),
 }
+
+
+@pytest.mark.parametrize("part", ["ledger", "digest_key"])
+async def test_neither_the_name_of_a_ledger_nor_the_key_of_its_digests_can_be_exchanged(
+    durable_url: str, key: Any, part: str
+) -> None:
+    """Under another digest key everything that was made once and for all could be made again."""
+    await filled(durable_url, key)
+    sql(durable_url, f"UPDATE interlock_meta SET value = '{'ab' * 32}' WHERE name = '{part}'")
+    with pytest.raises(StoreCorrupt, match="is not the one it was begun with"):
+        open_store(durable_url)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -131,6 +131,7 @@ def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pyt
     assert run("review", "approve", name)[0] == 1
     assert run("review", "resume", name)[0] == 1
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
+    monkeypatch.setattr("interlock.operations.approvals.default_principal", lambda: "os:boss")
     code, out, _ = run("review", "approve", name, "--reason", "fine", "--resume", "--json")
     assert (code, json.loads(out)["status"]) == (0, "ok")
     code, _, err = run("review", "deny", name)
@@ -169,6 +170,7 @@ def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.Mo
     assert (code, "1 effect was in doubt" in out, "asked" in out) == (1, True, True)
     (found,) = json.loads(run("recover", "--json")[1])
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
+    monkeypatch.setattr("interlock.operations.approvals.default_principal", lambda: "os:boss")
     assert run("review", "deny", found["ticket"], "--reason", "it is not in the outbox")[0] == 0
     code, out, _ = run("recover")
     assert (code, "0 effects were in doubt" in out) == (0, True)

@@ -184,6 +184,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr("interlock.cli.review.default_principal", lambda: "os:boss")
+    monkeypatch.setattr("interlock.operations.approvals.default_principal", lambda: "os:boss")
     assert run("call", "set_title", '{"id": "first", "title": "x"}') == 0
     yield tmp_path
     leave_shop()

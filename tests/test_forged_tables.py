@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 import subprocess
@@ -195,6 +196,63 @@ async def test_an_ordinary_history_raises_no_alarm(durable_url: str, made: list[
         await runtime.operations.recover()
         assert expect(await runtime.store.ticket(waits)).state is TicketState.OPEN
         assert await problems(runtime) == ""
+
+
+async def test_a_change_that_was_made_again_after_a_forgery_stays_in_the_report(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        call: dict[str, Any] = {"actor": "ann", "call_id": "order-1"}
+        await runtime.call("pay", {"amount": 5}, **call)
+        edit("DELETE FROM claims WHERE state = ?", ("done",))
+        await runtime.call("pay", {"amount": 5}, **call)
+        assert "begins a change that record 2 had made already" in await problems(runtime)
+
+
+async def test_a_ticket_that_was_denied_or_spent_and_is_used_again_stays_in_the_report(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
+        ticket = await ask(runtime)
+        await runtime.operations.decide(ticket, approve=False, by="user:boss")
+        await _forge(runtime, edit, ticket, state="open", decided_by="", decided_us=0)
+        assert "was denied or has expired" in await problems(runtime)
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        await runtime.operations.resume(ticket)
+        assert "which was denied or had expired" in await problems(runtime)
+
+
+async def test_claims_that_point_to_other_records_are_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        for n in (1, 2):
+            await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"c{n}")
+        edit("UPDATE claims SET record = ? WHERE record = 4", (2,))
+        assert "names other records in the store" in await problems(runtime)
+
+
+async def test_a_call_with_a_ticket_that_there_is_not_poisons_nothing(durable_url: str, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        denied = await runtime.call("pay", {"amount": 1}, actor="ann", call_id="1", ticket="nope")
+        assert denied.status is Status.DENIED
+        assert await problems(runtime) == ""
+
+
+async def test_writers_beside_it_raise_no_alarm(durable_url: str, made: list[int]) -> None:
+    async with running(paying(made), url=durable_url) as runtime, running(paying(made), url=durable_url) as other:
+
+        async def write() -> None:
+            for n in range(60):
+                await other.call("pay", {"amount": n}, actor="ann", call_id=f"w{n}")
+                if n % 5 == 0:
+                    await other.operations.halt("run:x", reason="now and then")
+                    await other.operations.unhalt("run:x")
+
+        writing = asyncio.create_task(write())
+        alarms = []
+        while not writing.done():
+            alarms.append(await problems(runtime))
+        await writing
+    assert (set(alarms), len(alarms) > 1) == ({""}, True)
 
 
 # Keys

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from interlock import Status
+from interlock.audit import verify
 from tests import counting
 from tests.counting import Counter
 from tests.killing import Cell, Later, Points, child, deliver, opened, play
@@ -121,6 +122,8 @@ async def nothing_is_stranded(cell: Cell) -> None:
         asked = {ticket.claim for ticket in await runtime.store.tickets() if ticket.state == "open"}
         left = [claim.name for claim in await runtime.store.unsettled(Later().now_us())]
         assert set(left) <= asked, (cell, left)
+        # Whatever was killed where: the tables are what the ledger adds up to.
+        assert (await verify(runtime.store)).problems == (), cell
 
 
 async def check_delivery(cell: Cell, counter: Counter) -> None:

@@ -103,6 +103,49 @@ async def test_an_edit_between_the_look_and_the_call_is_not_lost() -> None:
     assert shelf.items["a"] == {"title": "new"}
 
 
+async def test_a_step_that_was_refused_stops_those_that_stand_on_it(documents: Documents) -> None:
+    async with running(retitling(documents)) as runtime:
+        for title in ("b", "c"):
+            await set_title(runtime, title, run="r", turn=title)
+        steps = await runtime.operations.undo_plan(run="r")
+        await documents.write("a", {"title": "b"})  # a person has taken the last one back by hand
+        done = await run_undo(runtime._engine.run, runtime.context, steps, by="os:boss", name="u")
+    assert [error(expect(outcome)) for outcome in done] == ["plan_moved", "plan_moved"]
+    assert await documents.get("a") == {"title": "b"}
+
+
+async def test_what_is_planned_again_is_made_on_the_version_it_was_planned_on_then(documents: Documents) -> None:
+    handed: list[Any] = []
+
+    class Meanwhile:
+        """Somebody writes between the plan and the lease."""
+
+        def at(self, point: str) -> None:
+            if point == "write.begin":
+                moved.append(point)
+
+    moved: list[str] = []
+    original = documents.read_state
+
+    async def read_state(key: str) -> Any:
+        if len(moved) == 1:
+            moved.append("written")
+            await documents.write(key, {"title": "a person's"})
+        return await original(key)
+
+    documents.read_state = read_state  # type: ignore[method-assign]
+
+    @tool(effect="write", key="{id}", resource=documents)
+    async def title(id: str, title: str, context: Context) -> str:
+        handed.append(dict(context.versions))
+        await documents.write(id, {"title": title}, context)
+        return title
+
+    async with running(title, faults=Meanwhile()) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+    assert (outcome.ok, handed, await documents.get("a")) == (True, [{"a": "2"}], {"title": "new"})
+
+
 async def test_changes_of_one_run_are_taken_back_on_what_each_other_leaves(documents: Documents) -> None:
     async with running(retitling(documents)) as runtime:
         for n in range(4):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,21 @@ async def test_a_restored_database_is_noticed_by_a_worker_that_saw_more(postgres
             database.execute(f"TRUNCATE {table}".encode())
             database.execute(f"INSERT INTO {table} TABLE kept_{table}".encode())
     assert (error(await pays(postgres, "2")), MADE) == ("rolled_back", ["1", "2"])
+
+
+async def test_a_copy_that_is_put_back_under_an_open_runtime_is_noticed(tmp_path: Path) -> None:
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    async with opened(url) as runtime:
+        await runtime.call("pay", {"order": "1"}, actor="ann", mode="apply")
+        with sqlite3.connect(file) as source, sqlite3.connect(tmp_path / "backup.db") as backup:
+            source.backup(backup)
+        await runtime.call("pay", {"order": "2"}, actor="ann", mode="apply")
+        with sqlite3.connect(tmp_path / "backup.db") as backup, sqlite3.connect(file) as source:
+            backup.backup(source)
+        for _ in range(2):
+            outcome = await runtime.call("pay", {"order": "2"}, actor="ann", mode="apply")
+            assert (outcome.ok, MADE) == (False, ["1", "2"])
+        assert [head.id for head in runtime.store.missing] == [4]
 
 
 async def test_a_damaged_mark_is_no_reason_to_stop(tmp_path: Path) -> None:

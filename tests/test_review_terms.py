@@ -18,7 +18,7 @@ from interlock.ports import Query
 from interlock.principals import check_name, default_principal, is_same
 from interlock.review.identity import TokenClaims, issue
 from interlock.testing import ManualClock
-from tests.conftest import expect
+from tests.conftest import echo, expect
 from tests.test_changes import Made, Shelf, error, retitle, running
 
 OPEN = (
@@ -228,6 +228,55 @@ async def test_a_service_calls_and_decides_with_its_token(tmp_path: Path) -> Non
         assert runtime.principal == "token:deployer"
     with pytest.raises(ConfigError, match="cannot be read"):
         Runtime.open(url, policy=parse_policy(terms), tools=[retitle(Shelf(), [])], settings=Settings(token="nowhere"))
+
+
+async def test_the_name_of_a_runtime_is_not_enough_to_decide(tmp_path: Path) -> None:
+    """Whoever opens a runtime can give it any name; the policy says whose word counts."""
+    url = f"sqlite:///{tmp_path / 'l.db'}"
+    async with running(retitle(Shelf(), []), policy=policy("quorum = 1"), url=url) as runtime:
+        ticket = await parked(runtime, principal=None)
+    async with running(retitle(Shelf(), []), policy=policy("quorum = 1"), url=url, principal="user:boss") as runtime:
+        with pytest.raises(NotAllowed, match="the word of an application is not enough for 'user:boss'"):
+            await runtime.operations.decide(ticket, approve=True)
+
+
+async def test_a_token_of_a_key_of_ones_own_decides_nothing(tmp_path: Path) -> None:
+    url, mine, theirs = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "mine.key", tmp_path / "theirs.key"
+    for file in (mine, theirs):
+        load_or_make_key(file)
+
+    def trusting(file: Path) -> str:
+        return policy(f'keys = ["ed25519:{load_public_key(file)}"]')
+
+    async with running(retitle(Shelf(), []), policy=trusting(theirs), url=url) as runtime:
+        ledger, ticket = runtime.store.identity.ledger, await parked(runtime)
+    now = int(time.time())
+    for file, words in ((mine, "not signed by a key that this store trusts"), (theirs, "")):
+        (tmp_path / "token").write_text(issue(file, TokenClaims(sub="deployer", aud=ledger, iat=now, exp=now + 60)))
+        service = Settings(token=str(tmp_path / "token"))
+        async with running(retitle(Shelf(), []), policy=trusting(file), url=url, settings=service) as runtime:
+            if words:
+                with pytest.raises(NotAllowed, match=words):
+                    await runtime.operations.decide(ticket, approve=True)
+            else:
+                await runtime.operations.decide(ticket, approve=True)
+                assert (await runtime.operations.resume(ticket)).ok, "its token is kept with the decision"
+
+
+async def test_an_approval_under_other_terms_is_not_spent() -> None:
+    rules = (
+        '[[rule]]\nid = "strict"\ntools = ["title"]\ndecision = "review"\nwhen = "turn.calls > 1"\n'
+        'approvers = ["user:boss"]\n'
+    )
+    text = OPEN.format(rule='when = "turn.calls <= 1"\napprovers = ["user:clerk"]\n') + rules
+    text += '[[rule]]\nid = "echo"\ntools = ["echo"]\ndecision = "allow"\n[review]\nvouched = ["user"]\n'
+    async with running(retitle(Shelf(), []), echo, policy=text) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, "user:clerk") == "approved"
+        for n in range(3):
+            await runtime.call("echo", {"text": str(n)}, actor="ann", turn="t")
+        outcome = await runtime.operations.resume(ticket)
+    assert (outcome.status, "under other terms" in outcome.summary) == (Status.DENIED, True)
 
 
 # What an approval is good for

@@ -288,9 +288,9 @@ def digest_of(keyed: Any, text: bytes) -> str:
     return str(digest.hexdigest())
 
 
-def new_ledger(lanes: int) -> str:
-    """The name of a new ledger: random, and how many lanes it has."""
-    return f"{os.urandom(8).hex()}-{lanes}"
+def ledger_name(digest_key: bytes, lanes: int) -> str:
+    """The name of a ledger: made from the key of its digests, so that neither can be exchanged, and its lanes."""
+    return f"{hashlib.blake2b(digest_key, digest_size=8).hexdigest()}-{lanes}"
 
 
 def lanes_of(ledger: str) -> int | None:

@@ -15,6 +15,7 @@ from interlock.errors import ConfigError
 OURS = ("os", "token")
 """Kinds of names that nobody can give: the operating system says the one, a verified token the other."""
 _LONGEST = 256
+_LAST_LATIN = 0x17F
 # Letters of other alphabets that look like Latin ones; a name that is made of these alone reads as another name.
 _LOOKALIKES = frozenset("аеорсухіјѕһԁԛԝѵАВЕІЈКМНОРСТХУЅοινυωαρκτχγεϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 
@@ -52,6 +53,9 @@ def check_name(name: str) -> None:
     kind, colon, rest = name.partition(":")
     if colon and (not kind.isascii() or kind != kind.lower() or not rest.strip() or rest != rest.strip()):
         raise ConfigError(f"{name!r}: a name is KIND:NAME, with a kind in small letters, as in 'user:ann'")
+    odd = [letter for letter in unicodedata.normalize("NFC", name) if not _is_plain(letter)]
+    if odd:
+        raise ConfigError(f"{name!r} has {odd[0]!a}, which reads as something else or as nothing: write it plainly")
     letters = [letter for letter in (rest if colon else name) if letter.isalpha()]
     mixed = len({_script(letter) for letter in letters}) > 1
     if mixed or (letters and all(letter in _LOOKALIKES for letter in letters)):
@@ -66,6 +70,18 @@ def check_vouched(name: str, own: str) -> None:
             f"{name!r} cannot be given: an os: name is what the operating system says (here {default_principal()!r}),"
             " a token: name comes with a token; names that a program gives have another kind, as in 'user:ann'"
         )
+
+
+def _is_plain(letter: str) -> bool:
+    """Whether a character is what it looks like: a letter (of Latin, one that languages use), a digit or a sign.
+
+    Marks, blanks of other kinds and letters for phonetics are not.
+    """
+    if letter.isascii():
+        return letter.isalnum() or letter in " :._-@+'/(),&"
+    if _script(letter) == "LATIN":
+        return letter.isalpha() and ord(letter) <= _LAST_LATIN
+    return letter.isalpha() or letter.isdecimal()
 
 
 def _script(letter: str) -> str:

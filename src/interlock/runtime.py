@@ -72,14 +72,14 @@ class Parts(TypedDict, total=False):
 class Runtime:
     """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
 
-    def __init__(self, context: EngineContext, principal: str) -> None:
+    def __init__(self, context: EngineContext, principal: str, token: str | None = None) -> None:
         self.context = context
         """The parts it is put together from, for what is built on it."""
         self.principal = principal
         """Who calls, where a call does not say."""
         self._engine = Engine(context)
         self._known_actors: set[str] = set()
-        self.operations = Operations(context, self._engine.run, principal)
+        self.operations = Operations(context, self._engine.run, principal, token)
         """Undo, replay, recover, plan sets, journal, tickets and halts."""
 
     @classmethod
@@ -131,7 +131,8 @@ class Runtime:
             review=terms_of(written),
             limits=settings,
         )
-        return cls(ctx, _principal(ctx, settings, parts))
+        token = _token(settings)
+        return cls(ctx, _principal(ctx, token, parts), token)
 
     def call(
         self, tool: str, arguments: Json, *, actor: str, **details: Unpack[CallDetails]
@@ -213,15 +214,18 @@ def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
     return store
 
 
-def _principal(ctx: EngineContext, settings: Settings, parts: Parts) -> str:
+def _token(settings: Settings) -> str | None:
+    try:
+        return Path(settings.token).expanduser().read_text(encoding="utf-8").strip() if settings.token else None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the setting token: {settings.token} cannot be read: {error}") from None
+
+
+def _principal(ctx: EngineContext, token: str | None, parts: Parts) -> str:
     """Who calls: a service by its token, whoever the program says, or the account that it runs under."""
-    if settings.token:
-        try:
-            text = Path(settings.token).expanduser().read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"the setting token: {settings.token} cannot be read: {error}") from None
+    if token is not None:
         trusted, ledger = ctx.review.everywhere.keys, ctx.store.identity.ledger
-        return authenticate(text, trusted=trusted, ledger=ledger, now_us=ctx.clock.now_us())
+        return authenticate(token, trusted=trusted, ledger=ledger, now_us=ctx.clock.now_us())
     given = parts.get("principal")
     if given is None:
         return default_principal()

@@ -86,6 +86,10 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
         raise NotAllowed(f"there is no answer that waits under ticket {name!r}; see interlock review list")
     await refuse_forged(writer.store, ticket)
     voice = voice_of(ticket, writer.by, writer.clock.now_us())
+    if text and ticket.terms.quorum > 1:
+        raise NotAllowed(
+            "where several have to approve, the draft is released as it is, or denied: nobody else saw a text"
+        )
     ended = [(r, e) for r in await _own_records(writer.store, ticket.turn) if isinstance(e := event_of(r), Finished)]
     # A turn that was gone on with has ended several times; the ticket is about one of them.
     finished = next((record for record, event in ended if event.ticket == name), ended[-1][0])

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from interlock.ports import Store
-from interlock.records import Content, Stored
+from interlock.records import Changed, Content, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketState
 
 # Looked for in the text: a pass over millions of records cannot parse each of them.
@@ -24,13 +24,15 @@ class _Claim(msgspec.Struct):
     state: ClaimState
     intent: int
     last: int
+    record: int | None = None
+    undoes: str | None = None
 
 
 class _Ticket(msgspec.Struct):
     opened: int = 0
     approvals: int = 0
     denied: bool = False
-    spent: bool = False
+    spent: int = 0
 
 
 class Fold:
@@ -42,6 +44,8 @@ class Fold:
         self._tickets: dict[str, _Ticket] = {}
         self._halts: set[str] = set()
         self._spent: dict[str, list[int]] = {}
+        self._faults: list[str] = []
+        """What can be in no honest ledger, whatever the tables say now."""
         self.last = 0
 
     def see(self, record: Stored) -> None:
@@ -65,11 +69,7 @@ class Fold:
     def _see_change(self, record: Stored, content: Content) -> None:
         change = content.change
         if content.ticket is not None:
-            ticket = self._tickets.setdefault(content.ticket, _Ticket())
-            if record.status == "parked":
-                ticket.opened = ticket.opened or record.id
-            elif record.kind == "intent" or content.attempts:
-                ticket.spent = True
+            self._see_ticket(record, content, content.ticket)
         if change is None:
             return
         for scope in change.charged:
@@ -79,18 +79,41 @@ class Fold:
         name = (change.claim, change.generation)
         if record.kind == "intent":
             known = self._claims.get(name)
-            first = record.id if known is None or known.state is ClaimState.FAILED else known.intent
-            self._claims[name] = _Claim(ClaimState.OPEN, first, record.id)
+            if known is not None and known.state in (ClaimState.DONE, ClaimState.UNDONE):
+                self._faults.append(f"record {record.id}: begins a change that record {known.last} had made already")
+            self._claims[name] = _Claim(ClaimState.OPEN, record.id, record.id, undoes=change.undoes)
             self._newest[change.claim] = name
         elif change.closed and name in self._claims:
-            claim = self._claims[name]
-            claim.state, claim.last = ClaimState(change.closed), record.id
-            if claim.state is ClaimState.DONE and change.undoes is not None:
-                self._undo(change.undoes, record.id)
+            self._close(self._claims[name], ClaimState(change.closed), record.id)
+
+    def _see_ticket(self, record: Stored, content: Content, name: str) -> None:
+        if record.status == "parked" and content.ticket_digest is not None:
+            self._tickets.setdefault(name, _Ticket()).opened = record.id
+            return
+        found = self._tickets.get(name)
+        begun = content.change is not None and record.kind == "call"  # its intent has spent it
+        if found is None or begun or not (record.kind == "intent" or content.attempts):
+            return
+        restated = record.kind == "intent" and content.change is not None and self._is_restated(content.change)
+        found.spent += not restated
+        if found.spent > 1:
+            self._faults.append(f"record {record.id}: spends ticket {name}, which was spent before")
+        if found.denied:
+            self._faults.append(f"record {record.id}: spends ticket {name}, which was denied or had expired")
+
+    def _is_restated(self, change: Changed) -> bool:
+        known = self._claims.get((change.claim, change.generation))
+        return known is not None and known.state is ClaimState.OPEN
+
+    def _close(self, claim: _Claim, state: ClaimState, number: int) -> None:
+        claim.state, claim.last, claim.record = state, number, number
+        if state is ClaimState.DONE and claim.undoes is not None:
+            self._undo(claim.undoes, number)
 
     def _undo(self, undoes: str, number: int) -> None:
         name, _, generation = undoes.rpartition(".")
-        claim = self._claims.get((name, int(generation) if generation.isdecimal() else -1))
+        first = name.partition("#")[0]  # of a generation that is kept beside the next one
+        claim = self._claims.get((first, int(generation) if generation.isdecimal() else -1))
         if claim is not None:
             claim.state, claim.last = ClaimState.UNDONE, number
 
@@ -106,15 +129,17 @@ class Fold:
                 found = self._tickets.setdefault(name, _Ticket())
                 found.opened = found.opened or record.id
                 found.approvals += said in _YES
+                if found.denied and said in _YES:
+                    self._faults.append(f"record {record.id}: approves ticket {name}, which was denied or had expired")
                 found.denied |= said in _NO
         settled = self._claims.get(self._newest.get(claim, ("", 0))) if record.kind == "settle" else None
         if settled is not None and said in (*_YES, *_NO):
-            settled.state, settled.last = (ClaimState.DONE if said in _YES else ClaimState.FAILED), record.id
+            self._close(settled, ClaimState.DONE if said in _YES else ClaimState.FAILED, record.id)
 
     async def compare(self, store: Store) -> list[str]:
         """What the store's tables say otherwise than the ledger."""
         claims = {(claim.first_name, claim.generation): claim for claim in await store.claims(ChangeFilter())}
-        problems = list(self._claim_faults(claims))
+        problems = [*self._faults, *self._claim_faults(claims)]
         problems += self._ticket_faults(await store.tickets())
         problems += self._halt_faults({halt.scope for halt in await store.halts()})
         for scope, (calls, cost) in sorted(self._spent.items()):
@@ -129,8 +154,12 @@ class Fold:
             where = f"claim {name[:16]}… (record {claim.last})"
             if row is None:
                 yield f"{where}: the ledger holds it, and the store does not: it could be made again"
-            elif not _agrees(claim.state, row.state) and (row.record or 0) <= self.last:
+            elif max(row.record or 0, row.intent or 0) > self.last:
+                continue  # somebody has written since
+            elif not _agrees(claim.state, row.state):
                 yield f"{where}: is {row.state.value} in the store, and {claim.state.value} in the ledger"
+            elif row.intent != claim.intent or (claim.record is not None and row.record != claim.record):
+                yield f"{where}: names other records in the store than the ledger has for it"
         for (name, _generation), row in rows.items():
             unseen = (row.intent or 0) > self.last
             if not row.is_lock and (name, row.generation) not in self._claims and not unseen:

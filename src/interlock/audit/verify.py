@@ -82,12 +82,16 @@ class _Walk:
                 self._say(
                     f"record {record.id}: lies beyond the head of lane {record.lane}: it was not written by Interlock"
                 )
+        self.beyond.clear()
+        fresh: list[Stored] = []
         for head in heads:
             done = self.lanes.get(head.lane)
             after = 0 if done is None else done.id
             if head.id > after:
-                async for record in self._ledger.records(Query(lane=head.lane, after=after, until=head.id)):
-                    self._see(record)
+                query = Query(lane=head.lane, after=after, until=head.id)
+                fresh += [record async for record in self._ledger.records(query)]
+        for record in sorted(fresh, key=lambda item: item.id):  # a change begins in one lane and may end in another
+            self._see(record)
 
     def _see(self, record: Stored) -> None:
         """Check one record against the one before it in its lane."""
@@ -179,8 +183,8 @@ async def verify(
     heads = await ledger.heads()
     await walk.follow_beyond(heads)
     walk.missing()
-    problems += walk.problems
-    problems += await _compare_tables(ledger, walk)
+    compared, heads = await _compare_tables(ledger, walk, heads)
+    problems += [*walk.problems, *compared]
     known = {head.lane: head for head in heads}
     for head in heads:
         found = walk.lanes.get(head.lane, LaneHead(head.lane, 0, 0, genesis(identity, head.lane)))
@@ -201,15 +205,24 @@ async def verify(
     )
 
 
-async def _compare_tables(store: Store, walk: _Walk) -> list[str]:
-    """What the tables beside the records say otherwise; looked at once more if somebody wrote meanwhile."""
+async def _compare_tables(
+    store: Store, walk: _Walk, heads: tuple[LaneHead, ...]
+) -> tuple[list[str], tuple[LaneHead, ...]]:
+    """What the tables beside the records say otherwise, and the heads up to which the records were read.
+
+    They are looked at once more if somebody wrote meanwhile.
+    """
+    found: list[str] | None = None
     for _ in range(_LOOKS):
-        found = await walk.fold.compare(store)
-        heads = await store.heads()
-        if not found or all(head.id <= walk.fold.last for head in heads):
-            return found
+        now_found = await walk.fold.compare(store)
+        # What was forged is wrong at every look; what is only being written is not.
+        found = now_found if found is None else [problem for problem in found if problem in now_found]
+        now = await store.heads()
+        if not found or now == heads:
+            break
+        heads = now
         await walk.follow_beyond(heads)
-    return found
+    return found or [], heads
 
 
 def _trusted_keys(pinned: str, checkpoints: Iterable[Checkpoint]) -> frozenset[str]:

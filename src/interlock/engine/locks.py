@@ -22,6 +22,8 @@ from interlock.transitions import Batch, CloseClaim, Committed, OpenClaim, Resol
 from interlock.values import Lock
 
 _WAIT_S = 0.02
+_LAST_WAIT_S = 2.0
+"""How long a store that hangs may hold whoever takes or gives back a lock, beyond what they would wait."""
 
 
 class HeldLocks(msgspec.Struct, frozen=True):
@@ -90,7 +92,8 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
         ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), ctx.lease_us)
         ctx.at("lock.take")
         try:
-            receipt = await ctx.store.commit(Batch(now_us, (ask,)))
+            wait_s = max(_LAST_WAIT_S, end - ctx.clock.monotonic())
+            receipt = await ctx.store.commit(Batch(now_us, (ask,), wait_s))
         except asyncio.CancelledError as error:
             landed = noted_receipt(error)
             if isinstance(landed, Committed):
@@ -136,6 +139,7 @@ def _nobody() -> None: ...
 async def _let_go(ctx: EngineContext, lock: Lock) -> None:
     ctx.at("lock.release")
     try:
-        await ctx.store.commit(Batch(ctx.clock.now_us(), (CloseClaim(lock.name, lock.holder, ClaimState.FAILED),)))
+        close = CloseClaim(lock.name, lock.holder, ClaimState.FAILED)
+        await ctx.store.commit(Batch(ctx.clock.now_us(), (close,), _LAST_WAIT_S))
     except StoreError:
         pass  # it expires by itself

@@ -125,6 +125,10 @@ def _decide_finally(admitted: Admitted, plan: Plan) -> Verdict:
 def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> Prepared | Ended:
     """The call with the approval that it spends, if that is good for this plan."""
     why = rejection_reason(prepared.ticket, admitted.facts.call, prepared.plan, ctx.clock.now_us(), ctx.digest)
+    ticket, verdict = prepared.ticket, prepared.verdict
+    asks = verdict.decision is Decision.REVIEW
+    if why is None and ticket is not None and asks and ticket.terms != ctx.review.of(verdict.rule):
+        why = f"ticket {ticket.id!r} was approved under other terms than rule {verdict.rule!r} asks for now; ask again"
     if why is None:
         return prepared
     return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))

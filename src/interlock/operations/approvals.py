@@ -8,7 +8,7 @@ from interlock.changes import mark_undone
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
 from interlock.ports import Store
-from interlock.principals import check_vouched, kind_of
+from interlock.principals import check_vouched, default_principal, kind_of
 from interlock.records import Stored
 from interlock.review import is_party, opening_fault, voice_of
 from interlock.review.identity import authenticate
@@ -45,6 +45,8 @@ async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, rea
         what["by_proposer"] = True  # who may approve by the policy, or withdraw
     if voice != by:
         what["in_place_of"] = voice
+    if ticket.claim:
+        what["claim"] = ticket.claim
     decision = DecideTicket(name, state, by, reason, voice)
     entry = LedgerEntry("ticket", state.value, what, payload=writer.proof, turn=ticket.turn)
     if ticket.kind is not TicketKind.SETTLE:
@@ -54,7 +56,10 @@ async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, rea
     if claim is None or ticket.holder != claim.holder:
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
-        return await writer.commit(entry, decision)
+        number = await writer.commit(entry, decision)
+        if (await find_ticket(writer.store, name)).state is TicketState.APPROVED:  # unless somebody else was as quick
+            await settle(writer, claim, record, landed=True, what={**what, "state": ClaimState.DONE.value})
+        return number
     landed = state is TicketState.APPROVED
     return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
 
@@ -75,15 +80,20 @@ async def find_ticket(store: Store, name: str) -> Ticket:
 
 
 async def decider(store: Store, name: str, own: str, by: str | None, token: str | None, now_us: int) -> str:
-    """Who decides a ticket: whoever runs this, somebody with a token, or a name that the application may vouch for."""
+    """Who decides a ticket: whoever runs this, somebody with a token, or a name that the application may vouch for.
+
+    That a runtime goes by a name is not enough: its token has to be good by the terms of the ticket, and the kind of a
+    name that it was given has to be one that they take an application's word for.
+    """
     if token is not None:
         ticket = await find_ticket(store, name)
         if not ticket.terms.keys:
             raise NotAllowed("no key is trusted to sign tokens for this ticket: the policy names none in [review] keys")
         return authenticate(token, trusted=ticket.terms.keys, ledger=store.identity.ledger, now_us=now_us)
-    if by is None or by == own:
+    by = own if by is None else by
+    if by == own and by == default_principal():
         return own
-    check_vouched(by, own)
+    check_vouched(by, default_principal())
     ticket = await find_ticket(store, name)
     if kind_of(by) not in ticket.terms.vouched:
         raise NotAllowed(

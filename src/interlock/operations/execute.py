@@ -154,6 +154,10 @@ async def _in_order(
     async def work(step: UndoStep, after: set[asyncio.Task[Outcome | None]]) -> Outcome | None:
         if after:
             await asyncio.wait(after)
+            # What an earlier step has not put back is not what this one was planned on.
+            refused = [found for task in after if (found := task.result()) is not None and not found.ok]
+            if refused:
+                return refused[0]
         async with places:
             made = call(step, left)
             if not step.locks:
@@ -161,7 +165,8 @@ async def _in_order(
             else:
                 async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
                     outcome = await run(msgspec.structs.replace(made, locks=locks))
-            left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
+            if outcome.ok:
+                left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
             return outcome
 
     tasks: list[asyncio.Task[Outcome | None] | None] = []

@@ -41,10 +41,13 @@ class Changes(TypedDict, total=False):
 class Operations:
     """Undo, replay, recover, plan sets, journal, tickets and halts of one runtime."""
 
-    def __init__(self, ctx: EngineContext, run: Callable[[Call], Awaitable[Outcome]], principal: str) -> None:
+    def __init__(
+        self, ctx: EngineContext, run: Callable[[Call], Awaitable[Outcome]], principal: str, token: str | None = None
+    ) -> None:
         self._ctx = ctx
         self._run = run
         self._principal = principal
+        self._token = token
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
         """How those changes would be taken back, last change first; nothing is done."""
@@ -105,6 +108,8 @@ class Operations:
         """What writes the decision of whoever may decide a ticket."""
         ctx = self._ctx
         ctx.at("decide.who")
+        if by in (None, self._principal):
+            token = token or self._token
         who = await decider(ctx.store, ticket, self._principal, by, token, ctx.clock.now_us())
         writer = LedgerWriter(who, ctx.store, ctx.clock, ctx.ids, ctx.faults)
         writer.proof = None if token is None else {"token": token.strip()}

@@ -59,12 +59,19 @@ def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
     for name in terms.approvers:
         if is_same(name, by):
             return name
-    for given in terms.delegations:
-        entitled = any(is_same(name, given.of) for name in terms.approvers)
-        if entitled and is_same(given.to, by) and given.until_us > now_us:
-            if is_party(ticket, given.of) and not terms.self_approval:
-                raise NotAllowed(f"{given.of} asked for this, and nobody decides in their place")
-            return given.of
+    voices = [
+        given.of
+        for given in terms.delegations
+        if is_same(given.to, by)
+        and given.until_us > now_us
+        and any(is_same(given.of, name) for name in terms.approvers)
+    ]
+    free = [voice for voice in voices if terms.self_approval or not is_party(ticket, voice)]
+    unused = [voice for voice in free if not any(is_same(voice, said.voice) for said in ticket.approvals)]
+    if free:
+        return (unused or free)[0]
+    if voices:
+        raise NotAllowed(f"{voices[0]} asked for this, and nobody decides in their place")
     raise NotAllowed(f"{by} may not decide this; {', '.join(terms.approvers)} may")
 
 

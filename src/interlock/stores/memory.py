@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 
 from interlock.errors import StoreError
-from interlock.ports import LedgerIdentity, Query, Spent, genesis, new_ledger
+from interlock.ports import LedgerIdentity, Query, Spent, genesis, ledger_name
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
@@ -22,7 +22,8 @@ class MemoryStore:
     """One State, one lane, a list of records."""
 
     def __init__(self) -> None:
-        self._identity = LedgerIdentity(ledger=new_ledger(1), digest_key=os.urandom(32), schema=SCHEMA)
+        key = os.urandom(32)
+        self._identity = LedgerIdentity(ledger=ledger_name(key, 1), digest_key=key, schema=SCHEMA)
         self._state = State()
         self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
         self._rows: list[Row] = []

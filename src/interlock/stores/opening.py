@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from interlock.errors import StoreCorrupt, StoreTooNew
-from interlock.ports import LedgerIdentity, genesis, new_ledger
+from interlock.ports import LedgerIdentity, genesis, ledger_name
 from interlock.records import LaneHead
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection, Dialect
@@ -36,11 +36,14 @@ def migrate(connection: Connection, dialect: Dialect) -> LedgerIdentity:
                 connection.run(statement)
         if have == 0:
             # How many lanes there are is part of the name, on which every chain is built: none can be added unseen.
-            found |= {"ledger": new_ledger(dialect.lanes), "digest_key": os.urandom(32).hex()}
+            key = os.urandom(32)
+            found |= {"ledger": ledger_name(key, dialect.lanes), "digest_key": key.hex()}
             connection.run_many(sql.ADD_LANE, [(n, genesis(found["ledger"], n)) for n in range(dialect.lanes)])
         found["schema"] = str(newest)
         connection.run_many(sql.WRITE_META, list(found.items()))
         connection.run("COMMIT")
+    if found["ledger"] != ledger_name(bytes.fromhex(found["digest_key"]), dialect.lanes):
+        raise StoreCorrupt("the key of the ledger's digests is not the one it was begun with; restore a copy")
     return LedgerIdentity(ledger=found["ledger"], digest_key=bytes.fromhex(found["digest_key"]), schema=newest)
 
 

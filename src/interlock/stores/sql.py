@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, TypeVar
 
 from interlock.errors import StoreBusy, StoreError
-from interlock.ports import Faults, LedgerIdentity, Query, Spent
+from interlock.ports import Faults, LedgerIdentity, Query, Spent, rolled_back_message
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
@@ -65,6 +65,8 @@ class SqlStore:
         self._write = connection
         self._committing = False
         self._head: LaneHead | None = None
+        self._seen: dict[int, LaneHead] = {}
+        """Where this process has seen lanes end."""
         self._read: Connection | None = None
         self._reading = threading.Lock()
         self._closed = False
@@ -230,6 +232,8 @@ class SqlStore:
                     return [
                         StoreError("the connection broke during the commit: it is not known whether it landed")
                     ] * len(batches)
+                if self._missing and broken:
+                    return [StoreError(rolled_back_message(self._missing))] * len(batches)
                 if broken and attempt == 0:
                     continue  # nothing was sent to be committed, so the group may be tried on a new connection
                 known = self._dialect.explain(error)
@@ -258,8 +262,12 @@ class SqlStore:
             return False
         try:
             self._write = self._dialect.connect()
+            # Who had to connect anew may have come to an older copy of the database.
+            self._missing = self._missing or missing_heads(self._write, tuple(self._seen.values()))
         except StoreError:
             pass  # still away; the next batch will say so
+        except self._dialect.errors:
+            pass  # gone again
         return True
 
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
@@ -303,6 +311,7 @@ class SqlStore:
         self._at("store.committed")
         # Of a history that nobody has accepted nothing is noted: the next open must still see what is missing.
         if self._head is not None and not self._missing:
+            self._seen[self._head.lane] = self._head
             self._witness.note(self._identity.ledger, self._head)
         return _receipts(landed, ids, granted)
 
@@ -317,6 +326,10 @@ class SqlStore:
         if row is None:
             raise StoreError("the ledger has no lanes; the store is damaged")
         lane = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
+        seen = self._seen.get(lane.lane)
+        if seen is not None and (lane.id, lane.hash) != (seen.id, seen.hash) and lane.id <= seen.id:
+            self._missing = (seen,)
+            raise StoreError(rolled_back_message(self._missing))
         ids = self._dialect.next_ids(connection, lane.id, len(appends))
         rows = [lane.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
         start = 0

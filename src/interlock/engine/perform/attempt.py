@@ -74,6 +74,10 @@ class Work:
         self.tool = self._binding.tool
         self.end_s = prepared.admitted.started.clock + self.tool.deadline_s
 
+    def restate(self, prepared: Prepared) -> None:
+        """What it will do was planned again."""
+        self._prepared = prepared
+
     def check_breaker(self) -> Reading | None:
         """The refusal of a tool that has been failing; None if the call may pass, perhaps as the one that tries it."""
         breaker = self._binding.limits.breaker
@@ -162,6 +166,8 @@ class Work:
             if self.beat is not None and self.beat.is_overdue:
                 return refuse(Status.FAILED, Reason.LEASE_LOST, "no sign of life came through for as long as its lease")
             started = monotonic()
+            if started >= self.end_s and not self.attempts and self.beat is not None:
+                return refuse(Status.FAILED, Reason.TIMEOUT, "its deadline passed before it was begun")
             late = started + tool.timeout_s > self.end_s
             timeout_s = max(0.0, self.end_s - started) if late else tool.timeout_s
             try:
@@ -213,8 +219,13 @@ class Work:
     async def check_halt(self) -> Reading | None:
         """A halt is looked for after every wait and before every further attempt."""
         halts = self._ctx.halts
-        if self._ctx.clock.monotonic() >= halts.until:
-            await halts.refresh()
+        now_s = self._ctx.clock.monotonic()
+        if now_s >= halts.until:
+            self._ctx.at("perform.halts")
+            try:
+                await self._ctx.deadlines.within(max(0.0, self.end_s - now_s), halts.refresh())
+            except Expired:
+                return refuse(Status.FAILED, Reason.TIMEOUT, "its deadline passed while the store gave no answer")
         halt = halts.stops(self._prepared.admitted.facts.call)
         return None if halt is None else refuse(Status.FAILED, Reason.HALTED, halt_message(halt))
 

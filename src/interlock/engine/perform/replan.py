@@ -70,9 +70,11 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     renew = RenewClaim(plan.claim, begun.holder, ctx.lease_us, restated=True)
     ctx.at("write.replan")
     try:
-        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us))))
+        wait_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())
+        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us)), wait_s))
     except StoreError as error:
         return Stopped(refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     if isinstance(receipt, Refused):
         return Stopped(refuse(Status.FAILED, Reason.LEASE_LOST, receipt.message))
+    begun.work.restate(again)
     return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0])

@@ -107,7 +107,13 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
 
 
 async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
-    step = await replan(ctx, begun)
+    ctx.at("write.look")
+    try:
+        left_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())
+        step = await ctx.deadlines.within(left_s, replan(ctx, begun))
+    except Expired:
+        said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
+        step = Stopped(refuse(Status.FAILED, Reason.TIMEOUT, said))
     if isinstance(step, Stopped):
         if step.verdict is not None:
             prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
