@@ -6,13 +6,14 @@ import asyncio
 import threading
 from typing import Any
 
+import msgspec
 import psycopg
 import pytest
 
 from interlock import Runtime, Status, tool
 from interlock.answers import Agent, Answers
 from interlock.answers.history import Histories, read_history
-from interlock.engine import turns
+from interlock.engine import FoldedTurns, turns
 from interlock.models import Proposal
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -156,6 +157,28 @@ async def test_long_turns_fall_out_by_their_calls(monkeypatch: pytest.MonkeyPatc
             await folded.read(turn)
             assert list(folded._kept) == {"t": ["t"], "u": ["t", "u"], "v": ["u", "v"], "w": ["w"]}[turn]
             assert folded._calls == sum(kept.view.calls for kept in folded._kept.values())
+
+
+async def test_a_record_that_cannot_be_decoded_does_not_count_as_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Stored.content
+
+    def damaged(record: Stored) -> Content:
+        if record.id == 2:
+            raise msgspec.DecodeError("damaged")
+        return whole(record)
+
+    async with running(*tools([]), policy=MEASURED) as runtime:
+        for n in range(3):
+            await runtime.call("echo", {"text": f"{n}"}, actor="a", turn="t")
+        folded, histories = FoldedTurns(runtime.store, runtime.context.keyed, None), Histories(runtime.store)
+        with monkeypatch.context() as patch:
+            patch.setattr(Stored, "content", damaged)
+            for _ in range(2):
+                with pytest.raises(msgspec.DecodeError):
+                    await folded.read("t")
+                with pytest.raises(msgspec.DecodeError):
+                    await histories.read("t")
+        assert (await folded.read("t")).view.calls == len((await histories.read("t")).calls) == 3
 
 
 async def test_where_an_id_and_words_were_each_used_before_the_newer_record_decides() -> None:

@@ -134,7 +134,8 @@ class _Fold:
         newer = await self._tail.newer()
         if newer is None:
             return False
-        self._unseen += self._tail.take(newer)
+        self._unseen += self._tail.fresh(newer)
+        self._tail.advance(newer)
         while self._unseen:
             await self._see(self._unseen[0])
             self._unseen.popleft()

@@ -35,7 +35,7 @@ class TurnTail:
     async def newer(self) -> Newer | None:
         """What was not read before; None where the ledger ends before what was read, as an older one was put back.
 
-        Nothing is taken for read until `take`: whoever is cancelled here reads it again.
+        Nothing counts as read until `advance`: whoever is cancelled here, or cannot decode it, reads it again.
         """
         if self._in_order:
             records = await self._records(Query(after=max(self._ends.values(), default=0), turn=self._turn))
@@ -61,12 +61,14 @@ class TurnTail:
         self._at("turn.records")
         return [record async for record in self._store.records(query)]
 
-    def take(self, newer: Newer) -> list[Stored]:
-        """Those of them that nobody has taken meanwhile, in order of their ids; from now on they count as read."""
-        fresh = [record for record in newer.records if record.id > self._ends.get(record.lane, 0)]
+    def fresh(self, newer: Newer) -> list[Stored]:
+        """Those of them that nobody else has read meanwhile, in order of their ids."""
+        return [record for record in newer.records if record.id > self._ends.get(record.lane, 0)]
+
+    def advance(self, newer: Newer) -> None:
+        """From now on they count as read."""
         for lane, end in newer.ends.items():
             self._ends[lane] = max(end, self._ends.get(lane, 0))
-        return fresh
 
     def _at(self, point: str) -> None:
         if self._faults is not None:

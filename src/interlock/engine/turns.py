@@ -21,7 +21,7 @@ from interlock.values import Call, Json, Mode, Status, Trust, TurnView
 MOST_TURNS = 256
 """So many turns are kept folded; the one that was used longest ago goes first."""
 MOST_CALLS = 100_000
-"""So many calls of all of them together (some 600 bytes each); the turn in use is kept however long it is."""
+"""So many calls of all of them together (about half a kilobyte each); the turn in use is kept however long it is."""
 _ANSWERS = (Status.OK, Status.NO_DATA)
 _OK, _PLANNED = Status.OK.value, Status.PLANNED.value
 
@@ -81,9 +81,11 @@ class FoldedTurn:
     def extend(self, newer: Newer) -> int:
         """Fold what was read since; how many calls that were."""
         before = self._calls
-        for record in self.tail.take(newer):
-            if record.kind == "call":
-                self._fold(record, record.content())
+        # All are decoded before any counts as read: a record that cannot be read must fail the next call as well.
+        calls = [(record, record.content()) for record in self.tail.fresh(newer) if record.kind == "call"]
+        self.tail.advance(newer)
+        for record, content in calls:
+            self._fold(record, content)
         if self._calls != before:
             self.view = TurnView(self._calls, _by_record(self._tools), _by_record(self._untrusted), self._planned)
         return self._calls - before

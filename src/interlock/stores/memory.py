@@ -141,10 +141,12 @@ class MemoryStore:
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         self._catch_up()
-        wanted_keys = {*keys, *map(wildcard, keys)}
+        held = self._state.claims.leases
+        named = dict.fromkeys((*keys, *map(wildcard, keys)))
         whole = tuple(key[:-1] for key in keys if key == wildcard(key))
-        held = self._state.claims.leases.values()
-        return tuple(x for x in held if x.key in wanted_keys or (whole and x.key.startswith(whole)))
+        if whole:  # only then is it worth a walk through all that were ever held
+            named |= dict.fromkeys(key for key in held if key.startswith(whole))
+        return tuple(held[key] for key in named if key in held)
 
     async def ticket(self, ticket: str) -> Ticket | None:
         return self._state.tickets.tickets.get(ticket)
