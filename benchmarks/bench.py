@@ -12,6 +12,7 @@ from pathlib import Path
 import calls
 import durable
 import effects
+import long_turns
 import slow_disk
 import start
 
@@ -38,6 +39,10 @@ same for every row (`benchmarks/calls.py`). Peers run ungoverned, except agent-g
 Conditions are pure, so the answers for values seen lately are kept (`docs/design/policy.md`). The row "no decision
 kept" gives every call values that were never seen before, so that all ten conditions are evaluated in CEL each time.
 Modules that are loaded before the rounds are kept from the garbage collector (`gc.freeze`), for every library alike.
+
+What a turn has recorded is folded once and carried on (`docs/design/turns.md`). The rows of long turns are CPU time
+of calls that all differ, with a rule that looks at the turn, around the 10,000th and the 100th call of one
+(`benchmarks/long_turns.py`).
 
 The governed write is one at a time. Two bare commits (the column "theirs") are what the disk alone takes; the rest of
 ours is work around it: planning, two records, claim and lease rows, two hops to the writer's thread. That work is the
@@ -121,6 +126,17 @@ def start_rows() -> str:
     return rows + f"\n`{start.INTERLOCK}` loads {'no model SDK' if not sdks else ', '.join(sdks)}.\n"
 
 
+def turn_rows() -> str:
+    """The rows of calls in a long turn."""
+    print("the 10,000th call of a turn …", flush=True)
+    rows = ""
+    for store, took in long_turns.measure().items():
+        late, early = f"{took['long']:.1f} µs", f"{took['short']:.1f} µs"
+        name = f"the 10,000th call in a turn vs the 100th, each depending on its turn ({store})"
+        rows += row(name, late, early, took["long"] / took["short"], ("≤", 1.5))
+    return rows
+
+
 def effect_rows() -> str:
     """The rows of governed writes."""
     print("governed writes, their crowd, their duplicates, their undo …", flush=True)
@@ -148,7 +164,7 @@ def main() -> int:
     """Measure, print and write."""
     print("calls, interleaved …", flush=True)
     found, spread = calls.measure()
-    table = call_rows(found) + effect_rows() + durable_rows() + start_rows()
+    table = call_rows(found) + turn_rows() + effect_rows() + durable_rows() + start_rows()
     table += f"\nThe first ratio in each of the five processes: {', '.join(f'{ratio:.2f}' for ratio in spread)}.\n"
     names = ("pydantic-ai-slim", "langchain-core", "agent-governance-toolkit")
     pai, lc, agt = (version(name) for name in names)

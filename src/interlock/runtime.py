@@ -14,7 +14,17 @@ from typing import Any, TypedDict, Unpack
 from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
 from interlock.config import Settings, heads_folder, parse_mode
-from interlock.engine import Engine, EngineContext, HaltSwitch, Heart, Observer, ToolBinding, ToolLimits, hold_locks
+from interlock.engine import (
+    Engine,
+    EngineContext,
+    FoldedTurns,
+    HaltSwitch,
+    Heart,
+    Observer,
+    ToolBinding,
+    ToolLimits,
+    hold_locks,
+)
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations import Operations
@@ -111,6 +121,7 @@ class Runtime:
             registry=registry,
             ruleset=ruleset,
             store=opened,
+            turns=FoldedTurns(opened, keyed, faults),
             bindings={tool.name: _binding(tool, ruleset, mode, snapshot_reader) for tool in registry},
             budgets=ruleset.budgets,
             clock=clock,

@@ -6,7 +6,7 @@ epoch, durations whole microseconds, money whole micro-dollars, so that nothing 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -325,5 +325,5 @@ class TurnView(Value, frozen=True):
     calls: int = 0
     tools: tuple[str, ...] = ()
     untrusted: tuple[str, ...] = ()
-    planned: tuple[tuple[int, tuple[str, ...]], ...] = ()
-    """Records of changes that the turn has only planned, and their keys."""
+    planned: Mapping[str, Sequence[int]] = {}
+    """By key, the records of changes that the turn has only planned."""

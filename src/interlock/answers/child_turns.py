@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from interlock.answers.history import History, read_history
+from interlock.answers.history import Histories, History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.requirements import Need, Requirement
-from interlock.ports import Store
 from interlock.values import Value
 
 _MET = (
@@ -25,11 +24,11 @@ class UnmetChild(Value, frozen=True):
     ticket: str | None = None
 
 
-async def unmet_child(store: Store, history: History) -> UnmetChild | None:
+async def unmet_child(histories: Histories, history: History) -> UnmetChild | None:
     """The first delegation that did not succeed; a later one for the same makes up for it."""
     latest: dict[tuple[str, Requirement | None], UnmetChild | None] = {}
     for child in history.children:
-        inner = await read_history(store, child, evidence=False, depth=0)
+        inner = await histories.read(child, evidence=False, depth=0)
         agent = child if inner.opened is None else inner.opened.agent
         # By agent and what was needed: success at another question does not make up for a failure.
         latest[agent, None if inner.opened is None else inner.opened.requires] = _unmet(agent, inner)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Sequence
 from typing import assert_never
 
@@ -25,10 +27,11 @@ from interlock.answers.events import (
 )
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen, Requirement, is_hopeless, next_needs, unmet
+from interlock.engine import TurnTail
 from interlock.errors import ConfigError
 from interlock.models.messages import Usage
 from interlock.operations.ledger_writer import payload_of
-from interlock.ports import Query, Store
+from interlock.ports import Faults, Query, Store
 from interlock.reasons import FieldReason, Reason
 from interlock.records import Content, Stored
 from interlock.tools import MARK
@@ -68,53 +71,117 @@ class History(Value, frozen=True):
         return tuple(call.record for call in self.calls if call.status in _EVIDENCE)
 
 
+class Histories:
+    """The histories of a turn and of those it delegated to: a record is decoded once, however often they are read."""
+
+    def __init__(self, store: Store, faults: Faults | None = None) -> None:
+        self._store = store
+        self._faults = faults
+        self._folds: dict[str, _Fold] = {}
+        self._reading = asyncio.Lock()  # what lies beside the records is waited for while they are folded
+
+    async def read(self, turn: str, *, evidence: bool = True, depth: int = 4) -> History:
+        """What a turn's records say now, with what lies beside them, and those of the turns it delegated to."""
+        async with self._reading:
+            return await self._read(turn, evidence, depth)
+
+    async def _read(self, turn: str, evidence: bool, depth: int) -> History:
+        fold = self._folds.get(turn)
+        if fold is None or not await fold.catch_up(evidence=evidence):
+            fold = self._folds[turn] = _Fold(self._store, turn, TurnTail(self._store, turn, self._faults))
+            await fold.catch_up(evidence=evidence)
+        history = fold.history(evidence=evidence)
+        sources, named, notes = list(history.sources), list(history.data_sources), list(history.notes)
+        confidences = [] if history.confidence is None else [history.confidence]
+        for child in history.children if depth else ():
+            inner = await self._read(child, evidence, depth - 1)
+            # Children first, so that a figure is traced to where it was computed before who passed it on.
+            sources = [*inner.sources, *sources]
+            named += inner.data_sources
+            notes += inner.notes
+            confidences += [] if inner.confidence is None else [inner.confidence]
+        return replace(
+            history,
+            sources=tuple(sources),
+            confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
+            data_sources=tuple(dict.fromkeys(named)),
+            notes=tuple(dict.fromkeys(notes)),
+        )
+
+
 async def read_history(store: Store, turn: str, *, evidence: bool = True, depth: int = 4) -> History:
-    """Fold the records of a turn, with what lies beside them, and those of the turns it delegated to."""
-    records = [record async for record in store.records(Query(turn=turn))]
-    history = _events(History(turn=turn), records)
-    calls: list[CallSeen] = []
-    sources: list[Source] = []
-    confidences: list[float] = []
-    named: list[str] = []
-    notes: list[str] = []
-    for record in records:
-        if record.kind != "call" or record.tool == TURN:
-            continue
-        content = record.content()
-        calls.append(await _see_call(store, record, content))
-        if calls[-1].status not in _EVIDENCE:
-            continue
-        named += content.sources  # a workflow counts them when its turn is reopened, without the evidence itself
-        if not evidence:
-            continue
-        sources.append(await _source(store, record, content))
-        if content.result_confidence is not None:
-            confidences.append(content.result_confidence)
-        notes += _notes(record, content)
-    for child in history.children if depth else ():
-        inner = await read_history(store, child, evidence=evidence, depth=depth - 1)
-        # Children first, so that a figure is traced to where it was computed.
-        sources = [*inner.sources, *sources]  # a figure is traced to where it was computed before who passed it on
-        named += inner.data_sources
-        notes += inner.notes
-        confidences += [] if inner.confidence is None else [inner.confidence]
-    return replace(
-        history,
-        calls=tuple(_drop_retaken(calls)),
-        sources=tuple(sources),
-        confidence=min(confidences, default=None),  # an answer is as sure as the least sure result
-        data_sources=tuple(dict.fromkeys(named)),
-        notes=tuple(dict.fromkeys(notes)),
-    )
+    """The history of a turn for whoever reads it once."""
+    return await Histories(store).read(turn, evidence=evidence, depth=depth)
 
 
-def _events(history: History, records: Sequence[Stored]) -> History:
-    """The turn's own records, folded."""
-    for record in records:
+class _Fold:
+    """The records of one turn, by their ids: lanes of a ledger may show them in another order."""
+
+    def __init__(self, store: Store, turn: str, tail: TurnTail) -> None:
+        self._store = store
+        self._turn = turn
+        self._tail = tail
+        self._events: dict[int, TurnEvent] = {}
+        self._calls: dict[int, CallSeen] = {}
+        self._named: dict[int, tuple[str, ...]] = {}
+        self._evidence: dict[int, _Evidence] = {}
+        # Taken from here only when it is folded: whoever is cancelled while he waits loses nothing.
+        self._unseen: deque[Stored] = deque()
+        self._unweighed: deque[tuple[Stored, Content]] = deque()
+
+    async def catch_up(self, *, evidence: bool) -> bool:
+        """Fold what is new; False where the ledger ends before what was folded."""
+        newer = await self._tail.newer()
+        if newer is None:
+            return False
+        self._unseen += self._tail.fresh(newer)
+        self._tail.advance(newer)
+        while self._unseen:
+            await self._see(self._unseen[0])
+            self._unseen.popleft()
+        while evidence and self._unweighed:
+            record, content = self._unweighed[0]
+            source = await _source(self._store, record, content)
+            self._evidence[record.id] = _Evidence(source, content.result_confidence, tuple(_notes(record, content)))
+            self._unweighed.popleft()
+        return True
+
+    async def _see(self, record: Stored) -> None:
         event = event_of(record)
         if event is not None:
+            self._events[record.id] = event
+        if record.kind != "call" or record.tool == TURN:
+            return
+        content = record.content()
+        call = await _see_call(self._store, record, content)
+        self._calls[record.id] = call
+        if call.status in _EVIDENCE:
+            # A workflow counts them when its turn is reopened, without the evidence itself.
+            self._named[record.id] = content.sources
+            self._unweighed.append((record, content))
+
+    def history(self, *, evidence: bool) -> History:
+        """What they say."""
+        history = History(turn=self._turn)
+        for _number, event in sorted(self._events.items()):
             history = _after(history, event)
-    return history
+        found = [item for _number, item in sorted(self._evidence.items())] if evidence else []
+        return replace(
+            history,
+            calls=tuple(_drop_retaken([call for _number, call in sorted(self._calls.items())])),
+            sources=tuple(item.source for item in found),
+            confidence=min((item.confidence for item in found if item.confidence is not None), default=None),
+            data_sources=tuple(name for _number, names in sorted(self._named.items()) for name in names),
+            notes=tuple(note for item in found for note in item.notes),
+        )
+
+
+class _Evidence(Value, frozen=True):
+    """What one record can prove."""
+
+    source: Source
+    confidence: float | None
+    notes: tuple[str, ...]
 
 
 def _after(history: History, event: TurnEvent) -> History:

@@ -27,7 +27,7 @@ from interlock.answers.events import (
 )
 from interlock.answers.finish import TurnEnd, finish_turn
 from interlock.answers.grounding import Grounded, Source
-from interlock.answers.history import History, Missing, given_sources, missing_of, outermost, read_history
+from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
@@ -61,6 +61,7 @@ class Turn:
         """How many times the model has replied in this turn."""
         ctx = self._ctx = runtime.context
         self._runtime = runtime
+        self._histories = Histories(ctx.store, ctx.faults)
         self._classify = classify
         self._root_turn: str | None = None
         self._overhead_s = 0.0
@@ -202,7 +203,7 @@ class Turn:
 
     async def task(self) -> Task:
         """What is known about the question, as values beside the words of the prompt."""
-        missing = missing_of(self.requirement, await read_history(self._ctx.store, self.id, evidence=False)).what
+        missing = missing_of(self.requirement, await self._histories.read(self.id, evidence=False)).what
         classified = self.asked.classified
         return Task(
             question=self.asked.question,
@@ -270,7 +271,7 @@ class Turn:
         """End the turn with a question of its own: something has to be said first."""
         async with self._finishing:
             if self.result is None:
-                history = await read_history(self._ctx.store, self.id)
+                history = await self._histories.read(self.id)
                 ending = self._ending(Ask(question), "", Grounded())
                 self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
             return self.result
@@ -288,7 +289,7 @@ class Turn:
         self.replies += draft is not None or bool(blocked)  # None: no reply, or one that was counted already
         # Half of an emoji that a model was cut off in cannot be written into the ledger.
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
-        history = await read_history(self._ctx.store, self.id)
+        history = await self._histories.read(self.id)
         step = await self._decide(history, text, blocked, final)
         self._count_overhead(started)
         if isinstance(step, Again):
@@ -325,7 +326,7 @@ class Turn:
 
     async def _state(self, history: History, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
         lacking = missing_of(self.requirement, history)
-        child = await unmet_child(self._ctx.store, history)
+        child = await unmet_child(self._histories, history)
         sources, question = (*history.sources, *self._given), self.asked.question
         found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
         grounded = found.grounded

@@ -7,15 +7,19 @@ from interlock.engine.limits import ToolLimits
 from interlock.engine.locks import hold_locks, release_dead
 from interlock.engine.perform.write import probe
 from interlock.engine.pipeline import Engine
+from interlock.engine.turn_tail import TurnTail
+from interlock.engine.turns import FoldedTurns
 
 __all__ = [
     "Engine",
     "EngineContext",
+    "FoldedTurns",
     "HaltSwitch",
     "Heart",
     "Observer",
     "ToolBinding",
     "ToolLimits",
+    "TurnTail",
     "hold_locks",
     "probe",
     "release_dead",

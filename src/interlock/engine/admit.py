@@ -6,21 +6,21 @@ import msgspec
 
 from interlock.canonical import Refusal, canonical
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
+from interlock.engine.turns import FoldedTurn
 from interlock.policy import Facts, decide
 from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
 from interlock.reasons import Reason
-from interlock.records import Stored
 from interlock.state import Halted, halt_message
 from interlock.tools import Parsed, Redactor, Tool, Unclear, resolve
 from interlock.tools.tracebacks import log_traceback
-from interlock.values import Call, Decision, Json, Rewrite, Status, Trust, TurnView, Verdict
+from interlock.values import Call, Decision, Json, Rewrite, Status, TurnView, Verdict
 
 _NO_TURN = TurnView()
 _DENY = Decision.DENY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
 
-def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] | None) -> Accepted | Ended:
+def accept(ctx: EngineContext, call: Call, started: Started, turn: FoldedTurn | None) -> Accepted | Ended:
     """The call as it fits contract and grant, or how it ended here; `turn` is what its turn has recorded so far."""
     binding = ctx.bindings.get(call.tool)
     if binding is None:
@@ -35,7 +35,7 @@ def accept(ctx: EngineContext, call: Call, started: Started, turn: list[Stored] 
     if halt is not None:
         return _end_halted(call, started, binding, parsed, halt)
     tool, grant = binding.tool, ctx.ruleset.grant(call.actor)
-    facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else fold_turn(turn))
+    facts = Facts(call, parsed.arguments, grant, _NO_TURN if turn is None else turn.view)
     if not tool.capabilities <= grant.capabilities or call.mode not in grant.modes:
         reason = missing_grant(tool, grant, call.mode) or "not granted"
         return end_denied(facts, started, tool, deny("grant", reason, binding.rules.version))
@@ -81,21 +81,6 @@ def admit(ctx: EngineContext, accepted: Accepted) -> Admitted | Ended:
         if verdict.decision is _DENY:
             return end_denied(facts, started, tool, verdict)
     return Admitted(facts, started, binding, parsed, verdict, asked, accepted.claim)
-
-
-def fold_turn(records: list[Stored]) -> TurnView:
-    """What a turn's records say to rules: how many calls, which tools answered, which brought untrusted text.
-
-    Whatever an untrusted tool says taints the turn: its answer, but also its error or its "nothing found".
-    """
-    ran = [(record, record.content()) for record in records if record.kind == "call"]
-    untrusted = [record.tool for record, content in ran if content.trust is Trust.UNTRUSTED and content.attempts]
-    return TurnView(
-        calls=len(ran),
-        tools=tuple(dict.fromkeys(record.tool for record, _content in ran if record.status == Status.OK)),
-        untrusted=tuple(dict.fromkeys(untrusted)),
-        planned=tuple((record.id, content.keys) for record, content in ran if record.status == Status.PLANNED),
-    )
 
 
 def end_denied(facts: Facts, started: Started, tool: Tool, verdict: Verdict, reason: Reason = Reason.DENIED) -> Ended:

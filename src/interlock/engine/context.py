@@ -14,6 +14,7 @@ from interlock.config import TextLimits
 from interlock.engine.halts import HaltSwitch
 from interlock.engine.heart import Heart
 from interlock.engine.limits import ToolLimits
+from interlock.engine.turns import FoldedTurns
 from interlock.policy import Facts, Ruleset, ToolRules
 from interlock.ports import Clock, Faults, Ids, Store, digest_of
 from interlock.reasons import Reason
@@ -50,6 +51,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     registry: Registry
     ruleset: Ruleset
     store: Store
+    turns: FoldedTurns
+    """What the turns of late calls have recorded."""
     bindings: Mapping[str, ToolBinding]
     budgets: tuple[Budget, ...]
     clock: Clock

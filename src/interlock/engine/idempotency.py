@@ -8,8 +8,8 @@ from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes import Expected, claim_name, keys_of, scope_of
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
+from interlock.engine.turns import FoldedTurn
 from interlock.errors import StoreError
-from interlock.policy import Facts
 from interlock.ports import Query
 from interlock.reasons import Reason
 from interlock.records import Content, Stored
@@ -18,19 +18,18 @@ from interlock.stores.claims import changed_since
 from interlock.tools import Reading, Tool
 from interlock.values import Call, Effect, Json, Mode, Status
 
-_ANSWERS = (Status.OK, Status.NO_DATA)
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
 
 
-async def read_turn(ctx: EngineContext, call: Call, started: Started) -> list[Stored] | Ended | None:
+async def read_turn(ctx: EngineContext, call: Call, started: Started) -> FoldedTurn | Ended | None:
     """What the turn of a call has recorded so far, where anything depends on it; None where nothing does."""
     binding = ctx.bindings.get(call.tool)
-    if binding is None or not _needs_turn(ctx, call, binding):
+    if binding is None or call.turn is None or not _needs_turn(ctx, call, binding):
         return None
     try:
         ctx.at("turn.read")
-        return [record async for record in ctx.store.records(Query(turn=call.turn))]
+        return await ctx.turns.read(call.turn)
     except StoreError as error:
         reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
         return Ended(call=call, started=started, tool=binding.tool, reading=reading)
@@ -43,64 +42,54 @@ def _needs_turn(ctx: EngineContext, call: Call, binding: ToolBinding) -> bool:
     return ctx.repeats != "allow" if binding.planner is None else call.mode is not Mode.APPLY
 
 
-async def look_up(ctx: EngineContext, accepted: Accepted, turn: list[Stored] | None) -> Accepted | Ended:
+async def look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | None) -> Accepted | Ended:
     """The same or again: what was made before is answered from the record, or stopped."""
     if turn is not None:
         found = _seen_in_turn(ctx, accepted, turn)
         if isinstance(found, Ended):
             return found
         if found is not None:
-            answered = await recorded_answer(ctx, accepted, found)
+            answered = await _answer_again(ctx, accepted, found)
             if answered is not None:  # else its payload was deleted, and the read is simply made again
                 return answered
     return accepted if accepted.binding.planner is None else await _claim_of(ctx, accepted)
 
 
-def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: list[Stored]) -> Stored | Ended | None:
+def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> int | Ended | None:
     """A redelivery is the same call; an identical call in the turn is answered from the record, or stopped.
 
-    Only the actor's own records count: one actor's answer is not another's.
+    Only the actor's own records count: one actor's answer is not another's. Where its id and its words were each used
+    before, the newer record decides.
     """
-    facts, tool, call = accepted.facts, accepted.binding.tool, accepted.facts.call
-    reads = tool.effect is Effect.READ  # what is the same change is for its claim to say
+    call = accepted.facts.call
     if call.replays:
         return None
-    for record in reversed(turn):
-        if record.kind != "call" or record.status not in _ANSWERS or record.actor != call.actor:
-            continue
-        same_id = record.call == call.call_id
-        if not same_id and (ctx.repeats == "allow" or record.tool != tool.name or not reads):
-            continue
-        same = record.tool == tool.name and _is_same_call(ctx, record.content(), facts)
-        if same_id and not same:
+    reads = accepted.binding.tool.effect is Effect.READ  # what is the same change is for its claim to say
+    request = ctx.turns.request(call, accepted.facts.arguments)
+    same_id = turn.delivered(call)
+    same = turn.answered(request) if reads and ctx.repeats != "allow" else None
+    if same_id is not None and (same is None or same <= same_id.record):
+        if same_id.request != request:
             return _end_reused(accepted)
-        if same:
-            return _repeated_read(ctx, accepted, record, same_id=same_id) if reads else None
-    return None
-
-
-def _repeated_read(ctx: EngineContext, accepted: Accepted, record: Stored, *, same_id: bool) -> Stored | Ended:
-    if ctx.repeats != "stop" or same_id:
-        return record
-    reason = f"the same call was made in this turn already (record {record.id}); use its result"
+        return same_id.record if reads else None
+    if same is None or ctx.repeats != "stop":
+        return same
+    reason = f"the same call was made in this turn already (record {same}); use its result"
     verdict = deny("repeats", reason)
     return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.REPEATED_CALL)
+
+
+async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> Ended | None:
+    try:
+        return await recorded_answer(ctx, accepted, await _record(ctx, number))
+    except StoreError as error:
+        return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
 
 
 def _end_reused(accepted: Accepted) -> Ended:
     reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
     verdict = deny("call_id", reason)
     return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
-
-
-def _is_same_call(ctx: EngineContext, content: Content, facts: Facts) -> bool:
-    """Same principal, same mode, same arguments as they were asked for, before any clamp."""
-    if content.principal != facts.call.principal or content.mode is not facts.call.mode:
-        return False
-    digest = content.asked_digest or content.arguments_digest
-    if digest is not None:
-        return digest == ctx.digest(canonical(facts.arguments, WHATEVER))
-    return bool(content.arguments == facts.arguments)
 
 
 async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
@@ -173,14 +162,10 @@ async def _find_delivery(ctx: EngineContext, call: Call, claim: str) -> Stored |
     if call.turn is None or call.id_is_ours or call.replays:
         return None
     ctx.at("claim.turn")
-    found = [record async for record in ctx.store.records(Query(turn=call.turn, call=call.call_id))]
-    for record in reversed(found):
-        if record.kind != "call" or record.status not in (Status.OK, Status.NO_DATA) or record.actor != call.actor:
-            continue
-        content = record.content()
-        if content.repeats is None:  # what repeats another record is no outcome of its own
-            return record if content.change is not None and content.change.claim == claim else _OtherCall()
-    return None
+    made = (await ctx.turns.read(call.turn)).made(call)
+    if made is None:
+        return None
+    return await _record(ctx, made.record) if made.claim == claim else _OtherCall()
 
 
 async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed | None:
@@ -228,7 +213,7 @@ async def _record(ctx: EngineContext, number: int) -> Stored:
     ctx.at("claim.record")
     found = [record async for record in ctx.store.records(Query(after=number - 1, until=number))]
     if not found:
-        raise StoreError(f"record {number}, which a claim names, is not in the ledger; run audit verify")
+        raise StoreError(f"record {number}, which a claim or its turn names, is not in the ledger; run audit verify")
     return found[0]
 
 

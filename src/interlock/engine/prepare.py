@@ -136,7 +136,7 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
 
 def add_prerequisites(plan: Plan, turn: TurnView) -> Plan:
     """A plan that names the planned calls of its turn on the same keys; its digest alone buys nothing."""
-    rests_on = tuple(number for number, keys in turn.planned if set(keys) & set(plan.keys))
+    rests_on = tuple(sorted({number for key in plan.keys for number in turn.planned.get(key, ())}))
     if not rests_on:
         return plan
     parts = read_digest(plan.digest)

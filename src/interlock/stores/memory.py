@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
+from operator import itemgetter
 
 from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis, ledger_name
@@ -73,7 +75,10 @@ class MemoryStore:
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         source = self._rows if query.turn is None else self._by_turn.get(query.turn, [])
-        chosen = [record for record in [Stored(*row) for row in source] if _matches(record, query)]
+        # Ids grow along the list: a reader that knows the beginning does not pay for it again.
+        last = len(source) if query.until is None else bisect_right(source, query.until, key=_number)
+        rows = source[bisect_right(source, query.after, hi=last, key=_number) : last]
+        chosen = [record for record in [Stored(*row) for row in rows] if _matches(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
 
@@ -137,10 +142,12 @@ class MemoryStore:
 
     async def leases(self, keys: tuple[str, ...]) -> tuple[Lease, ...]:
         self._catch_up()
-        wanted_keys = {*keys, *map(wildcard, keys)}
+        held = self._state.claims.leases
+        named = dict.fromkeys((*keys, *map(wildcard, keys)))
         whole = tuple(key[:-1] for key in keys if key == wildcard(key))
-        held = self._state.claims.leases.values()
-        return tuple(x for x in held if x.key in wanted_keys or (whole and x.key.startswith(whole)))
+        if whole:  # only then is it worth a walk through all that were ever held
+            named |= dict.fromkeys(key for key in held if key.startswith(whole))
+        return tuple(held[key] for key in named if key in held)
 
     async def ticket(self, ticket: str) -> Ticket | None:
         return self._state.tickets.tickets.get(ticket)
@@ -156,11 +163,12 @@ class MemoryStore:
         """Nothing to let go."""
 
 
+_number = itemgetter(0)
+
+
 def _matches(record: Stored, query: Query) -> bool:
     return (
-        record.id > query.after
-        and (query.until is None or record.id <= query.until)
-        and (query.lane is None or record.lane == query.lane)
+        (query.lane is None or record.lane == query.lane)
         and (query.call is None or record.call == query.call)
         and (query.actor is None or record.actor == query.actor)
         and (query.tool is None or record.tool == query.tool)

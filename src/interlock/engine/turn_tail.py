@@ -1,0 +1,75 @@
+"""The records of a turn, each read once: what is newer than what was read before, whatever lane it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from interlock.ports import Faults, Query, Store, lanes_of
+from interlock.records import Stored
+
+
+class Newer(msgspec.Struct, frozen=True):
+    """Records that were read, and how far every lane of the ledger has been read with them."""
+
+    records: Sequence[Stored]
+    ends: Mapping[int, int]
+
+
+class TurnTail:
+    """Where the reading of one turn stands.
+
+    Ids grow within a lane, and a lane shows them in that order, as whoever writes holds it until the commit. Between
+    lanes there is no order: a smaller id may be seen later. So what has been read is known for each lane by itself.
+    """
+
+    def __init__(self, store: Store, turn: str, faults: Faults | None) -> None:
+        self._store = store
+        self._faults = faults
+        self._turn = turn
+        self._ends: dict[int, int] = {}
+        # In a ledger of one lane the order of ids is the order in which they are seen: its end need not be asked for.
+        self._in_order = lanes_of(store.identity.ledger) == 1
+
+    async def newer(self) -> Newer | None:
+        """What was not read before; None where the ledger ends before what was read, as an older one was put back.
+
+        Nothing counts as read until `advance`: whoever is cancelled here, or cannot decode it, reads it again.
+        """
+        if self._in_order:
+            records = await self._records(Query(after=max(self._ends.values(), default=0), turn=self._turn))
+            return Newer(records, {records[-1].lane: records[-1].id} if records else {})
+        known = dict(self._ends)
+        self._at("turn.heads")
+        # The ends first: whatever lies up to them is visible to every statement that is sent after this one.
+        ends = {head.lane: head.id for head in await self._store.heads()}
+        if any(ends.get(lane, 0) < end for lane, end in known.items()):
+            return None
+        moved = [lane for lane, end in ends.items() if end > known.get(lane, 0)]
+        if not moved:
+            return Newer((), ends)
+        query = Query(
+            after=min(known.get(lane, 0) for lane in moved),
+            until=max(ends[lane] for lane in moved),
+            turn=self._turn,
+        )
+        found = await self._records(query)
+        return Newer([record for record in found if record.id <= ends.get(record.lane, 0)], ends)
+
+    async def _records(self, query: Query) -> list[Stored]:
+        self._at("turn.records")
+        return [record async for record in self._store.records(query)]
+
+    def fresh(self, newer: Newer) -> list[Stored]:
+        """Those of them that nobody else has read meanwhile, in order of their ids."""
+        return [record for record in newer.records if record.id > self._ends.get(record.lane, 0)]
+
+    def advance(self, newer: Newer) -> None:
+        """From now on they count as read."""
+        for lane, end in newer.ends.items():
+            self._ends[lane] = max(end, self._ends.get(lane, 0))
+
+    def _at(self, point: str) -> None:
+        if self._faults is not None:
+            self._faults.at(point)

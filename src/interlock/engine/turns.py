@@ -1,0 +1,182 @@
+"""What turns have recorded, folded once and carried on: each call reads only the records that are newer.
+
+Nothing here is the truth: it is what the ledger says, and what falls out is read from it again.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import OrderedDict
+from typing import Any
+
+import msgspec
+
+from interlock.canonical import encode_canonical
+from interlock.engine.turn_tail import Newer, TurnTail
+from interlock.ports import Faults, Store, digest_of
+from interlock.records import Content, Stored
+from interlock.values import Call, Json, Mode, Status, Trust, TurnView
+
+MOST_TURNS = 256
+"""So many turns are kept folded; the one that was used longest ago goes first."""
+MOST_CALLS = 100_000
+"""So many calls of all of them together (about half a kilobyte each); the turn in use is kept however long it is."""
+_ANSWERS = (Status.OK, Status.NO_DATA)
+_OK, _PLANNED = Status.OK.value, Status.PLANNED.value
+
+
+class Request(msgspec.Struct, frozen=True, gc=False):
+    """What makes two calls of a turn the same: who asks for what, in the words it was asked in, before any clamp."""
+
+    actor: str
+    tool: str
+    principal: str
+    mode: Mode
+    arguments: str
+
+
+class Delivered(msgspec.Struct, frozen=True, gc=False):
+    """The newest answer that was given under a call id."""
+
+    record: int
+    request: Request
+
+
+class Made(msgspec.Struct, frozen=True, gc=False):
+    """The newest outcome of its own under a call id, which repeats no other record, and its claim if it has one."""
+
+    record: int
+    claim: str | None
+
+
+class FoldedTurn:
+    """What one turn has recorded, as rules and repeated calls need it. It grows with the turn."""
+
+    def __init__(self, tail: TurnTail, keyed: Any) -> None:
+        self.tail = tail
+        self.view = TurnView()
+        """What rules are told."""
+        self._keyed = keyed
+        self._calls = 0
+        self._tools: dict[str, int] = {}
+        self._untrusted: dict[str, int] = {}
+        self._planned: dict[str, list[int]] = {}
+        self._delivered: dict[tuple[str, str], Delivered] = {}
+        self._made: dict[tuple[str, str], Made] = {}
+        self._answered: dict[Request, int] = {}
+
+    def delivered(self, call: Call) -> Delivered | None:
+        """What the actor of a call was answered last under its id."""
+        return self._delivered.get((call.actor, call.call_id))
+
+    def made(self, call: Call) -> Made | None:
+        """What the actor of a call has done last under its id."""
+        return self._made.get((call.actor, call.call_id))
+
+    def answered(self, request: Request) -> int | None:
+        """The newest record that answers a request."""
+        return self._answered.get(request)
+
+    def extend(self, newer: Newer) -> int:
+        """Fold what was read since; how many calls that were."""
+        before = self._calls
+        # All are decoded before any counts as read: a record that cannot be read must fail the next call as well.
+        calls = [(record, record.content()) for record in self.tail.fresh(newer) if record.kind == "call"]
+        self.tail.advance(newer)
+        for record, content in calls:
+            self._fold(record, content)
+        if self._calls != before:
+            self.view = TurnView(self._calls, _by_record(self._tools), _by_record(self._untrusted), self._planned)
+        return self._calls - before
+
+    def _fold(self, record: Stored, content: Content) -> None:
+        # Whatever an untrusted tool says taints the turn: its answer, but also its error or its "nothing found".
+        self._calls += 1
+        if record.status == _OK:
+            _note_first(self._tools, record)
+        if content.trust is Trust.UNTRUSTED and content.attempts:
+            _note_first(self._untrusted, record)
+        if record.status == _PLANNED:
+            for key in content.keys:
+                self._planned.setdefault(key, []).append(record.id)
+        if record.status in _ANSWERS:
+            self._note_answer(record, content)
+
+    def _note_answer(self, record: Stored, content: Content) -> None:
+        """Newer is what has the greater id, whichever was seen first."""
+        asked = (
+            content.asked_digest
+            or content.arguments_digest
+            or digest_of(self._keyed, encode_canonical(content.arguments))
+        )
+        # Every record brings these names as texts of its own.
+        actor, tool, principal = map(sys.intern, (record.actor, record.tool, content.principal))
+        request, name = Request(actor, tool, principal, content.mode, asked), (actor, record.call)
+        if self._answered.get(request, 0) < record.id:
+            self._answered[request] = record.id
+        delivered = self._delivered.get(name)
+        if delivered is None or delivered.record < record.id:
+            self._delivered[name] = Delivered(record.id, request)
+        made = self._made.get(name)
+        if content.repeats is None and (made is None or made.record < record.id):
+            self._made[name] = Made(record.id, None if content.change is None else content.change.claim)
+
+
+class FoldedTurns:
+    """The turns that a runtime has seen lately, folded."""
+
+    def __init__(self, store: Store, keyed: Any, faults: Faults | None) -> None:
+        self._store = store
+        self._faults = faults
+        self._keyed = keyed
+        self._kept: OrderedDict[str, FoldedTurn] = OrderedDict()
+        self._calls = 0
+        self._changing = threading.Lock()  # calls may run on loops of several threads
+
+    def request(self, call: Call, arguments: Json) -> Request:
+        """What a call asks for."""
+        asked = digest_of(self._keyed, encode_canonical(arguments))
+        return Request(call.actor, call.tool, call.principal, call.mode, asked)
+
+    async def read(self, turn: str) -> FoldedTurn:
+        """What a turn has recorded up to now, in whatever process: the ledger is asked for more each time."""
+        folded = self._find(turn)
+        newer = await folded.tail.newer()
+        if newer is None:
+            self._forget(turn, folded)
+            folded = self._find(turn)
+            newer = await folded.tail.newer() or Newer((), {})
+        with self._changing:
+            more = folded.extend(newer)
+            if self._kept.get(turn) is folded:
+                self._calls += more
+            self._trim()
+        return folded
+
+    def _find(self, turn: str) -> FoldedTurn:
+        with self._changing:
+            folded = self._kept.get(turn)
+            if folded is None:
+                folded = self._kept[turn] = FoldedTurn(TurnTail(self._store, turn, self._faults), self._keyed)
+            self._kept.move_to_end(turn)
+            return folded
+
+    def _forget(self, turn: str, folded: FoldedTurn) -> None:
+        with self._changing:
+            if self._kept.get(turn) is folded:
+                del self._kept[turn]
+                self._calls -= folded.view.calls
+
+    def _trim(self) -> None:
+        while len(self._kept) > 1 and (len(self._kept) > MOST_TURNS or self._calls > MOST_CALLS):
+            _turn, oldest = self._kept.popitem(last=False)
+            self._calls -= oldest.view.calls
+
+
+def _note_first(firsts: dict[str, int], record: Stored) -> None:
+    firsts[record.tool] = min(record.id, firsts.get(record.tool, record.id))
+
+
+def _by_record(firsts: dict[str, int]) -> tuple[str, ...]:
+    return tuple(sorted(firsts, key=firsts.__getitem__))
