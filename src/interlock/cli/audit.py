@@ -1,4 +1,4 @@
-"""`interlock audit`: show, verify, export and anchor the ledger."""
+"""`interlock audit`: show, verify, export and anchor the ledger, and delete what lies beside it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from interlock.operations.ledger_writer import LedgerWriter, payload_of
 from interlock.ports import Query, SystemClock, SystemIds
 from interlock.principals import default_principal
 from interlock.records import Stored
+from interlock.stores.private_files import make_private
 from interlock.values import Json, Status
 
 UNPINNED = 4
@@ -156,6 +157,7 @@ async def _export(given: argparse.Namespace) -> int:
         if given.out is None:
             await write(store, _query(given), sys.stdout)
             return 0
+        make_private(Path(given.out))
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
     notes().print(f"{format_count(count, 'record')} written to {sanitize(given.out)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from interlock.errors import ConfigError
 from interlock.ports import Faults, Store
 from interlock.stores.dialect import Dialect
@@ -18,17 +20,18 @@ def open_store(
     faults: Faults | None = None,
     own_clock: bool = True,
     witness: Witness | None = None,
+    payload_key: Path | None = None,
 ) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
 
     Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` an older
-    copy that was put back is not noticed.
+    copy that was put back is not noticed. Without a `payload_key` (a file) payloads are not encrypted.
     """
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
 
-    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness)
+    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness, payload_key)
 
 
 def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:
