@@ -21,6 +21,7 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
+from interlock.cli import retention
 from interlock.cli.anchors import register as register_anchors
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -81,6 +82,7 @@ def register(commands: Any, common: Any) -> None:
         more = {UNPINNED: "nothing is wrong as far as can be seen, but no key was given to check signatures against"}
         document_exits(action, wrong=wrong.get(action, ""), more=more if action is check else None)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+    retention.register(actions, common)
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
