@@ -67,7 +67,7 @@ def mode_of(file: Path) -> int:
 
 
 async def write(url: str, key: Path | None, *payloads: bytes) -> None:
-    store = open_store(url, payload_key=key)
+    store = open_store(url, payload_key="none" if key is None else str(key))
     try:
         for payload in payloads:
             await store.commit(batch(entry(1, payload=payload)))
@@ -76,7 +76,7 @@ async def write(url: str, key: Path | None, *payloads: bytes) -> None:
 
 
 async def read(url: str, key: Path | None, record: int = 1) -> bytes | None:
-    store = open_store(url, payload_key=key)
+    store = open_store(url, payload_key="none" if key is None else str(key))
     try:
         return await store.payload(record)
     finally:
@@ -120,7 +120,7 @@ async def test_a_payload_that_was_moved_to_another_record_or_changed_is_not_what
             assert (await runtime.call("look_up", {"ssn": number}, actor="ann")).status is Status.OK
         assert (await verify(runtime.store)).intact
     sql(durable_url, "DELETE FROM payloads WHERE record = 2", "UPDATE payloads SET record = 2 WHERE record = 1")
-    store = open_store(durable_url, payload_key=tmp_path / "payloads.key")
+    store = open_store(durable_url, payload_key=str(tmp_path / "payloads.key"))
     try:
         assert b"078-05" not in (await store.payload(2) or b"078-05")
         assert (await verify(store)).problems == ("record 2: its payload cannot be read",)
@@ -233,10 +233,10 @@ def test_which_file_holds_the_key(tmp_path: Path) -> None:
 
 async def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:
     code = (
-        "import sys, asyncio; from pathlib import Path; from interlock.stores import open_store;"
+        "import sys, asyncio; from interlock.stores import open_store;"
         " from tests.test_store_contract import batch, entry\n"
         "async def go():\n"
-        "    store = open_store(sys.argv[1], payload_key=Path(sys.argv[2]))\n"
+        "    store = open_store(sys.argv[1], payload_key=sys.argv[2])\n"
         "    await store.commit(batch(entry(1, payload=b'p'))); await store.close()\n"
         "asyncio.run(go())"
     )
@@ -252,7 +252,7 @@ async def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> 
 
 async def test_what_we_make_is_for_its_owner_alone_whatever_the_umask(tmp_path: Path, loose_umask: None) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
-    store = open_store(url, payload_key=tmp_path / "payloads.key")
+    store = open_store(url, payload_key=str(tmp_path / "payloads.key"))
     await store.commit(batch(entry(1, payload=b"p")))
     documents = Documents(f"sqlite:///{tmp_path / 'docs.db'}")
     await documents.write("a", {"x": 1})
@@ -289,7 +289,7 @@ async def test_a_file_that_others_can_read_keeps_its_mode_and_that_is_said(
         await write(f"sqlite:///{file}", None, b"p")
     assert mode_of(file) == 0o644
     said = [line for line in caplog.messages if "others on this machine" in line]
-    assert said == [f"{file}: others on this machine can open it (mode 0644); chmod 600 it, or say why they may"]
+    assert said == [f"{file}: others on this machine can open it (mode 0644); chmod 600 it if they should not"]
 
 
 def test_a_store_that_may_only_be_read_is_not_made(tmp_path: Path) -> None:

@@ -147,6 +147,20 @@ async def test_what_is_in_doubt_or_waits_for_a_person_is_kept_by_purge_and_by_fo
         assert (await runtime.operations.resume(expect(asked.ticket))).ok
 
 
+async def test_what_a_turn_has_found_is_kept_while_it_waits_for_a_person(store_url: str) -> None:
+    clock = ManualClock()
+    policy = ASK.replace("[review]\n", '[review]\nexpires = "30d"\n')
+    async with running(look_up(), retitle(Shelf(), []), policy=policy, url=store_url, clock=clock) as runtime:
+        await runtime.call("look_up", {"ssn": "078-05-1120"}, actor="ann", turn="t")
+        asked = await runtime.call("title", {"id": "asked", "title": "x"}, actor="ann", turn="t")
+        clock.advance(2 * DAY)
+        kept = await runtime.operations.purge(older_than=timedelta(days=1))
+        assert kept.records == ()
+        assert kept.kept[0].why == f"its turn waits for ticket {asked.ticket}; decide or use it first"
+        clock.advance(30 * DAY)
+        assert len((await runtime.operations.purge(older_than=timedelta(days=1))).records) == 2, "it has expired"
+
+
 async def test_forget_takes_the_payloads_of_an_actor_and_leaves_digests_and_a_tombstone(store_url: str) -> None:
     async with running(look_up(), url=store_url) as runtime:
         for actor, number in (("ann", "078-05-1120"), ("bob", "078-05-1121")):

@@ -13,7 +13,7 @@ from typing import Any, TypedDict, Unpack
 
 from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, heads_folder, parse_mode, payload_key_file
+from interlock.config import Settings, heads_folder, parse_mode
 from interlock.engine import Engine, EngineContext, HaltSwitch, Heart, Observer, ToolBinding, ToolLimits, hold_locks
 from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
@@ -211,7 +211,7 @@ def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
             faults=parts.get("faults"),
             own_clock=own_clock,
             witness=witness,
-            payload_key=payload_key_file(settings.payload_key, store),
+            payload_key=settings.payload_key,
         )
     if not hasattr(store, "commit"):
         raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")

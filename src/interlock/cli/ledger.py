@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from interlock.config import Settings, heads_folder, payload_key_file
+from interlock.config import Settings, heads_folder
 from interlock.errors import ConfigError
 from interlock.ports import Store
 from interlock.stores import Witness, open_store
@@ -17,8 +17,7 @@ async def open_ledger(settings: Settings) -> AsyncIterator[Store]:
     """The store that the settings name; a file that is not there is not made just to look into it."""
     refuse_no_ledger(settings)
     witness = Witness(heads_folder(settings), Path(settings.anchors))
-    key = payload_key_file(settings.payload_key, settings.store)
-    store = open_store(settings.store, busy_s=settings.busy_s, witness=witness, payload_key=key)
+    store = open_store(settings.store, busy_s=settings.busy_s, witness=witness, payload_key=settings.payload_key)
     try:
         yield store
     finally:

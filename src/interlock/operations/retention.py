@@ -95,10 +95,21 @@ class Target(Value, frozen=True, kw_only=True):
             raise ConfigError(f"{self.key!r} is not a key; write RESOURCE/KEY, as the journal shows it")
 
 
+class _Holds(msgspec.Struct):
+    """Whose payloads somebody still needs, and why."""
+
+    records: dict[int, str] = {}
+    turns: dict[str, str] = {}
+    """Turns that wait for a person go on from what was found in them."""
+
+    def why(self, record: Stored) -> str:
+        return self.records.get(record.id) or self.turns.get(record.turn or "", "")
+
+
 class _Findings:
     """Gathers an erasure record by record."""
 
-    def __init__(self, holds: Mapping[int, str], standing: Mapping[int, Claimed]) -> None:
+    def __init__(self, holds: _Holds, standing: Mapping[int, Claimed]) -> None:
         self._holds = holds
         self._standing = standing
         self._found: list[Stored] = []
@@ -106,7 +117,7 @@ class _Findings:
 
     def add(self, record: Stored, why_kept: str = "") -> None:
         """A record whose payload is there."""
-        why = self._holds.get(record.id) or why_kept
+        why = self._holds.why(record) or why_kept
         if why:
             self._kept.append(Kept(record.id, record.tool, why))
         else:
@@ -197,19 +208,20 @@ async def _erase(writer: LedgerWriter, plan: Erasure, status: str, what: dict[st
     return msgspec.structs.replace(plan, tombstones=tuple(tombstones))
 
 
-async def _holds(store: Store, claims: tuple[Claimed, ...], now_us: int) -> dict[int, str]:
-    """Records whose payloads somebody still needs, and why."""
-    holds: dict[int, str] = {}
+async def _holds(store: Store, claims: tuple[Claimed, ...], now_us: int) -> _Holds:
+    holds = _Holds()
     for claim in claims:
         if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN):
             why = "its change is being made, or in doubt; settle it first (interlock recover)"
-            holds |= {number: why for number in (claim.intent, claim.record) if number is not None}
+            holds.records |= {number: why for number in (claim.intent, claim.record) if number is not None}
     for ticket in await store.tickets():
         state = state_of(ticket, now_us)
         if state in (TicketState.OPEN, TicketState.APPROVED):
             why = f"ticket {ticket.id} is {state.value}, and its call is made with it; decide or use it first"
             several = (ticket.record, ticket.intent, *(said.record for said in ticket.approvals))
-            holds |= {number: why for number in several if number is not None}
+            holds.records |= {number: why for number in several if number is not None}
+            if ticket.turn is not None:
+                holds.turns[ticket.turn] = f"its turn waits for ticket {ticket.id}; decide or use it first"
     return holds
 
 

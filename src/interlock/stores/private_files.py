@@ -34,9 +34,7 @@ def warn_if_readable(file: Path) -> None:
         return
     mode = stat.S_IMODE(found.st_mode)
     if stat.S_ISREG(found.st_mode) and mode & 0o077:
-        _log.warning(
-            "%s: others on this machine can open it (mode %04o); chmod 600 it, or say why they may", file, mode
-        )
+        _log.warning("%s: others on this machine can open it (mode %04o); chmod 600 it if they should not", file, mode)
 
 
 def write_private(file: Path, text: bytes) -> None:
