@@ -303,6 +303,7 @@ def test_purge_shows_what_would_go_and_does_it_with_yes(run: Run) -> None:
     assert (code, json.loads(out)["records"], json.loads(out)["deleted"]) == (0, [], False)
     code, out, _ = run("audit", "purge", "--older-than", "90d", "--yes")
     assert (code, "2 payloads deleted" in out, "recorded as 3" in out) == (0, True, True)
+    assert run("audit", "anchor")[0] == 0
     assert run("audit", "verify")[0] == 0
     code, out, _ = run("audit", "show", "--newest", "1")
     assert "purged" in out
@@ -329,6 +330,7 @@ def test_forget_shows_what_goes_what_stays_in_clear_and_what_is_kept(run: Run) -
     assert (code, "settle it first (interlock recover)" in out) == (1, True)
     code, _, error = run("audit", "forget", "--actor", "nobody", "--reason", "r")
     assert (code, "no record matches" in error) == (1, True)
+    assert run("audit", "anchor")[0] == 0
     assert run("audit", "verify")[0] == 0
     assert "snapshots have been deleted" in run("undo", "--run", "r")[1]
 
