@@ -143,7 +143,9 @@ def opened(cell: Cell, points: Points | None, clock: SystemClock | None = None) 
     """The runtime of one cell."""
     parts: dict[str, Any] = {} if points is None else {"faults": points}
     policy = parse_policy(REVIEW if cell.scenario == "approve" else POLICY)
-    settings = Settings(lease_s=1.0 if cell.scenario == "renew" else 30.0, busy_s=30.0)
+    # Named: whoever is killed may have been started in another test's environment.
+    key = f"{cell.folder}/payloads.key" if cell.store.startswith("sqlite") else ""
+    settings = Settings(lease_s=1.0 if cell.scenario == "renew" else 30.0, busy_s=30.0, payload_key=key)
     return Runtime.open(
         cell.store, policy=policy, tools=tools(cell, points), settings=settings, clock=clock or SystemClock(), **parts
     )

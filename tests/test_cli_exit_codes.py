@@ -97,6 +97,8 @@ DONE = (
     Case("audit rotate", 0, (), (("audit", "anchor"),)),
     Case("audit accept", 0, ("--reason", "so"), (("go-back",),)),
     Case("audit verifier", 0),
+    Case("audit purge", 0, ("--older-than", "1d")),
+    Case("audit forget", 0, ("--record", "1", "--reason", "r")),
     Case("metrics", 0),
     Case("config show", 0),
 )
@@ -122,6 +124,7 @@ WRONG = (
     Case("audit verify", 1, (), (("tamper",),)),
     Case("audit anchor", 1, ("--publish", "git:nowhere")),
     Case("audit accept", 1, ("--reason", "so")),
+    Case("audit forget", 1, ("--actor", "nobody", "--reason", "r")),
     Case("metrics", 1, ("enforcement",), (BOASTING,)),
 )
 NAMED = (
@@ -140,6 +143,8 @@ NAMED = (
     Case("audit verify", 2, ("--anchors", "none")),
     Case("audit verifier", 2, ("--nope",)),
     Case("audit verify", 4),
+    Case("audit purge", 2),
+    Case("audit forget", 2, ("--record", "99", "--reason", "r")),
 )
 
 

@@ -7,6 +7,7 @@ what they are (`setting`), and a `SettingsSource` says where their values are wr
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,6 +22,8 @@ from interlock.values import Mode
 S = TypeVar("S", bound=msgspec.Struct)
 APPLICATIONS = "app"
 """The table of interlock.toml that belongs to applications: `[app.NAME]`."""
+_STRETCH = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -221,6 +224,14 @@ class Settings(TextLimits, frozen=True, kw_only=True, forbid_unknown_fields=True
         str,
         setting("file of the Ed25519 key that signs checkpoints (made on first use, mode 0600)", anchor="file"),
     ] = ""
+    payload_key: Annotated[
+        str,
+        setting(
+            "file of the key that payloads are encrypted with (default: with SQLite one in the user's settings folder,"
+            " made on first use; with PostgreSQL none, as every machine needs the same; none: they are not encrypted)",
+            anchor="file",
+        ),
+    ] = ""
     anchors: Annotated[
         str, setting("file that `audit anchor` adds to and `audit verify` checks against", anchor="file")
     ] = "anchors.jsonl"
@@ -279,6 +290,14 @@ def load_settings(
     return INTERLOCK.load(file, environment=environment, given=given)
 
 
+def parse_duration(text: str) -> float:
+    """Seconds of a stretch of time that somebody wrote: 30s, 15m, 12h, 7d."""
+    found = _STRETCH.fullmatch(text)
+    if found is None:
+        raise ConfigError(f"{text!r} is not a stretch of time; write 30s, 15m, 12h or 7d")
+    return float(int(found[1]) * _UNITS_S[found[2]])
+
+
 def parse_mode(text: str) -> Mode:
     """How far calls go, by its name."""
     try:
@@ -289,8 +308,20 @@ def parse_mode(text: str) -> Mode:
 
 def default_key_file() -> Path:
     """Where the signing key is kept unless a setting says otherwise."""
-    home = os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")
-    return Path(home) / "interlock" / "audit.key"
+    return _config_folder() / "audit.key"
+
+
+def payload_key_file(named: str, store: str) -> Path | None:
+    """Where the key is kept that a store's payloads are encrypted with, by the setting; None if they are not."""
+    if store.startswith("memory:") or Path(named).name == "none":
+        return None
+    if named:
+        return Path(named).expanduser()
+    return _config_folder() / "payloads.key" if store.startswith("sqlite:") else None
+
+
+def _config_folder() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")) / "interlock"
 
 
 def key_passphrase() -> str | None:
@@ -325,7 +356,7 @@ def _check(settings: Settings, origins: Mapping[str, str]) -> None:
         raise ConfigError("model_timeout_s must be above 0, and model_tools is native, json, xml or batch")
     _check_limits(settings, origins)
     if settings.store.startswith("memory:"):
-        for key in ("busy_s", "anchors", "audit_key"):
+        for key in ("busy_s", "anchors", "audit_key", "payload_key"):
             if origins[key] != "default":
                 raise ConfigError(f'{origins[key]}: {key} has no effect with store = "memory://"; remove it')
 

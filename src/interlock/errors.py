@@ -10,6 +10,7 @@
     │   ├── StoreBusy          somebody else holds it; try again
     │   ├── StoreFull          no room, or not writable
     │   ├── StoreCorrupt       the file is not what was written
+    │   ├── PayloadUnreadable  a payload is there, and the key for it is not
     │   └── StoreTooNew        made by a newer version of Interlock
     └── ToolError          raised by tools (or mapped by adapters) to say what kind of failure it was
         ├── Transient          it may work later: a read is retried; a write or send may have landed
@@ -86,6 +87,10 @@ class StoreFull(StoreError):
 
 class StoreCorrupt(StoreError):
     """The file is damaged or is not a ledger of ours."""
+
+
+class PayloadUnreadable(StoreError):
+    """A payload is encrypted, and its key is not here; the message says which file is needed."""
 
 
 class StoreTooNew(StoreError):

@@ -154,6 +154,10 @@ class Ledger(Protocol):
         """The full arguments and result of a record that holds less, unless they were deleted."""
         ...
 
+    def payload_ids(self) -> AsyncIterator[int]:
+        """The records whose payloads are still there, in order of their ids."""
+        ...
+
     async def heads(self) -> tuple[LaneHead, ...]:
         """Where every lane ends."""
         ...

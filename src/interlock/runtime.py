@@ -218,7 +218,12 @@ def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
         own_clock = "clock" not in parts
         witness = Witness(heads_folder(settings), Path(settings.anchors))
         return open_store(
-            store, busy_s=settings.busy_s, faults=parts.get("faults"), own_clock=own_clock, witness=witness
+            store,
+            busy_s=settings.busy_s,
+            faults=parts.get("faults"),
+            own_clock=own_clock,
+            witness=witness,
+            payload_key=settings.payload_key,
         )
     if not hasattr(store, "commit"):
         raise ConfigError(f"{store!r} is no store: name one, such as 'sqlite:///interlock.db', or pass an open one")

@@ -15,6 +15,12 @@ class Append(Value, frozen=True):
     payload: bytes | None = None
 
 
+class DropPayload(Value, frozen=True):
+    """Delete what lies beside a record, if it is still there. The record, and its digests, stay."""
+
+    record: int
+
+
 class Reserve(Value, frozen=True):
     """Set something aside in one budget; refused if it does not fit."""
 
@@ -179,6 +185,7 @@ class RequireNotHalted(Value, frozen=True):
 
 Transition = (
     Append
+    | DropPayload
     | Reserve
     | Settle
     | TakeToken

@@ -1,4 +1,4 @@
-"""`interlock audit`: show, verify, export and anchor the ledger."""
+"""`interlock audit`: show, verify, export and anchor the ledger, and delete what lies beside it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from interlock.audit import (
     read_anchors,
     verify,
 )
+from interlock.cli import retention
 from interlock.cli.anchors import register as register_anchors
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
@@ -33,6 +34,7 @@ from interlock.operations.ledger_writer import LedgerWriter, payload_of
 from interlock.ports import Query, SystemClock, SystemIds
 from interlock.principals import default_principal
 from interlock.records import Stored
+from interlock.stores.private_files import make_private
 from interlock.values import Json, Status
 
 UNPINNED = 4
@@ -80,6 +82,7 @@ def register(commands: Any, common: Any) -> None:
         more = {UNPINNED: "nothing is wrong as far as can be seen, but no key was given to check signatures against"}
         document_exits(action, wrong=wrong.get(action, ""), more=more if action is check else None)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+    retention.register(actions, common)
 
 
 def _filters(parser: argparse.ArgumentParser) -> None:
@@ -156,6 +159,7 @@ async def _export(given: argparse.Namespace) -> int:
         if given.out is None:
             await write(store, _query(given), sys.stdout)
             return 0
+        make_private(Path(given.out))
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
             count = await write(store, _query(given), out)
     notes().print(f"{format_count(count, 'record')} written to {sanitize(given.out)}")

@@ -17,7 +17,7 @@ async def open_ledger(settings: Settings) -> AsyncIterator[Store]:
     """The store that the settings name; a file that is not there is not made just to look into it."""
     refuse_no_ledger(settings)
     witness = Witness(heads_folder(settings), Path(settings.anchors))
-    store = open_store(settings.store, busy_s=settings.busy_s, witness=witness)
+    store = open_store(settings.store, busy_s=settings.busy_s, witness=witness, payload_key=settings.payload_key)
     try:
         yield store
     finally:

@@ -7,11 +7,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from interlock.config import Loaded, Settings, default_key_file, load_settings
+from interlock.config import Loaded, Settings, default_key_file, load_settings, parse_duration
 from interlock.errors import ConfigError
 
-_AGO = re.compile(r"(\d+)([smhd])")
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_AGO = re.compile(r"\d{1,9}[smhd]")
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
@@ -53,14 +52,6 @@ def parse_time(text: str | None) -> int | None:
     except (ValueError, OverflowError):
         raise ConfigError(f"{text!r} is not a time; write 2026-01-31, 2026-01-31T12:00:00Z or 2h") from None
     return round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1e6)
-
-
-def parse_duration(text: str) -> float:
-    """A stretch of time that somebody wrote: 30s, 15m, 12h, 7d."""
-    found = _AGO.fullmatch(text)
-    if found is None:
-        raise ConfigError(f"{text!r} is not a stretch of time; write 30s, 15m, 12h or 7d")
-    return float(int(found[1]) * _UNITS[found[2]])
 
 
 def find_key_file(settings: Settings, given: str | None) -> Path:

@@ -15,10 +15,11 @@ from interlock.audit import as_row, load_or_make_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import find_key_file, load_command_settings, parse_duration
+from interlock.cli.options import find_key_file, load_command_settings
 from interlock.cli.output import colorize, console, format_count, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
+from interlock.config import parse_duration
 from interlock.errors import ConfigError
 from interlock.operations.approvals import decider, sweep
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload

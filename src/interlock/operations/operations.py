@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import timedelta
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -18,6 +19,7 @@ from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
 from interlock.operations.recover import Recovered, recover
 from interlock.operations.replay import replay_steps
+from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
 from interlock.operations.shadow import ShadowComparison, compare
 from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
@@ -39,7 +41,7 @@ class Changes(TypedDict, total=False):
 
 
 class Operations:
-    """Undo, replay, recover, plan sets, journal, tickets and halts of one runtime."""
+    """Undo, replay, recover, plan sets, journal, tickets, halts and deletions of one runtime."""
 
     def __init__(
         self, ctx: EngineContext, run: Callable[[Call], Awaitable[Outcome]], principal: str, token: str | None = None
@@ -122,6 +124,40 @@ class Operations:
     async def resume(self, ticket: str) -> Outcome:
         """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
         return await resume(self._run, self._ctx, ticket)
+
+    async def purge_plan(self, *, older_than: timedelta | None = None, tool: str | None = None) -> Erasure:
+        """Which payloads are older than that, or than the retention of their tools; nothing is deleted."""
+        return await plan_purge(self._ctx.store, self._expiry(older_than, tool), self._ctx.clock.now_us())
+
+    async def purge(
+        self, *, older_than: timedelta | None = None, tool: str | None = None, by: str | None = None
+    ) -> Erasure:
+        """Delete those payloads, with a record of it; what is in doubt, asked or still to be undoable is kept."""
+        return await purge(self.writer(by), self._expiry(older_than, tool))
+
+    async def forget_plan(
+        self, *, key: str | None = None, actor: str | None = None, record: int | None = None
+    ) -> Erasure:
+        """Which payloads are about a key, by an actor, or of the call of a record; nothing is deleted."""
+        target = Target(key=key, actor=actor, record=record)
+        return await plan_forget(self._ctx.store, target, self._ctx.clock.now_us())
+
+    async def forget(
+        self,
+        *,
+        key: str | None = None,
+        actor: str | None = None,
+        record: int | None = None,
+        reason: str,
+        by: str | None = None,
+    ) -> Erasure:
+        """Delete those payloads, with a record of it. What stands in the records themselves stays."""
+        return await forget(self.writer(by), Target(key=key, actor=actor, record=record), reason)
+
+    def _expiry(self, older_than: timedelta | None, tool: str | None) -> Expiry:
+        tools = (binding.tool for binding in self._ctx.bindings.values())
+        kept = {tool.name: tool.retention for tool in tools if tool.retention is not None}
+        return Expiry(retention=kept, older_than=older_than, tool=tool)
 
     async def halt(self, scope: str, *, reason: str = "", by: str | None = None) -> int:
         """Stop a scope (all, tool:NAME, actor:NAME, run:NAME) in every process within a second."""

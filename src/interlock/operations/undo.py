@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -85,6 +86,7 @@ def _undo_tool(changers: list[Tool]) -> Tool:
         simulate=lambda _state, arguments, key: arguments["states"][key],
         redact=frozenset({"states", "expected"}).union(*(item.redact for item in changers)),
         capabilities=frozenset().union(*(item.capabilities for item in changers)),
+        retention=_longest_retention(changers),
         review_when="args.force",
         operator=True,
     )
@@ -107,6 +109,12 @@ def _undo_tool(changers: list[Tool]) -> Tool:
         return {"record": record, "restored": sorted(states)}
 
     return restore
+
+
+def _longest_retention(changers: list[Tool]) -> timedelta | None:
+    """What was put back is kept as long as what was done; for good, where a tool says nothing."""
+    found = [item.retention for item in changers if item.retention is not None]
+    return max(found) if len(found) == len(changers) else None
 
 
 async def _one_by_one(resource: Resource, states: Mapping[str, Json], more: tuple[Context, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from interlock.config import payload_key_file
 from interlock.errors import ConfigError
 from interlock.ports import Faults, Store
 from interlock.stores.dialect import Dialect
@@ -18,17 +19,20 @@ def open_store(
     faults: Faults | None = None,
     own_clock: bool = True,
     witness: Witness | None = None,
+    payload_key: str = "",
 ) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
 
     Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` an older
-    copy that was put back is not noticed.
+    copy that was put back is not noticed. `payload_key` is the setting: without one, the payloads of
+    SQLite are encrypted with a key of the user's.
     """
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
 
-    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness)
+    key = payload_key_file(payload_key, url)
+    return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness, key)
 
 
 def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:

@@ -95,6 +95,10 @@ class Dialect(Protocol):
         """Whether the whole transaction may simply be tried again."""
         ...
 
+    def wipe(self, connection: Connection) -> None:
+        """After a deletion was committed: let go of copies that the database keeps for itself, as far as it can."""
+        ...
+
     def cut(self, connection: Connection) -> None:
         """End whatever hangs on a connection, from another thread."""
         ...

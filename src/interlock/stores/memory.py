@@ -54,6 +54,9 @@ class MemoryStore:
             ids += (self._append(append),)
         if not self._state.touched:
             return Committed(ids)
+        for record in self._state.dropped:
+            self._payloads.pop(record, None)
+        self._state.dropped.clear()
         wanting, tokens = self._state.drain()
         if any(wanting) and ids:
             self._state.number(wanting, ids[0])
@@ -84,6 +87,10 @@ class MemoryStore:
 
     async def payload(self, record: int) -> bytes | None:
         return self._payloads.get(record)
+
+    async def payload_ids(self) -> AsyncIterator[int]:
+        for record in sorted(self._payloads):
+            yield record
 
     async def heads(self) -> tuple[LaneHead, ...]:
         chain = self._chain

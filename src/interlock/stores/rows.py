@@ -141,6 +141,8 @@ def save(connection: Connection, state: State, changes: PendingWrites) -> None:
         connection.run_many(sql.WRITE_BUCKET, [(*state.buckets[name], name) for name in changes.buckets])
     if state.sealed:
         connection.run_many(sql.ADD_CHECKPOINT, [(c.n, c.body, c.signature, c.public_key) for c in state.sealed])
+    if state.dropped:
+        connection.run_many(sql.DROP_PAYLOAD, [(record,) for record in sorted(set(state.dropped))])
     _save_claims(connection, state.claims)
     _save_tickets(connection, state)
 

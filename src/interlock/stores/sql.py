@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, TypeVar
 
 from interlock.errors import StoreBusy, StoreError
@@ -21,6 +22,8 @@ from interlock.stores.claims import matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.opening import migrate, missing_heads
+from interlock.stores.payload_keys import PayloadKeys
+from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
 from interlock.stores.state import Chain, PendingWrites, State, Wanting
 from interlock.stores.witness import Witness
@@ -28,6 +31,7 @@ from interlock.transitions import (
     Append,
     Batch,
     Committed,
+    DropPayload,
     Receipt,
     Refused,
     RenewClaim,
@@ -41,14 +45,20 @@ _PAGE = 2000
 _TRIES = 5
 _LAST = 2**62
 _MARGIN_S = 5.0
-_TIMELESS = (Append, Settle, Reserve, TakeToken)
+_TIMELESS = (Append, DropPayload, Settle, Reserve, TakeToken)
 """What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
 
 
 class SqlStore:
     """SQLite or PostgreSQL behind the same statements."""
 
-    def __init__(self, dialect: Dialect, faults: Faults | None = None, witness: Witness | None = None) -> None:
+    def __init__(
+        self,
+        dialect: Dialect,
+        faults: Faults | None = None,
+        witness: Witness | None = None,
+        payload_key: Path | None = None,
+    ) -> None:
         self._dialect = dialect
         self._faults = faults
         connection = dialect.connect()
@@ -62,6 +72,9 @@ class SqlStore:
         except StoreError:
             connection.close()
             raise
+        # A key is made only where one machine has the store: others would each make their own.
+        keys = PayloadKeys(payload_key, self._identity.ledger, may_make=dialect.lanes == 1)
+        self._payloads = PayloadTable(keys)
         self._write = connection
         self._committing = False
         self._head: LaneHead | None = None
@@ -106,11 +119,16 @@ class SqlStore:
                 left, until = left - len(rows), rows[-1][0] - 1
 
     async def payload(self, record: int) -> bytes | None:
-        row = await self._on_reader(lambda c: c.one(sql.READ_PAYLOAD, (record,)), few=True)
-        if row is None:
-            return None
-        whole = isinstance(row[0], bytes | memoryview)  # anything else was put there by somebody else
-        return bytes(row[0]) if whole else str(row[0]).encode()
+        return await self._on_reader(lambda c: self._payloads.read(c, record), few=True)
+
+    async def payload_ids(self) -> AsyncIterator[int]:
+        last, size = 0, _PAGE
+        while size == _PAGE:
+            ask = partial(Connection.rows, statement=sql.PAYLOAD_IDS, parameters=(last, _PAGE))
+            found = await self._on_reader(ask)
+            for row in found:
+                yield int(row[0])
+            size, last = len(found), found[-1][0] if found else last
 
     async def heads(self) -> tuple[LaneHead, ...]:
         rows = await self._on_reader(lambda c: c.rows(sql.LANES))
@@ -272,7 +290,7 @@ class SqlStore:
 
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
         connection = self._write
-        self._committing, self._head = False, None
+        self._committing, self._head, self._payloads.agreeing = False, None, False
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = PendingWrites()
@@ -309,6 +327,9 @@ class SqlStore:
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
+        self._payloads.committed()
+        if state.dropped:
+            self._dialect.wipe(connection)
         # Of a history that nobody has accepted nothing is noted: the next open must still see what is missing.
         if self._head is not None and not self._missing:
             self._seen[self._head.lane] = self._head
@@ -339,7 +360,7 @@ class SqlStore:
                 start += count
         payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
         if payloads:
-            connection.run_many(sql.ADD_PAYLOAD, payloads)
+            self._payloads.add(connection, payloads)
         connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
         self._head = LaneHead(lane.lane, lane.id, lane.count, lane.hash)
         return ids

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, quote
 
 from interlock.errors import ConfigError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from interlock.stores.dialect import Connection, fill
+from interlock.stores.private_files import make_private, warn_if_readable
 
 _TOKENS = {
     "id": "INTEGER",
@@ -20,6 +21,8 @@ _TOKENS = {
     "c_order": "",
     "pick_lane": "LIMIT 1",
 }
+
+_WIPE_MS = 200
 
 
 class SqliteDialect:
@@ -43,6 +46,7 @@ class SqliteDialect:
 
     def connect(self) -> Connection:
         """Open the file, and refuse one that is not what we wrote."""
+        self._make_private()
         uri = f"file:{quote(str(self.path))}{self._options}"
         try:
             # isolation_level=None: BEGIN IMMEDIATE is ours, so that two writers queue instead of failing at COMMIT.
@@ -53,12 +57,23 @@ class SqliteDialect:
             self._switch_to_wal(raw)
             # NORMAL may lose the last commits when the power goes; then an effect could be made twice.
             raw.execute("PRAGMA synchronous = FULL")
+            # What is deleted is overwritten, not only unlinked: somebody may have asked for it to be forgotten.
+            raw.execute("PRAGMA secure_delete = ON")
         except sqlite3.Error as error:
             raw.close()
             raise self.explain(error) from None
         # That of the first connection: a later one to another file must not pass for it.
         self._place = self._place or self._stat()
         return Connection(raw, self)
+
+    def _make_private(self) -> None:
+        """Before SQLite makes the file by the umask; the log beside it gets the rights of the file."""
+        if self._place is not None:
+            return
+        if parse_qs(self._options.lstrip("?")).get("mode", ["rwc"]) == ["rwc"]:
+            make_private(self.path)
+        else:
+            warn_if_readable(self.path)
 
     def _switch_to_wal(self, raw: sqlite3.Connection) -> None:
         """SQLite does not wait for others while it switches, so we do."""
@@ -121,6 +136,15 @@ class SqliteDialect:
     def is_conflict(self, error: Exception) -> bool:
         """Never: the write lock was ours."""
         return False
+
+    def wipe(self, connection: Connection) -> None:
+        """Empty the log, which still holds the pages as they were; if others read it now, the next one does."""
+        try:
+            connection.run(f"PRAGMA busy_timeout = {_WIPE_MS}")
+            connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
+            connection.run(f"PRAGMA busy_timeout = {round(self.busy_s * 1000)}")
+        except sqlite3.Error:
+            pass  # the deletion is committed; only the log is longer than it should be
 
     def cut(self, connection: Connection) -> None:
         """A file does not hang for longer than `busy_s`; a statement that runs is ended."""

@@ -21,6 +21,7 @@ from interlock.transitions import (
     Batch,
     CloseClaim,
     DecideTicket,
+    DropPayload,
     EscalateTicket,
     Halt,
     Lift,
@@ -158,6 +159,8 @@ class State:
         self.claims = ClaimTable()
         self.tickets = TicketTable()
         self.halts = HaltTable()
+        self.dropped: list[int] = []
+        """Records whose payloads are to be deleted."""
         self.touched = False
         """Whether anything but records and accounts changed since the last `drain`."""
         self._changes = changes
@@ -208,6 +211,8 @@ class State:
                 return self.tickets.check(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
                 return self.halts.check(transition)
+            case DropPayload():
+                return None
             case _:
                 return self._checkpoint_refusal(transition)
 
@@ -219,6 +224,8 @@ class State:
                 self.tickets.apply(transition, clock_us)
             case Halt() | Lift() | RequireNotHalted():
                 self.halts.apply(transition, clock_us)
+            case DropPayload():
+                self.dropped.append(transition.record)
             case TakeToken():
                 held = self.buckets.get(transition.bucket)
                 tokens = _refill(held, transition, now_us)

@@ -68,6 +68,11 @@ PLACE_OF = "SELECT lane, hash FROM records WHERE id = ?"
 ACCEPTED_HISTORIES = "SELECT body FROM records WHERE kind = 'history' ORDER BY id"
 ADD_PAYLOAD = "INSERT INTO payloads (record, body) VALUES (?, ?)"
 READ_PAYLOAD = "SELECT body FROM payloads WHERE record = ?"
+PAYLOAD_IDS = "SELECT record FROM payloads WHERE record > ? ORDER BY record LIMIT ?"
+DROP_PAYLOAD = "DELETE FROM payloads WHERE record = ?"
+READ_PAYLOAD_KEY = "SELECT value FROM interlock_meta WHERE name = 'payload_key'"
+NOTE_PAYLOAD_KEY = "INSERT INTO interlock_meta (name, value) VALUES ('payload_key', ?) ON CONFLICT (name) DO NOTHING"
+MOVE_PAYLOAD_KEY = "UPDATE interlock_meta SET value = ? WHERE name = 'payload_key'"
 
 _COLUMNS = "SELECT id, lane, hash, at_us, kind, call, turn, actor, tool, status, body FROM records"
 _FILTERS = (

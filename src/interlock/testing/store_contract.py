@@ -41,6 +41,7 @@ from interlock.transitions import (
     CloseClaim,
     Committed,
     DecideTicket,
+    DropPayload,
     Lift,
     MarkUndone,
     OpenClaim,
@@ -176,7 +177,17 @@ class StoreContract:
         await store.commit(batch(entry(1, payload=b"\x00\xff full"), entry(2)))
         assert await store.payload(1) == b"\x00\xff full"
         assert await store.payload(2) is None
-        assert await store.payload(99) is None
+        assert [record async for record in store.payload_ids()] == [1]
+
+    @_on_one_store
+    async def test_a_payload_is_deleted_with_the_record_that_says_so_and_with_nothing_else(self, store: Store) -> None:
+        await store.commit(batch(entry(1, payload=b"a"), entry(2, payload=b"b"), entry(3, payload=b"c")))
+        before = [record async for record in store.records(Query())]
+        assert isinstance(await store.commit(batch(entry(4), DropPayload(2), Lift("all"))), Refused)
+        assert await store.payload(2) == b"b", "a refused batch deletes nothing"
+        assert isinstance(await store.commit(batch(entry(4), DropPayload(2), DropPayload(99))), Committed)
+        assert [await store.payload(number) for number in (1, 2, 3)] == [b"a", None, b"c"]
+        assert [record async for record in store.records(Query())][:3] == before
 
     @_on_one_store
     async def test_a_reservation_that_does_not_fit_is_refused_and_the_batch_lands_whole_or_not(

@@ -17,6 +17,7 @@ from interlock.transitions import (
     Batch,
     CloseClaim,
     DecideTicket,
+    DropPayload,
     EscalateTicket,
     Halt,
     Lift,
@@ -138,6 +139,8 @@ def _end_state(random: Random) -> ClaimState:
 _SCOPES = ("all", "tool:t")
 _MOVES: tuple[Callable[[Random, int], Transition], ...] = (
     lambda random, _now_us: entry(random.randrange(9)),
+    lambda random, _now_us: entry(random.randrange(9), payload=random.randbytes(random.randrange(1, 40))),
+    lambda random, _now_us: DropPayload(random.randrange(1, 300)),
     _reserve,
     lambda random, _now_us: Settle(call=_pick(random, "c"), scope="s", calls=random.randrange(4)),
     lambda random, _now_us: take(_pick(random, "k", 2), per_s=200_000.0),
@@ -182,4 +185,5 @@ async def read_everything(store: Store) -> dict[str, Any]:
         "one ticket": await store.ticket("t1"),
         "halts": await store.halts(),
         "buckets": await store.buckets(),
+        "payloads": [(number, await store.payload(number)) async for number in store.payload_ids()],
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -48,6 +49,8 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
     capabilities: frozenset[str] = frozenset()
     trust: Trust = Trust.TRUSTED
     redact: frozenset[str] = frozenset()
+    retention: timedelta | None = None
+    """How long what lies beside its records is kept, where `audit purge` is run; None: as long as nobody says."""
     limits: Limits = Limits()
     egress: object | None = None
     known_values: dict[str, KnownValues] = {}
@@ -147,9 +150,9 @@ def tool(
 ) -> Callable[[Callable[..., Any]], Tool]:
     """Turn an annotated function, sync or async, into a `Tool`: `@tool(effect="read")`.
 
-    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, limits, egress, known_values; for what changes
-    the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per, repeatable and
-    idempotent (see `Tool`).
+    Options: timeout_s, deadline_s, retry, capabilities, trust, redact, retention, limits, egress, known_values; for
+    what changes the world also key, locks, resource, simulate, invariants, probe, compensate, review_when, once_per,
+    repeatable and idempotent (see `Tool`).
     """
     if misplaced is not None:
         raise _explain_misplaced(misplaced)

@@ -6,6 +6,7 @@ A wrong option is a sentence at declaration, not an error of Python's at the fir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from enum import StrEnum
 from math import isfinite
 from typing import Annotated, Any, TypeVar
@@ -13,7 +14,8 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 
 from interlock.canonical import did_you_mean
-from interlock.errors import ContractError
+from interlock.config import parse_duration
+from interlock.errors import ConfigError, ContractError
 from interlock.tools.effects import ONCE_PER, check_compensation, key_of, simulate_of
 from interlock.tools.known_values import check_known_values
 from interlock.values import Effect, Trust
@@ -128,6 +130,19 @@ def _check_condition(where: str, given: Any) -> str | None:
     return given
 
 
+def _check_retention(where: str, given: Any) -> timedelta | None:
+    if given is None or isinstance(given, timedelta):
+        kept = given
+    else:
+        try:
+            kept = timedelta(seconds=parse_duration(given))
+        except (ConfigError, TypeError, OverflowError):
+            raise ContractError(f"{where} is a stretch of time, such as '30d' or '12h', not {given!r}") from None
+    if kept is not None and kept <= timedelta(0):
+        raise ContractError(f"{where} must be longer than nothing, not {given!r}")
+    return kept
+
+
 def _check_truth(where: str, given: Any) -> bool:
     if not isinstance(given, bool):
         raise ContractError(f"{where} is True or False, not {given!r}")
@@ -147,6 +162,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "limits": _check_values(Limits),
     "capabilities": _check_names,
     "redact": _check_names,
+    "retention": _check_retention,
     "trust": _check_word(Trust),
     "known_values": check_known_values,
     "egress": _accept,
