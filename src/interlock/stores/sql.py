@@ -11,7 +11,9 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, TypeVar
 
-from interlock.errors import StoreBusy, StoreError
+import msgspec
+
+from interlock.errors import StoreBusy, StoreCorrupt, StoreError
 from interlock.ports import Faults, LedgerIdentity, Query, Spent, rolled_back_message
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
@@ -37,10 +39,15 @@ from interlock.transitions import (
 )
 
 T = TypeVar("T")
+Head = TypeVar("Head", LaneHead, Checkpoint)
 _PAGE = 2000
 _TRIES = 5
 _LAST = 2**62
 _MARGIN_S = 5.0
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, msgspec.MsgspecError)
+"""What comes of a row that we have not written."""
+_Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
+"""A record's columns: what `Stored` holds."""
 _TIMELESS = (Append, Settle, Reserve, TakeToken)
 """What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
 
@@ -62,6 +69,9 @@ class SqlStore:
         except StoreError:
             connection.close()
             raise
+        except UNREADABLE as error:
+            connection.close()
+            raise _explain_damage(error) from None
         self._write = connection
         self._committing = False
         self._head: LaneHead | None = None
@@ -94,10 +104,10 @@ class SqlStore:
         while left is None or left > 0:
             size = _PAGE if left is None else min(_PAGE, left)
             statement, parameters = _scan(query, last, until, size)
-            ask = partial(Connection.rows, statement=statement, parameters=parameters)
+            ask = partial(_checked_rows, statement=statement, parameters=parameters)
             rows = await self._on_reader(ask, few=few)
             for row in rows:
-                yield _read_stored(row)
+                yield Stored(*row)
             if len(rows) < size:
                 return
             if left is None:
@@ -113,12 +123,10 @@ class SqlStore:
         return bytes(row[0]) if whole else str(row[0]).encode()
 
     async def heads(self) -> tuple[LaneHead, ...]:
-        rows = await self._on_reader(lambda c: c.rows(sql.LANES))
-        return tuple(LaneHead(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
+        return await self._on_reader(lambda c: tuple(_typed(LaneHead, row) for row in c.rows(sql.LANES)))
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
-        rows = await self._on_reader(lambda c: c.rows(sql.CHECKPOINTS))
-        return tuple(Checkpoint(n=n, body=body, signature=sig, public_key=key) for n, body, sig, key in rows)
+        return await self._on_reader(lambda c: tuple(_typed(Checkpoint, row) for row in c.rows(sql.CHECKPOINTS)))
 
     async def spent(self, scope: str, now_us: int) -> Spent:
         return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
@@ -135,18 +143,17 @@ class SqlStore:
         return {name: float(tokens) for name, tokens in rows}
 
     async def claim(self, name: str) -> Claimed | None:
-        row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
-        return None if row is None else rows.claim_of_row(row)
+        found = await self._on_reader(lambda c: list(map(rows.claim_of_row, c.rows(sql.READ_CLAIM, (name,)))), few=True)
+        return found[0] if found else None
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
-        found = map(rows.claim_of_row, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
+        found = await self._on_reader(lambda c: list(map(rows.claim_of_row, c.rows(sql.CLAIMS, parameters))))
         return tuple(claim for claim in found if matches_filter(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
-        found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
-        return tuple(map(rows.claim_of_row, found))
+        return await self._on_reader(lambda c: tuple(map(rows.claim_of_row, c.rows(sql.UNSETTLED, (now_us,)))))
 
     async def now_us(self, here_us: int) -> int:
         found = await self._on_reader(self._dialect.now_us, few=True)
@@ -159,13 +166,12 @@ class SqlStore:
         return await self._on_reader(lambda c: rows.leases(c, keys), few=True)
 
     async def ticket(self, ticket: str) -> Ticket | None:
-        row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)), few=True)
-        return None if row is None else rows.ticket(row)
+        found = await self._on_reader(lambda c: list(map(rows.ticket, c.rows(sql.READ_TICKET, (ticket,)))), few=True)
+        return found[0] if found else None
 
     async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
         wanted = None if state is None else state.value
-        found = await self._on_reader(lambda c: c.rows(sql.TICKETS, (wanted, wanted)))
-        return tuple(map(rows.ticket, found))
+        return await self._on_reader(lambda c: tuple(map(rows.ticket, c.rows(sql.TICKETS, (wanted, wanted)))))
 
     async def halts(self) -> tuple[Halted, ...]:
         return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
@@ -217,6 +223,10 @@ class SqlStore:
                 if last or not _is_broken(self._read):
                     raise self._dialect.explain(error) from None
                 self._read = None
+            except UnicodeEncodeError:
+                raise  # what was asked for, not what was found
+            except UNREADABLE as error:
+                raise _explain_damage(error) from None
         raise AssertionError("unreachable")
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
@@ -385,5 +395,18 @@ def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[An
     return sql.SCAN, (last, until, *filters, size)
 
 
-def _read_stored(row: tuple[Any, ...]) -> Stored:
-    return Stored(*row)
+def _checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:
+    return msgspec.convert(connection.rows(statement, parameters), list[_Row])
+
+
+def _typed(kind: type[Head], row: tuple[Any, ...]) -> Head:
+    """A row as the value that was written; a column that holds something else was put there by somebody else."""
+    names = (field.name for field in msgspec.structs.fields(kind))
+    return msgspec.convert(dict(zip(names, row, strict=True)), kind)
+
+
+def _explain_damage(error: Exception) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"the store is damaged: a row of it cannot be read ({type(error).__name__}); run audit verify on a copy, and"
+        " restore one that is whole"
+    )

@@ -76,8 +76,5 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
         return Stopped(refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     if isinstance(receipt, Refused):
         return Stopped(refuse(Status.FAILED, Reason.LEASE_LOST, receipt.message))
-<<<<<<< HEAD
     begun.work.restate(again)
-=======
->>>>>>> f67a36a (A change that is planned again under its lease is handed the versions of that plan; disks that fill up under a group, files and keys that many want)
     return msgspec.structs.replace(begun, prepared=again, intent=receipt.ids[0])
