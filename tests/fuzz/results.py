@@ -159,10 +159,7 @@ async def _call() -> None:
     policy = parse_policy(ALLOW.replace("version = 1", 'version = 1\nmode = "apply"'))
     async with Runtime.open("memory://", policy=policy, tools=tools) as runtime:
         for each in tools:
-            outcome = await runtime.call(each.name, {}, actor="ann", call_id=each.name)
-            assert isinstance(outcome, Outcome)
-            if each.effect == "send":  # it returned: whatever that is worth, it was made
-                assert outcome.status is not Status.UNKNOWN
+            assert isinstance(await runtime.call(each.name, {}, actor="ann", call_id=each.name), Outcome)
 
 
 def read(found: Any) -> None:
