@@ -9,7 +9,7 @@ VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
 QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check versions format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -67,8 +67,12 @@ bench-catalog: $(STAMP)  ## Catalog: planted faults found and mended (a quarter 
 	@$(BIN)/python apps/catalog/benchmarks/calibrate.py --embedded
 	@$(BIN)/python apps/catalog/benchmarks/quality.py
 
-torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, kills at random instants, 50 killed workers
+torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, every byte of an exchange, kills at random instants, 50 killed workers
 	@TORTURE=1 $(BIN)/python -m pytest -o timeout=2400
+
+FUZZ_SECONDS ?= 120
+fuzz: $(STAMP)   ## hostile contracts, policies, tool results, drafts and ledgers for FUZZ_SECONDS (120), split between them
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -m tests.fuzz.run
 
 bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
 	@sh benchmarks/run.sh

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
 from datetime import date
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
@@ -338,11 +340,28 @@ def test_null_for_an_optional_property_means_left_out_and_is_recorded() -> None:
     [
         ({"type": "array"}, "must have type 'object'"),
         ({"type": "object", "properties": {"a": {"type": "nonsense"}}}, "not valid JSON Schema"),
+        ({"type": "object", "properties": {"type": "object", "allOf": None}}, "not valid JSON Schema"),
     ],
 )
 def test_a_schema_that_cannot_be_a_contract_is_refused(schema: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ContractError, match=sentence):
         Tool.from_schema("find", found, schema=schema, effect="read")
+
+
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_nothing_is_fetched_for_a_contract_that_arrived(tmp_path: Path, scheme: str) -> None:
+    file = tmp_path / "part.json"
+    file.write_text('{"type": "string"}')
+    with socket.socket() as asked:
+        asked.bind(("127.0.0.1", 0))
+        asked.listen()
+        asked.setblocking(False)
+        address = file.as_uri() if scheme == "file" else f"http://127.0.0.1:{asked.getsockname()[1]}/part.json"
+        schema: dict[str, Any] = {"type": "object", "properties": {"a": {"$ref": address}}}
+        with pytest.raises(ContractError, match="nothing is fetched for a contract"):
+            Tool.from_schema("find", found, schema=schema, effect="read")
+        with pytest.raises(BlockingIOError):
+            asked.accept()
 
 
 def test_without_the_validator_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

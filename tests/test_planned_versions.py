@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import httpx
@@ -262,3 +263,33 @@ def test_as_planned_names_tools_that_there_are() -> None:
         Runtime.open("memory://", policy=policy, tools=[retitle(Shelf(), [])])
     with pytest.raises(PolicyError, match="as_planned is a list of names"):
         parse_policy('version = 1\nas_planned = "title"\n')
+
+
+# Planned again
+
+
+async def test_who_waited_for_a_key_is_handed_the_versions_of_the_plan_made_anew(documents: Documents) -> None:
+    inside, planned, release = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def wait_inside(_key: str) -> None:
+        if not inside.is_set():
+            inside.set()
+            await release.wait()
+
+    class Planned:
+        """Tells that the second call was planned, on a version that is about to be gone."""
+
+        def at(self, point: str) -> None:
+            if point == "write.begin" and inside.is_set():
+                planned.set()
+
+    async with running(retitling(documents, wait_inside), faults=Planned()) as runtime:
+        first = asyncio.create_task(set_title(runtime, "first", call_id="1"))
+        await inside.wait()
+        second = asyncio.create_task(set_title(runtime, "second", call_id="2"))
+        await planned.wait()
+        release.set()
+        outcomes = [await first, await second]
+    assert [(outcome.status, outcome.problem) for outcome in outcomes] == [(Status.OK, None)] * 2
+    assert outcomes[1].plan.before == [{"title": "first"}]
+    assert await documents.get("a") == {"title": "second"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -165,3 +166,29 @@ async def test_an_untrusted_tool_marks_its_outcome() -> None:
     assert (fine.trust, fine.ok) == (Trust.UNTRUSTED, True)
     assert large.problem is not None
     assert large.problem.reason == "too_large"
+
+
+@pytest.mark.parametrize("raw", [(n for n in itertools.count()), {"a": [itertools.count()]}, iter([1])])
+def test_what_may_have_no_end_is_refused_and_not_gone_through(raw: Any) -> None:
+    found = read(raw)
+    assert (found.status, found.returned) == (Status.FAILED, True)
+    assert "may have no end; return a list" in found.problem.message
+
+
+class Vague:
+    """As arrays and tables of other libraries: it cannot be asked whether it is empty."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value is ambiguous")
+
+
+async def test_a_send_that_returned_something_unreadable_has_been_made_all_the_same() -> None:
+    @tool(effect="send")
+    async def mail(to: str) -> Any:
+        return Vague()
+
+    policy = 'version = 1\nmode = "apply"\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
+    async with running(mail, policy=policy) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="a", call_id="1")
+    assert (outcome.status, outcome.problem and outcome.problem.reason) == (Status.FAILED, "bad_result")
+    assert "a Vague, which cannot be read: it raised ValueError" in outcome.summary

@@ -212,6 +212,41 @@ async def test_a_damaged_file_is_reported_as_such(tmp_path: Path) -> None:
     await store.close()
 
 
+@pytest.mark.parametrize(
+    "attack",
+    [
+        "UPDATE interlock_meta SET value = X'' WHERE name = 'schema'",
+        "DELETE FROM interlock_meta WHERE name = 'ledger'",
+        "UPDATE records SET lane = 'x'",
+        "UPDATE lanes SET count = 'many'",
+        "UPDATE claims SET state = X'00'",
+        "UPDATE claims SET keys = '{'",
+    ],
+)
+async def test_a_row_that_nobody_wrote_is_damage_in_a_sentence(tmp_path: Path, attack: str) -> None:
+    from interlock.audit import verify
+    from tests.test_audit import sql
+
+    @tool(effect="send")
+    async def pay(order: str) -> str:
+        return order
+
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    async with Runtime.open(url, policy=parse_policy(POLICY), tools=[pay]) as runtime:
+        await runtime.call("pay", {"order": "1"}, actor="ann", call_id="1", mode="apply")
+    sql(url, attack)
+
+    async def read() -> None:
+        store = open_store(url)
+        try:
+            await verify(store)
+        finally:
+            await store.close()
+
+    with pytest.raises(StoreCorrupt, match="the store is damaged: a row of it cannot be read"):
+        await read()
+
+
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="does the folder exist"):
         open_store(f"sqlite:///{tmp_path / 'none' / 'x.db'}")

@@ -84,7 +84,7 @@ def guard(value: Json, path: str = "", depth: int = 0) -> None:
 
 
 def _guard_object(value: dict[Any, Json], path: str, depth: int) -> None:
-    for key, item in value.items():
+    for key, item in dict.items(value):  # its own, as they are written: those of a subclass may have no end
         if type(key) is not str:
             raise Refusal(FieldProblem(path or "value", f"keys must be strings, not {type(key).__name__}"))
         if type(item) is not str:

@@ -113,7 +113,7 @@ class Runtime:
         at, lease_us = _nowhere if faults is None else faults.at, round(settings.lease_s * 1e6)
         opened = _opened(store, settings, parts)
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
-        deadlines = Deadlines()
+        deadlines, token = Deadlines(), _token(settings)
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
         snapshot_reader = SnapshotReader(partial(digest_of, keyed), faults, deadlines, opened)
         mode = parse_mode(settings.mode) if settings.mode else written.mode or Mode.DRY_RUN
@@ -142,7 +142,6 @@ class Runtime:
             review=terms_of(written),
             limits=settings,
         )
-        token = _token(settings)
         return cls(ctx, _principal(ctx, token, parts), token)
 
     def call(

@@ -10,6 +10,7 @@ from interlock.audit.checkpoints import checkpoint_digest, statement_of
 from interlock.audit.fold import Fold
 from interlock.audit.keys import is_signed_by
 from interlock.canonical import WHATEVER, Refusal, canonical
+from interlock.errors import PayloadUnreadable
 from interlock.ports import Ledger, Query, Store, digest_of, genesis, keyed_digest, lanes_of, link
 from interlock.records import Checkpoint, LaneHead, Stored
 
@@ -132,7 +133,11 @@ class _Walk:
 
     async def _check_payload(self, record: Stored) -> None:
         """A payload that is still there must be the one whose digests the record holds."""
-        payload = await self._ledger.payload(record.id)
+        try:
+            payload = await self._ledger.payload(record.id)
+        except PayloadUnreadable as error:  # falsified, or its key is not here: one row must not end the whole walk
+            self._say(f"record {record.id}: its payload cannot be read: {error}")
+            return
         if payload is None:  # deleted, which is allowed: the chain holds without it
             return
         try:

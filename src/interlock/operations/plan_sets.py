@@ -7,12 +7,15 @@ from collections.abc import Sequence
 import msgspec
 
 from interlock.changes import on_versions
-from interlock.engine import EngineContext
+from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
 from interlock.operations.execute import Run, versions_after
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.ports import Query
 from interlock.values import Call, Json, Mode, Outcome, Status
+
+_MARGIN_S = 5.0
+"""For whoever stores a set of the same name, beyond the lease that one who died doing so leaves behind."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -69,15 +72,10 @@ async def apply_set(
     Versions that the set wrote itself have not moved: a later change of the same key is held against what the earlier
     one made of it.
     """
-    before = await stored_set(ctx, name)
-    if before is None:
-        what: dict[str, Json] = {"name": name, "changes": len(planned), "state": "stored"}
-        held = {"set": msgspec.to_builtins(list(planned))}
-        await writer.commit(LedgerEntry("plan_set", "stored", what, held, turn_of(name)))
-    elif [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in planned]:
-        raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
-    else:
-        planned = before
+    # Two who store a set of one name at once would each take their own for the stored one.
+    wait_s = ctx.lease_us / 1e6 + _MARGIN_S
+    async with hold_locks(ctx, (f"plan_set/{name}",), call=ctx.ids.new(), wait_s=wait_s):
+        planned = await _stored_or_store(ctx, writer, name, planned)
     outcomes: list[Outcome] = []
     versions: dict[str, str] = {}
     for place, item in enumerate(planned):
@@ -90,6 +88,21 @@ async def apply_set(
             break
         versions.update(zip(item.keys, await versions_after(ctx, outcome), strict=False))
     return outcomes
+
+
+async def _stored_or_store(
+    ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange]
+) -> Sequence[PlannedChange]:
+    """The set of that name as it was first stored, which is this one if there was none."""
+    before = await stored_set(ctx, name)
+    if before is None:
+        what: dict[str, Json] = {"name": name, "changes": len(planned), "state": "stored"}
+        held = {"set": msgspec.to_builtins(list(planned))}
+        await writer.commit(LedgerEntry("plan_set", "stored", what, held, turn_of(name)))
+        return planned
+    if [(item.tool, item.arguments) for item in before] != [(item.tool, item.arguments) for item in planned]:
+        raise NotAllowed(f"there is another set called {name!r}; give this one a name of its own")
+    return before
 
 
 def _call(ctx: EngineContext, change: Change, by: str, actor: str, *, turn: str | None, mode: Mode) -> Call:

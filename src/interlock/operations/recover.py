@@ -24,6 +24,8 @@ class _Finding(msgspec.Struct, frozen=True):
 
     landed: bool | None
     how: str
+    versions: tuple[str, ...] = ()
+    """The versions at which it left its keys, where they are what was planned: what rests on it is held to them."""
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -66,7 +68,9 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     if landed is None:
         return await _ask(ctx, writer, claim, record, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
-    what = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
+    what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
+    if finding.versions:
+        what["versions"] = list(finding.versions)
     try:
         await settle(writer, claim, record, landed=landed, what=what)
     # The store decides: between the look and the commit the holder may have come back.
@@ -102,7 +106,8 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         )
         said = await probe(ctx, tool, payload["arguments"], context)
         if said is not None:
-            return _Finding(said, "its probe says so")
+            left = await _versions_left(ctx, claim, tool, payload) if said else ()
+            return _Finding(said, "its probe says so", left)
     try:
         fenced = await _fence(ctx, claim, tool)
         snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
@@ -120,7 +125,22 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
     if said is False and not fenced:
         how = "the resource looks untouched, but does not check fencing tokens, so that who began may still be at it"
         return _Finding(None, how)
-    return _Finding(said, "the resource shows it" if said is not None else "neither a probe nor the resource can say")
+    if said is None:
+        return _Finding(None, "neither a probe nor the resource can say")
+    return _Finding(said, "the resource shows it", await _versions_left(ctx, claim, tool, payload) if said else ())
+
+
+async def _versions_left(
+    ctx: EngineContext, claim: Claimed, tool: Tool, payload: Mapping[str, Json]
+) -> tuple[str, ...]:
+    """The versions of what was planned, if it is there; of what somebody has made of it since nothing is said."""
+    own = dict(zip(claim.keys, claim.tokens, strict=True))
+    try:
+        after = await read_snapshots(tool, claim.keys, ctx.snapshot_reader, own)
+    except Unreadable:
+        return ()
+    as_planned = [snapshot.state for snapshot in after] == payload.get("planned")
+    return tuple(snapshot.version for snapshot in after) if as_planned else ()
 
 
 async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:

@@ -181,9 +181,15 @@ def leases(connection: Connection, keys: tuple[str, ...]) -> tuple[Lease, ...]:
     return tuple(found.values())
 
 
+_ClaimRow = tuple[str, str, str, int, str, str, str, str, str, int, int | None, int | None, str | None, str | None, int]
+"""What its columns hold, unless somebody else wrote them."""
+
+
 def claim_of_row(row: Sequence[Any]) -> Claimed:
     """A claim from its row."""
-    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, *rest = row
+    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, *rest = msgspec.convert(
+        row, _ClaimRow
+    )
     return Claimed(
         name, request, ClaimState(state), generation, holder, call, tool,
         tuple(_decode(keys)), tuple(_decode(tokens)), expires_us, *rest,

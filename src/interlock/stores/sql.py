@@ -25,6 +25,7 @@ from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
+from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, scan, typed
 from interlock.stores.state import Chain, PendingWrites, State, Wanting
 from interlock.stores.witness import Witness
 from interlock.transitions import (
@@ -72,6 +73,9 @@ class SqlStore:
         except StoreError:
             connection.close()
             raise
+        except UNREADABLE as error:
+            connection.close()
+            raise explain_damage(error) from None
         # A key is made only where one machine has the store: others would each make their own.
         keys = PayloadKeys(payload_key, self._identity.ledger, may_make=dialect.lanes == 1)
         self._payloads = PayloadTable(keys)
@@ -106,11 +110,11 @@ class SqlStore:
         few = until - last <= 1 or (query.turn is not None and query.call is not None)
         while left is None or left > 0:
             size = _PAGE if left is None else min(_PAGE, left)
-            statement, parameters = _scan(query, last, until, size)
-            ask = partial(Connection.rows, statement=statement, parameters=parameters)
+            statement, parameters = scan(query, last, until, size)
+            ask = partial(checked_rows, statement=statement, parameters=parameters)
             rows = await self._on_reader(ask, few=few)
             for row in rows:
-                yield _read_stored(row)
+                yield Stored(*row)
             if len(rows) < size:
                 return
             if left is None:
@@ -131,12 +135,10 @@ class SqlStore:
             size, last = len(found), found[-1][0] if found else last
 
     async def heads(self) -> tuple[LaneHead, ...]:
-        rows = await self._on_reader(lambda c: c.rows(sql.LANES))
-        return tuple(LaneHead(lane=lane, id=number, count=count, hash=text) for lane, number, count, text in rows)
+        return await self._on_reader(lambda c: tuple(typed(LaneHead, row) for row in c.rows(sql.LANES)))
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
-        rows = await self._on_reader(lambda c: c.rows(sql.CHECKPOINTS))
-        return tuple(Checkpoint(n=n, body=body, signature=sig, public_key=key) for n, body, sig, key in rows)
+        return await self._on_reader(lambda c: tuple(typed(Checkpoint, row) for row in c.rows(sql.CHECKPOINTS)))
 
     async def spent(self, scope: str, now_us: int) -> Spent:
         return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
@@ -153,18 +155,17 @@ class SqlStore:
         return {name: float(tokens) for name, tokens in rows}
 
     async def claim(self, name: str) -> Claimed | None:
-        row = await self._on_reader(lambda c: c.one(sql.READ_CLAIM, (name,)), few=True)
-        return None if row is None else rows.claim_of_row(row)
+        found = await self._on_reader(lambda c: list(map(rows.claim_of_row, c.rows(sql.READ_CLAIM, (name,)))), few=True)
+        return found[0] if found else None
 
     async def claims(self, which: ChangeFilter) -> tuple[Claimed, ...]:
         wanted_by = (which.turn, which.turn, which.run, which.run, which.since_us, which.since_us)
         parameters = (*wanted_by, which.record, which.record, which.record)
-        found = map(rows.claim_of_row, await self._on_reader(lambda c: c.rows(sql.CLAIMS, parameters)))
+        found = await self._on_reader(lambda c: list(map(rows.claim_of_row, c.rows(sql.CLAIMS, parameters))))
         return tuple(claim for claim in found if matches_filter(claim, which))
 
     async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
-        found = await self._on_reader(lambda c: c.rows(sql.UNSETTLED, (now_us,)))
-        return tuple(map(rows.claim_of_row, found))
+        return await self._on_reader(lambda c: tuple(map(rows.claim_of_row, c.rows(sql.UNSETTLED, (now_us,)))))
 
     async def now_us(self, here_us: int) -> int:
         found = await self._on_reader(self._dialect.now_us, few=True)
@@ -177,13 +178,12 @@ class SqlStore:
         return await self._on_reader(lambda c: rows.leases(c, keys), few=True)
 
     async def ticket(self, ticket: str) -> Ticket | None:
-        row = await self._on_reader(lambda c: c.one(sql.READ_TICKET, (ticket,)), few=True)
-        return None if row is None else rows.ticket(row)
+        found = await self._on_reader(lambda c: list(map(rows.ticket, c.rows(sql.READ_TICKET, (ticket,)))), few=True)
+        return found[0] if found else None
 
     async def tickets(self, state: TicketState | None = None) -> tuple[Ticket, ...]:
         wanted = None if state is None else state.value
-        found = await self._on_reader(lambda c: c.rows(sql.TICKETS, (wanted, wanted)))
-        return tuple(map(rows.ticket, found))
+        return await self._on_reader(lambda c: tuple(map(rows.ticket, c.rows(sql.TICKETS, (wanted, wanted)))))
 
     async def halts(self) -> tuple[Halted, ...]:
         return tuple(Halted(*row) for row in await self._on_reader(lambda c: c.rows(sql.HALTS), few=True))
@@ -235,6 +235,10 @@ class SqlStore:
                 if last or not _is_broken(self._read):
                     raise self._dialect.explain(error) from None
                 self._read = None
+            except UnicodeEncodeError:
+                raise  # what was asked for, not what was found
+            except UNREADABLE as error:
+                raise explain_damage(error) from None
         raise AssertionError("unreachable")
 
     def _land(self, batches: Sequence[Batch]) -> list[Answer]:
@@ -380,31 +384,3 @@ def _goes_by_the_clock(batch: Batch) -> bool:
 
 def _is_broken(connection: Connection | None) -> bool:
     return connection is not None and bool(getattr(connection.raw, "closed", False))
-
-
-def _scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
-    filters = [
-        item
-        for value in (
-            query.lane,
-            query.call,
-            query.actor,
-            query.tool,
-            query.status,
-            query.since_us,
-            query.before_us,
-        )
-        for item in (value, value)
-    ]
-    newest = query.newest is not None
-    if query.turn is not None:
-        return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (query.turn, last, until, *filters, size)
-    if newest:
-        return sql.NEWEST, (last, until, *filters, size)
-    if all(item is None for item in filters):
-        return sql.SCAN_ALL, (last, until, size)
-    return sql.SCAN, (last, until, *filters, size)
-
-
-def _read_stored(row: tuple[Any, ...]) -> Stored:
-    return Stored(*row)

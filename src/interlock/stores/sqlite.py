@@ -62,6 +62,9 @@ class SqliteDialect:
         except sqlite3.Error as error:
             raw.close()
             raise self.explain(error) from None
+        except UnicodeDecodeError:  # of a message that quotes a schema which is no text any more
+            raw.close()
+            raise StoreCorrupt(f"{self.path}: damaged (its schema cannot be read); restore a copy") from None
         # That of the first connection: a later one to another file must not pass for it.
         self._place = self._place or self._stat()
         return Connection(raw, self)

@@ -232,15 +232,18 @@ class SchemaInput:
             ) from None
         if schema.get("type") != "object":
             raise ContractError("an input schema must have type 'object' at its top")
-        self.schema = self.shown = _close(schema, top=True)
+        # Whoever sent the schema must not say what is fetched from where, or which file is read.
+        compiled = partial(jsonschema_rs.validator_for, retriever=_refuse_to_fetch)
         try:
+            compiled(schema)  # as it came: what is closed below is then of the right shape
+            self.schema = self.shown = _close(schema, top=True)
             # The mask keeps values out of messages, which go into records and logs.
-            self._validator = jsonschema_rs.validator_for(self.schema, mask="the value")
-            self._properties = {
-                name: jsonschema_rs.validator_for(_alone(schema, name)) for name in schema.get("properties", {})
-            }
+            self._validator = compiled(self.schema, mask="the value")
+            self._properties = {name: compiled(_alone(schema, name)) for name in schema.get("properties", {})}
         except (jsonschema_rs.ValidationError, ValueError) as error:
             raise ContractError(f"the input schema is not valid JSON Schema: {error}") from None
+        except RecursionError:
+            raise ContractError("the input schema is nested too deeply; make it shallower") from None
         self._required = frozenset(schema.get("required", ()))
         self._defaults = {
             name: part["default"]
@@ -312,10 +315,15 @@ def _close(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()
     return made
 
 
+def _refuse_to_fetch(address: str) -> Json:
+    raise ValueError(f"it refers to {address!r}, and nothing is fetched for a contract; put that part into '$defs'")
+
+
 def _extended_names(value: Json) -> Iterator[str]:
     """Names of definitions that stand in an `allOf`: they are parts of an object, not the whole."""
     if isinstance(value, dict):
-        for part in value.get("allOf", ()):
+        parts = value.get("allOf")  # also the name of a property, whose schema it is then
+        for part in parts if isinstance(parts, list) else ():
             if isinstance(part, dict) and "$ref" in part:
                 yield str(part["$ref"]).rpartition("/")[2]
         for item in value.values():

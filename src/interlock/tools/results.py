@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any, get_args, get_origin
 
@@ -93,6 +94,8 @@ class Output:
             except (TypeError, ValueError, RecursionError):
                 pass  # something inside is not JSON by itself: let the type's own serializer try
         try:
+            if self._open is not None:  # any other type says itself what it is made of
+                _refuse_endless(value)
             checked = self._validate(value)
             # By default Pydantic only warns where a value is not of its type.
             plain = self._dump(checked, mode="json", warnings="error")
@@ -105,6 +108,18 @@ class Output:
         except (PydanticSerializationError, UnicodeError, ValueError, RecursionError) as error:
             raise Refusal(f"result: cannot be written as JSON ({error})") from None
         return plain, text
+
+
+def _refuse_endless(value: Any) -> None:
+    """What is gone through to be written may have no end: it would take all memory, and nothing could stop it."""
+    if isinstance(value, Iterator):
+        raise Refusal(f"result: a {type(value).__name__} may have no end; return a list of what is in it")
+    if isinstance(value, dict):
+        value = dict.values(value)  # its own: those of a class of somebody else's may have no end
+    elif not isinstance(value, list | tuple | set | frozenset):
+        return
+    for item in value:
+        _refuse_endless(item)
 
 
 def _refuse_lost_numbers(value: Any) -> None:
@@ -121,6 +136,14 @@ def _refuse_lost_numbers(value: Any) -> None:
 
 def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
     """Read what a tool returned; never raises for what a tool may get wrong."""
+    try:
+        return _read_result(raw, output, nothing_is_ok, max_bytes)
+    except Exception as error:  # noqa: BLE001 - an object of somebody else's, some of which cannot be asked if they are empty
+        message = f"the tool returned a {type(raw).__name__}, which cannot be read: it raised {type(error).__name__}"
+        return _fail(Reason.BAD_RESULT, message, None)
+
+
+def _read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
     result = raw if type(raw) is Result else None
     value = raw if result is None else result.value
     if result is not None:

@@ -1,0 +1,60 @@
+"""Reading rows of a database that others may have written to: which statement, and what is damage."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+from interlock.errors import StoreCorrupt
+from interlock.ports import Query
+from interlock.records import Checkpoint, LaneHead
+from interlock.stores import statements as sql
+from interlock.stores.dialect import Connection
+
+Head = TypeVar("Head", LaneHead, Checkpoint)
+UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, msgspec.MsgspecError)
+"""What comes of a row that we have not written."""
+_Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
+"""A record's columns: what `Stored` holds."""
+
+
+def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
+    filters = [
+        item
+        for value in (
+            query.lane,
+            query.call,
+            query.actor,
+            query.tool,
+            query.status,
+            query.since_us,
+            query.before_us,
+        )
+        for item in (value, value)
+    ]
+    newest = query.newest is not None
+    if query.turn is not None:
+        return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (query.turn, last, until, *filters, size)
+    if newest:
+        return sql.NEWEST, (last, until, *filters, size)
+    if all(item is None for item in filters):
+        return sql.SCAN_ALL, (last, until, size)
+    return sql.SCAN, (last, until, *filters, size)
+
+
+def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:
+    return msgspec.convert(connection.rows(statement, parameters), list[_Row])
+
+
+def typed(kind: type[Head], row: tuple[Any, ...]) -> Head:
+    """A row as the value that was written; a column that holds something else was put there by somebody else."""
+    names = (field.name for field in msgspec.structs.fields(kind))
+    return msgspec.convert(dict(zip(names, row, strict=True)), kind)
+
+
+def explain_damage(error: Exception) -> StoreCorrupt:
+    return StoreCorrupt(
+        f"the store is damaged: a row of it cannot be read ({type(error).__name__}); run audit verify on a copy, and"
+        " restore one that is whole"
+    )
