@@ -17,6 +17,7 @@ from interlock.operations import Change, PlannedChange
 from interlock.policy import parse_policy
 from interlock.ports import SystemClock
 from interlock.resources import Documents
+from tests.contending import key_beside
 from tests.killing import Cell, Points
 from tests.test_changes import OPEN
 
@@ -43,7 +44,7 @@ class Place(msgspec.Struct, frozen=True):
     def opened(self, shelf: Documents, points: Points | None = None, clock: SystemClock | None = None) -> Runtime:
         """A runtime on them."""
         parts: dict[str, Any] = {} if points is None else {"faults": points}
-        settings = Settings(busy_s=60.0)
+        settings = Settings(busy_s=60.0, payload_key=key_beside(self.store))
         return Runtime.open(
             self.store,
             policy=parse_policy(OPEN),

@@ -25,6 +25,11 @@ ROOM = 300_000
 CALLERS = 24
 
 
+def key_beside(url: str) -> str:
+    """The file of the payloads' key, named: a process may have been started in another test's environment."""
+    return f"{Path(url.removeprefix('sqlite:///')).parent}/payloads.key" if url.startswith("sqlite") else ""
+
+
 def set_room(most: int) -> None:
     """Make the disk full, or give it room again."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # the write is to fail as on a full disk, not to end the process
@@ -36,7 +41,7 @@ def fill_in_groups(url: str, answers: Path) -> None:
 
     async def run() -> None:
         heard: dict[str, list[Any]] = {"acknowledged": [], "full": [], "afterwards": []}
-        store = open_store(url)
+        store = open_store(url, payload_key=key_beside(url))
 
         async def keep_committing(who: int) -> None:
             for n in range(5_000):
@@ -81,7 +86,7 @@ def pay_on_a_full_disk(url: str, answers: Path) -> None:
     async def run() -> None:
         made: list[str] = []
         first: dict[str, str] = {}
-        settings = Settings(lease_s=1.0)
+        settings = Settings(lease_s=1.0, payload_key=key_beside(url))
         async with Runtime.open(url, policy=parse_policy(OPEN), tools=[paying(made)], settings=settings) as runtime:
 
             async def deliver(order: str) -> Outcome:
@@ -133,7 +138,7 @@ def deliver_impatiently(url: str, file: Path, calls: int, answers: Path, seed: i
         return f"paid {order}"
 
     async def run() -> None:
-        settings, busy = Settings(busy_s=0.03, lease_s=2.0), 0
+        settings, busy = Settings(busy_s=0.03, lease_s=2.0, payload_key=key_beside(url)), 0
         async with Runtime.open(url, policy=parse_policy(OPEN), tools=[pay], settings=settings) as runtime:
             left = [f"o{n}" for n in range(calls)]
             random.Random(seed).shuffle(left)
@@ -168,7 +173,7 @@ def swap_keys(url: str, calls: int, keys: int, answers: Path, seed: int) -> None
         choose, ends = random.Random(7), list[str]()  # the same calls in every process
         work = [(n, choose.sample([f"k{k}" for k in range(keys)], 3)) for n in range(calls)]
         random.Random(seed).shuffle(work)
-        settings = Settings(busy_s=60)
+        settings = Settings(busy_s=60, payload_key=key_beside(url))
         async with Runtime.open(url, policy=parse_policy(OPEN), tools=[note], settings=settings) as runtime:
             places = asyncio.Semaphore(8)
 

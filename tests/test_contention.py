@@ -17,7 +17,14 @@ from interlock.audit import verify
 from interlock.ports import Query
 from interlock.resources import Documents
 from interlock.stores import open_store
-from tests.contending import deliver_impatiently, fill_in_groups, hold_file, pay_on_a_full_disk, swap_keys
+from tests.contending import (
+    deliver_impatiently,
+    fill_in_groups,
+    hold_file,
+    key_beside,
+    pay_on_a_full_disk,
+    swap_keys,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
@@ -47,7 +54,7 @@ async def test_a_disk_that_fills_up_under_a_group_tells_each_caller_the_truth(tm
     heard = json.loads(answers.read_text())
     assert len(heard["full"]) == len(heard["afterwards"]) == 24
     assert len(heard["acknowledged"]) > 24
-    store = open_store(url)
+    store = open_store(url, payload_key=key_beside(url))
     kept = {(record.id, record.call) async for record in store.records(Query())}
     assert kept == {tuple(item) for item in heard["acknowledged"] + heard["afterwards"]}
     assert (await verify(store)).intact
@@ -66,7 +73,7 @@ async def test_calls_on_a_disk_that_fills_up_are_made_once_and_named_rightly(tmp
         assert status in ("ok", "unknown") if paid[order] else status in ("failed", "unknown"), (order, status)
     assert set(heard["again"]) == {"ok"}, Counter(heard["again"])
     assert Counter(heard["made"]) == dict.fromkeys(heard["first"], 1)
-    store = open_store(url)
+    store = open_store(url, payload_key=key_beside(url))
     assert (await verify(store)).intact
     await store.close()
 
