@@ -20,7 +20,7 @@ from interlock.stores import open_store
 from tests.test_changes import OPEN
 from tests.test_store_contract import batch, entry
 
-ROOM = 300_000
+ROOM = 1_200_000
 """The bytes that a file may have while the disk is "full": the kernel itself refuses what goes beyond."""
 CALLERS = 24
 
