@@ -86,7 +86,7 @@ def is_signed_by(public: str, signature: str, text: bytes) -> bool:
     """Whether the signature of a text is that of a key."""
     try:
         Ed25519PublicKey.from_public_bytes(bytes.fromhex(public)).verify(bytes.fromhex(signature), text)
-    except (InvalidSignature, ValueError):
+    except (InvalidSignature, ValueError, TypeError):
         return False
     return True
 

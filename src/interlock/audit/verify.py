@@ -147,7 +147,7 @@ class _Walk:
                     self._say(f"record {record.id}: its payload is not what was recorded")
                 return
             arguments, value = canonical(whole["arguments"], WHATEVER), canonical(whole["value"], WHATEVER)
-        except (msgspec.DecodeError, KeyError, TypeError, Refusal):
+        except (msgspec.DecodeError, KeyError, TypeError, RecursionError, Refusal):
             self._say(f"record {record.id}: its payload cannot be read")
             return
         for text, digest in ((arguments, content.arguments_digest), (value, content.value_digest)):

@@ -128,4 +128,8 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
+        sys.stdout.write(f"a line cannot be read ({type(error).__name__}: {error})\nnot intact\n")
+        sys.exit(1)
