@@ -15,8 +15,8 @@ from interlock.stores.dialect import Connection
 Head = TypeVar("Head", LaneHead, Checkpoint)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, msgspec.MsgspecError)
 """What comes of a row that we have not written."""
-_Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
-"""A record's columns: what `Stored` holds."""
+_Row = tuple[int, int, str, int, str, str, str | None, str, str, str, Any]
+"""A record's columns: what `Stored` holds. What its text is instead, if it is none, is for `audit verify` to say."""
 
 
 def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
