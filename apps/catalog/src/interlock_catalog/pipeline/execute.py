@@ -20,11 +20,23 @@ SERVICE = "service:catalog"
 """The principal: the autopilot proposes, people approve."""
 MAX_CHANGES_BUDGET = "max-changes"
 _CONTENDED = frozenset(
-    {Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.LEASE_LOST, Reason.PLAN_MOVED, Reason.MOVED}
+    {
+        Reason.BUSY,
+        Reason.BLOCKED,
+        Reason.IN_PROGRESS,
+        Reason.LEASE_LOST,
+        Reason.PLAN_MOVED,
+        Reason.MOVED,
+        Reason.CONFLICT,  # of a worker that was taken for dead: the server refuses its token
+        Reason.STORE_UNAVAILABLE,
+    }
 )
 """Somebody else is at work there: the family waits for the next run."""
-_PERHAPS_ABANDONED = frozenset({Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.IN_DOUBT})
-"""This may only mean that a process died there, and will pass once its lease has expired."""
+_PERHAPS_ABANDONED = frozenset({Reason.BUSY, Reason.BLOCKED, Reason.IN_PROGRESS, Reason.IN_DOUBT, Reason.LEASE_LOST})
+"""This may only mean that a process died there, or that one was so slow that others took it for dead.
+
+Asked again, the claim says whether the change was made.
+"""
 _POLL_S = 0.5
 _APPROVE = "approve_exercise"
 
@@ -82,7 +94,7 @@ async def execute_operations(
             stopped = Stop.DEFERRED
         elif reason is Reason.BUDGET_EXHAUSTED:
             return Execution(Stop.OVERFLOW, tuple(foreseen))
-        elif reason in _CONTENDED and outcome.status in (Status.FAILED, Status.DENIED):
+        elif reason in _CONTENDED and outcome.status in (Status.FAILED, Status.DENIED, Status.UNKNOWN):
             return Execution(Stop.DEFERRED, tuple(foreseen))
         if outcome.status not in (Status.OK, Status.NO_DATA):
             not_applied.update(_exercises_of(op))
