@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -458,15 +458,17 @@ def test_any_change_to_any_field_of_any_record_is_found(actors: list[str], data:
     assert asyncio.run(verify(store)).intact
     place = data.draw(st.integers(0, len(actors) - 1))
     column = data.draw(st.integers(0, len(Stored.__struct_fields__) - 1))
-    row = store._rows[place]
+    edited = _Edited.copy_of(store)
+    row = msgspec.structs.astuple(edited.rows[place])
     before = row[column]
     after = data.draw(
         (st.integers(1, 99) if isinstance(before, int) else st.text(st.characters(exclude_categories=["Cs"]))).filter(
             lambda value: value != before
         )
     )
-    store._rows[place] = (*row[:column], after, *row[column + 1 :])  # type: ignore[assignment]
-    assert not asyncio.run(verify(store)).intact
+    changed: tuple[Any, ...] = (*row[:column], after, *row[column + 1 :])
+    edited.rows[place] = Stored(*changed)
+    assert not asyncio.run(verify(edited)).intact
 
 
 @given(st.lists(st.text(max_size=3), min_size=3, max_size=8), st.data())
@@ -474,11 +476,33 @@ def test_any_removal_or_exchange_of_records_is_found(actors: list[str], data: st
     store = MemoryStore()
     asyncio.run(_fill(store, [f"{n}{actor}" for n, actor in enumerate(actors)]))
     one, other = data.draw(st.lists(st.integers(0, len(actors) - 1), min_size=2, max_size=2, unique=True))
+    edited = _Edited.copy_of(store)
+    assert asyncio.run(verify(edited)).intact
     if data.draw(st.booleans()):
-        del store._rows[one]
+        del edited.rows[one]
     else:
-        store._rows[one], store._rows[other] = store._rows[other], store._rows[one]
-    assert not asyncio.run(verify(store)).intact
+        edited.rows[one], edited.rows[other] = edited.rows[other], edited.rows[one]
+    assert not asyncio.run(verify(edited)).intact
+
+
+class _Edited(MemoryStore):
+    """A ledger whose rows somebody else can write to."""
+
+    rows: list[Stored]
+
+    @classmethod
+    def copy_of(cls, store: MemoryStore) -> _Edited:
+        async def read() -> list[Stored]:
+            return [record async for record in store.records(Query())]
+
+        made = cls()
+        made.__dict__.update(store.__dict__, rows=asyncio.run(read()))
+        return made
+
+    async def records(self, query: Query) -> AsyncIterator[Stored]:
+        for row in self.rows:
+            if query.after < row.id and (query.until is None or row.id <= query.until):
+                yield row
 
 
 async def _fill(store: MemoryStore, actors: list[str]) -> None:

@@ -40,6 +40,7 @@ from interlock.tools import Tool
 from interlock.tools.registry import Registry, list_tools
 from interlock.values import Budget, Call, Effect, Json, Lock, Mode, Outcome
 
+_APPLY = Mode.APPLY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _LONGEST_NAME = 200
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
@@ -173,8 +174,8 @@ class Runtime:
             given.setdefault("mode", Mode.APPLY if binding is None else binding.mode)
             call = Call(call_id, tool, arguments, actor, given.pop("principal", None) or self.principal, **given)
         else:
-            mode = Mode.APPLY if binding is None else binding.mode
-            call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode, True)
+            mode = _APPLY if binding is None else binding.mode
+            call = Call(context.ids.new(), tool, arguments, actor, self.principal, True, mode, mode is _APPLY)
         return self._engine.run(call)
 
     def tools(self, *, capability: str | None = None, actor: str | None = None) -> tuple[Tool, ...]:

@@ -110,7 +110,7 @@ class Call(Value, frozen=True):
     """The call id was made for this call alone; one that a caller gives may repeat, and is its idempotency key."""
     mode: Mode = Mode.APPLY
     is_bare: bool = False
-    """Nothing was said but tool, arguments and actor: there is nothing else to record."""
+    """Nothing is said but tool, arguments and actor, and it is to be done: there is nothing else to record."""
     on_behalf_of: str | None = None
     turn: str | None = None
     run: str | None = None

@@ -135,6 +135,8 @@ class Ended(msgspec.Struct, frozen=True):
     plan: Plan | None = None
     attempts: tuple[Attempt, ...] = ()
     settle: tuple[Transition, ...] = ()
+    is_plain: bool = False
+    """Nothing but a value to record: most reads, which are not made to pay for the rest."""
     cost_micros: int = 0
     ticket: str | None = None
     repeats: int | None = None

@@ -31,8 +31,6 @@ from interlock.transitions import (
 from interlock.values import FieldProblem, Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
 
 _log = logging.getLogger("interlock")
-# Looked up once: on Python 3.11 a member of an enum costs as much as a call.
-_APPLY, _TRUSTED = Mode.APPLY, Trust.TRUSTED
 _LAST_WAIT_S = 2.0
 _BEFORE_CONTRACT = frozenset({Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.AMBIGUOUS, Reason.NOT_FOUND})
 """Why a call may end before its arguments were held against its contract."""
@@ -93,7 +91,7 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     reading = refuse(
         Status.UNKNOWN, Reason.LEASE_LOST, f"{receipt.message}; it is not known what this call did after that"
     )
-    return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None)
+    return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None, is_plain=False)
 
 
 def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
@@ -141,36 +139,19 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         reading.said,
         ended.attempts,
     )
-    is_plain = _is_plain(ended)
-    if not is_plain:
+    if not ended.is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload = None
     if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
         content, payload = _less(ctx, ended, content)
     if plan is not None and plan.claim:
         content, payload = _with_change(ctx, ended, plan, content, payload)
-    if not is_plain and reading.traceback:
+    if reading.traceback:
         content, payload = _with_traceback(ctx, reading.traceback, content, payload)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
     ), payload
-
-
-def _is_plain(ended: Ended) -> bool:
-    """Whether a call has nothing but its value to record: most reads, which are not made to pay for the rest."""
-    call, reading, plan = ended.call, ended.reading, ended.plan
-    return (
-        reading.is_bare
-        and call.is_bare
-        and call.mode is _APPLY
-        and (plan is None or not plan.digest)
-        and not ended.cost_micros
-        and ended.ticket is None
-        and ended.asked is None
-        and ended.repeats is None
-        and (ended.tool is None or ended.tool.trust is _TRUSTED)
-    )
 
 
 def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
@@ -340,8 +321,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         ended.plan,
         number,
     )
-    trust = _TRUSTED if ended.tool is None else ended.tool.trust
-    if reading.is_bare and ended.ticket is None and trust is _TRUSTED and not ended.deviates:
+    if ended.is_plain:
         return outcome
     return msgspec.structs.replace(
         outcome,
@@ -350,7 +330,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         metadata=reading.metadata,
         confidence=reading.confidence,
         sources=reading.sources,
-        trust=trust,
+        trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
         ticket=ended.ticket,
         deviates=ended.deviates,
     )

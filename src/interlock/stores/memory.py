@@ -6,17 +6,20 @@ import os
 from bisect import bisect_right
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from operator import itemgetter
+from typing import Any
+
+import msgspec
 
 from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis, ledger_name
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
-from interlock.stores.state import Chain, Row, State
+from interlock.stores.state import Chain, State
 from interlock.transitions import Append, Batch, Committed, Receipt, RenewClaim, Settle
 
 SCHEMA = 0
+_decode = msgspec.json.Decoder(list[Any]).decode
 _NO_RECORDS = Committed()
 
 
@@ -28,8 +31,9 @@ class MemoryStore:
         self._identity = LedgerIdentity(ledger=ledger_name(key, 1), digest_key=key, schema=SCHEMA)
         self._state = State()
         self._chain = Chain(lane=0, id=0, count=0, hash=genesis(self._identity.ledger, 0))
-        self._rows: list[Row] = []
-        self._by_turn: dict[str, list[Row]] = {}
+        # What was hashed of each record: half of what its row would take, and every call leaves one.
+        self._texts: list[bytes] = []
+        self._by_turn: dict[str, list[int]] = {}
         self._payloads: dict[int, bytes] = {}
         self._renewals: deque[tuple[int, RenewClaim]] = deque()
 
@@ -49,9 +53,7 @@ class MemoryStore:
             return added
         if not added and not self._state.touched:
             return _NO_RECORDS
-        ids: tuple[int, ...] = ()
-        for append in added:
-            ids += (self._append(append),)
+        ids = tuple([self._append(append) for append in added])
         if not self._state.touched:
             return Committed(ids)
         for record in self._state.dropped:
@@ -66,24 +68,33 @@ class MemoryStore:
     def _append(self, append: Append) -> int:
         number = self._chain.id + 1
         try:
-            row = self._chain.extend(append.record, number)
+            text = self._chain.extend_text(append.record, number)
         except (TypeError, ValueError) as error:
             raise StoreError(f"the batch could not be written ({type(error).__name__})") from None
-        self._rows.append(row)
+        self._texts.append(text)
         if append.record.turn is not None:
-            self._by_turn.setdefault(append.record.turn, []).append(row)
+            self._by_turn.setdefault(append.record.turn, []).append(number)
         if append.payload is not None:
             self._payloads[number] = append.payload
         return number
 
     async def records(self, query: Query) -> AsyncIterator[Stored]:
-        source = self._rows if query.turn is None else self._by_turn.get(query.turn, [])
-        # Ids grow along the list: a reader that knows the beginning does not pay for it again.
-        last = len(source) if query.until is None else bisect_right(source, query.until, key=_number)
-        rows = source[bisect_right(source, query.after, hi=last, key=_number) : last]
-        chosen = [record for record in [Stored(*row) for row in rows] if _matches(record, query)]
+        # Ids are places in the list: a reader that knows the beginning does not pay for it again.
+        source = range(1, len(self._texts) + 1) if query.turn is None else self._by_turn.get(query.turn, [])
+        last = len(source) if query.until is None else bisect_right(source, query.until)
+        numbers = source[bisect_right(source, query.after, hi=last) : last]
+        chosen = [record for record in map(self._stored, numbers) if _matches(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
+
+    def _stored(self, number: int) -> Stored:
+        """A record as it is read; its hash stands at the head of the next one."""
+        _previous, columns, body = self._texts[number - 1].split(b"\n", 2)
+        following = self._texts[number : number + 1]
+        text = following[0][: len(self._chain.hash)].decode() if following else self._chain.hash
+        place, lane, *rest = _decode(columns)
+        row: tuple[Any, ...] = (place, lane, text, *rest, body.decode())
+        return Stored(*row)
 
     async def payload(self, record: int) -> bytes | None:
         return self._payloads.get(record)
@@ -168,9 +179,6 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing to let go."""
-
-
-_number = itemgetter(0)
 
 
 def _matches(record: Stored, query: Query) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from interlock.ports import Spent, link
+from interlock.ports import Spent, hash_of, linked_text
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Record
 from interlock.stores.claims import ClaimTable
@@ -42,6 +42,7 @@ from interlock.transitions import (
 )
 
 _encode = msgspec.json.Encoder().encode
+_fields = msgspec.structs.astuple
 
 
 Row = tuple[int, int, str, int, str, str, str | None, str, str, str, str]
@@ -110,14 +111,19 @@ class Chain:
 
     def extend(self, record: Record, number: int) -> Row:
         """Put a record at the end of the lane: the row as it is stored, its fields in the order of `Stored`."""
-        body = _encode(record.content)
-        lane, at_us, kind, call = self.lane, record.at_us, record.kind, record.call
-        turn, actor, tool, status = record.turn, record.actor, record.tool, record.status
+        fields = _fields(record)
+        columns, body = fields[:-1], _encode(fields[-1])
         # The columns are hashed with the body: editing what is searched by is found like editing what is read.
-        text = link(self.hash, (number, lane, at_us, kind, call, turn, actor, tool, status), body)
-        self.hash, self.id = text, number
-        self.count += 1
-        return number, lane, text, at_us, kind, call, turn, actor, tool, status, body.decode()
+        text = linked_text(self.hash, (number, self.lane, *columns), body)
+        self.hash, self.id, self.count = hash_of(text), number, self.count + 1
+        return (number, self.lane, self.hash, *columns, body.decode())
+
+    def extend_text(self, record: Record, number: int) -> bytes:
+        """The same as the text that is hashed, which says all that the row does and takes less room."""
+        fields = _fields(record)
+        text = linked_text(self.hash, (number, self.lane, *fields[:-1]), _encode(fields[-1]))
+        self.hash, self.id, self.count = hash_of(text), number, self.count + 1
+        return text
 
 
 Wanting = tuple[list[tuple[str, str]], list[tuple[str, str]]]
@@ -172,26 +178,25 @@ class State:
         differ. Budgets and rates go by the time at which the caller called.
         """
         # The hottest place of the memory store: transitions are told apart by exact type.
-        now_us = batch.now_us
+        now_us, transitions = batch.now_us, batch.transitions
         clock_us = now_us if clock_us is None else clock_us
-        transition: Any
-        for transition in batch.transitions:
-            kind = type(transition)
-            if kind is Append or kind is Settle:
-                continue
-            refused = self._check(transition, now_us, clock_us)
-            if refused is not None:
-                return refused
         appends: list[Append] = []
-        for transition in batch.transitions:
+        transition: Any
+        for transition in transitions:
             kind = type(transition)
             if kind is Append:
                 appends.append(transition)
-            elif kind is Settle:
+            elif kind is not Settle:
+                refused = self._check(transition, now_us, clock_us)
+                if refused is not None:
+                    return refused
+        for transition in transitions:
+            kind = type(transition)
+            if kind is Settle:
                 self.account(transition.scope).settle(transition)
             elif kind is Reserve:
                 self.account(transition.scope).hold(transition)
-            else:
+            elif kind is not Append:
                 self.touched = True
                 self._change(transition, now_us, clock_us)
         if self._changes is not None:

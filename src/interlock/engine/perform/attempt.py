@@ -35,8 +35,9 @@ from interlock.tools import Reading, Redactor, Tool, clean, read_result
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
-from interlock.values import Attempt, Call, Context, Effect, Status
+from interlock.values import Attempt, Call, Context, Effect, Status, Trust
 
+_TRUSTED = Trust.TRUSTED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _REFUSED = {
     RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
     RefusalKind.RATE: Reason.RATE_LIMITED,
@@ -53,26 +54,27 @@ _REFUSED = {
 class Work:
     """One call inside PERFORM: its reservations, its place, its attempts so far."""
 
-    _held: tuple[Reserve, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
-    _calls = 0
-    _threads: Threads | None = None
-    _release_slot: Callable[[], None] | None = None
-    probes = False
-    """Whether this call is the one that tries a tool which has been failing."""
     tokens: dict[str, int] = {}
-    beat: Beat | None = None
-    """What keeps the claim of a change alive."""
     _versions: dict[str, str] | None = None
     wire: Wire | None = None
     """What the call has sent, where it changes something."""
 
+    # What a read asks for is set here: what only the class has is looked for in the object first, at three times the
+    # price.
     def __init__(self, ctx: EngineContext, prepared: Prepared) -> None:
-        self._ctx = ctx
-        self._prepared = prepared
-        self._binding = prepared.admitted.binding
-        self.tool = self._binding.tool
-        self.end_s = prepared.admitted.started.clock + self.tool.deadline_s
+        admitted = prepared.admitted
+        self._ctx, self._prepared, self._binding = ctx, prepared, admitted.binding
+        self.tool = tool = admitted.binding.tool
+        self.end_s = admitted.started.clock + tool.deadline_s
+        self._held: tuple[Reserve, ...] = ()
+        self.attempts: tuple[Attempt, ...] = ()
+        self._calls = 0
+        self._threads: Threads | None = None
+        self._release_slot: Callable[[], None] | None = None
+        self.probes = False
+        """Whether this call is the one that tries a tool which has been failing."""
+        self.beat: Beat | None = None
+        """What keeps the claim of a change alive."""
 
     def restate(self, prepared: Prepared) -> None:
         """What it will do was planned again."""
@@ -131,12 +133,14 @@ class Work:
         """
         ctx, prepared, binding = self._ctx, self._prepared, self._binding
         call, transitions = prepared.admitted.facts.call, first
-        # A call that had to wait for its place begins later than it came in.
-        at_once = binding.limits.slots is None and binding.planner is None
-        now_us = prepared.admitted.started.at_us if at_once else ctx.clock.now_us()
-        if ctx.budgets or call.budgets:
+        if binding.limits.slots is None and binding.planner is None:
+            now_us, wait_s = prepared.admitted.started.at_us, self.tool.deadline_s
+        else:  # a call that had to wait for its place begins later than it came in
+            now_us, wait_s = ctx.clock.now_us(), max(0.0, self.end_s - ctx.clock.monotonic())
+        budgets = ctx.budgets + call.budgets
+        if budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
-            held = reservations(ctx.budgets + call.budgets, call, self.tool, now_us, name)
+            held = reservations(budgets, call, self.tool, now_us, name)
             if isinstance(held, Refused):
                 return held
             self._held = held
@@ -145,7 +149,6 @@ class Work:
             transitions += (SpendTicket(prepared.ticket.id, prepared.ticket.binding),)
         if binding.rates:
             transitions += tokens(binding.rates, call)
-        wait_s = self.tool.deadline_s if at_once else max(0.0, self.end_s - ctx.clock.monotonic())
         return Batch(now_us, transitions, wait_s) if transitions else None
 
     def not_begun(self, why: Refused | StoreError) -> Reading:
@@ -183,9 +186,11 @@ class Work:
                 found: Reading | ToolError = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
                 found = self._fault(error, timeout_s, waited_us, started)
-            self._count(found, waited_us, started)
+            took_us = int((monotonic() - started) * 1e6)
             if isinstance(found, Reading):
+                self._count_answer(found, waited_us, took_us)
                 return found
+            self._count_fault(found, waited_us, took_us)
             wait_s = self._next_wait(found)
             if wait_s is None:
                 return _failure(found, tool)
@@ -202,17 +207,19 @@ class Work:
         wait_s = next_wait(tool.retry, len(self.attempts), error, left_s, ctx.ids.uniform, repeatable=repeatable)
         return None if self._binding.limits.breaker.state == "open" else wait_s
 
-    def _count(self, found: Reading | ToolError, waited_us: int, started: float) -> None:
-        """Write the attempt down, and tell the breaker how it went."""
-        ended, breaker = self._ctx.clock.monotonic(), self._binding.limits.breaker
-        if isinstance(found, Reading):
-            error = None if found.problem is None else found.problem.reason
-            fails = False
-        else:
-            error, fails = found.reason, isinstance(found, Transient) and not isinstance(found, RateLimited)
-        self.attempts += (Attempt(waited_us, int((ended - started) * 1e6), error),)
-        if fails:
-            breaker.record_failure(ended)
+    def _count_answer(self, found: Reading, waited_us: int, took_us: int) -> None:
+        """Write the attempt down, and tell the breaker that the other side answers."""
+        error, breaker = None if found.problem is None else found.problem.reason, self._binding.limits.breaker
+        self.attempts += (Attempt(waited_us, took_us, error),)
+        if breaker.troubled:
+            breaker.record_success()
+
+    def _count_fault(self, found: ToolError, waited_us: int, took_us: int) -> None:
+        """Write the attempt down, and tell the breaker whether the other side failed or refused."""
+        self.attempts += (Attempt(waited_us, took_us, found.reason),)
+        breaker = self._binding.limits.breaker
+        if isinstance(found, Transient) and not isinstance(found, RateLimited):
+            breaker.record_failure(self._ctx.clock.monotonic())
         elif breaker.troubled:
             breaker.record_success()
 
@@ -307,11 +314,16 @@ class Work:
         if self._held:
             spent_us = attempts[0].duration_us if len(attempts) == 1 else sum([made.duration_us for made in attempts])
             settle = settlements(self._held, self._calls, cost, -(-spent_us // 1000))
-        call, started, arguments = admitted.facts.call, admitted.started, admitted.facts.arguments
-        ended = Ended(call, started, reading, self.tool, arguments, prepared.verdict, prepared.plan, attempts, settle)
-        if not cost and interrupt is None and admitted.asked is None:
+        facts, plan, asked = admitted.facts, prepared.plan, admitted.asked
+        call = facts.call
+        usual = not cost and interrupt is None and asked is None
+        plain = usual and reading.is_bare and call.is_bare and not plan.digest and self.tool.trust is _TRUSTED
+        ended = Ended(
+            call, admitted.started, reading, self.tool, facts.arguments, prepared.verdict, plan, attempts, settle, plain
+        )
+        if usual:
             return ended
-        return msgspec.structs.replace(ended, cost_micros=cost, asked=admitted.asked, interrupt=interrupt)
+        return msgspec.structs.replace(ended, cost_micros=cost, asked=asked, interrupt=interrupt)
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:
