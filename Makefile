@@ -68,7 +68,7 @@ bench-catalog: $(STAMP)  ## Catalog: planted faults found and mended (a quarter 
 	@$(BIN)/python apps/catalog/benchmarks/quality.py
 
 torture: $(STAMP) ## the longer proofs: 2,000 examples a property instead of 60, every byte of an exchange, kills at random instants, 50 killed workers
-	@TORTURE=1 $(BIN)/python -m pytest -o timeout=2400
+	@TORTURE=1 $(BIN)/python -m pytest -n 2 --dist loadfile -o timeout=2400
 
 FUZZ_SECONDS ?= 120
 fuzz: $(STAMP)   ## hostile contracts, policies, tool results, drafts and ledgers for FUZZ_SECONDS (120), split between them
