@@ -9,16 +9,19 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from argparse import REMAINDER, Action
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from interlock.answers.answers import TurnDetails
-from interlock.cli.main import _find_command, main
+from interlock.cli.main import OWN_COMMANDS, _find_command, main
 from interlock.cli.options import add_common
 from interlock.cli.parser import CommandParser, parse_command
 from interlock.config import HELP, load_settings
+from interlock.errors import ConfigError
 from interlock.operations import Operations
 from interlock.operations.operations import Changes
 from interlock.policy import parse_policy
@@ -28,7 +31,7 @@ from interlock.runtime import CallDetails, Parts, Runtime
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("apps/*/*.md"))]
 SAYS = "# → "
 """What a block prints, line by line, stands behind this sign, below the statement that prints it."""
 ONE_PROGRAM = "The blocks of this page are one program"
@@ -90,7 +93,7 @@ def blocks(page: Path, *languages: str) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     return [
         Block(found[1], found[2], f"{page.relative_to(ROOT)}:{text.count(chr(10), 0, found.start()) + 1}")
-        for found in re.finditer(r"^```(\w+)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        for found in re.finditer(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
         if found[1] in languages
     ]
 
@@ -243,16 +246,104 @@ def test_the_first_screen_of_the_readme_names_both_commands() -> None:
     assert "make test" in first
 
 
-def test_every_command_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = re.findall(r"^interlock ([a-z-]+(?:\|[a-z-]+)*)(?: ([a-z]+(?:\|[a-z]+)*))?(?= )", README, re.MULTILINE)
-    assert len(lines) > 10
-    for commands, actions in lines:
-        for command in commands.split("|"):
-            for action in actions.split("|"):
-                with pytest.raises(SystemExit) as stop:
-                    main([part for part in (command, action, "--help") if part])
-                assert stop.value.code == 0
-    capsys.readouterr()
+def shown_commands(page: Path) -> list[str]:
+    """What a page shows of the command line: lines of its blocks, also of bare ones, and code inside a sentence."""
+    lines = [line for block in blocks(page, "", "console") for line in block.code.splitlines()]
+    typed = [found[1] for line in lines if (found := re.match(r"(?:\$ )?(?:[\w./]+/)?(interlock .*)", line))]
+    return typed + re.findall(r"`(interlock [^`]+)`", page.read_text(encoding="utf-8").replace("```", ""))
+
+
+def split_shown(shown: str) -> Iterator[list[str]]:
+    """The words of each command of a line; the options that its comment names go with the last one."""
+    line, _, comment = shown.replace(" | ", "|").partition("  #")
+    commands = [shlex.split(part)[1:] for part in re.split(r"\s{2,}| > ", line)[0].split("; ")]
+    commands[-1] += re.findall(r"--[a-z-]+", comment)
+    for words in commands:
+        yield [word.strip("[]") for word in words]
+
+
+def find_leaves(words: list[str]) -> tuple[dict[str, CommandParser], list[str]]:
+    """The commands that words such as `turns list|show ID` name, each by its own words, and the words behind them."""
+    rest, found = list(words), {"": CommandParser(prog="interlock")}
+    found[""].add_subparsers(dest="command")
+    while rest and all(parser.group is not None for parser in found.values()):
+        below, names = {}, rest.pop(0).split("|")
+        for before, parser in found.items():
+            for name in names:
+                assert parser.group is not None
+                if not before and name not in parser.group.choices:  # one module may bring several
+                    _find_command(name)(parser.group, add_common)
+                assert name in parser.group.choices, f"there is no command interlock {before} {name}"
+                below[f"{before} {name}".strip()] = parser.group.choices[name]
+        found = below
+    return found, rest
+
+
+def check_arguments(parser: CommandParser, words: list[str]) -> None:
+    """Every option is one of the command's; a value or positional that has choices is one of them; none is too many."""
+    options = parser._option_string_actions
+    positionals = [action for action in parser._actions if not action.option_strings]
+    takes: Action | None = None
+    for word in words:
+        for part in word.split("|"):
+            if part.startswith("--"):
+                assert part in options, f"{parser.prog} has no option {part}"
+                takes = None if options[part].nargs == 0 else options[part]
+                continue
+            if takes is None:
+                assert positionals, f"{parser.prog} does not take {part}"
+                takes = positionals[0] if positionals[0].nargs in ("*", "+", REMAINDER) else positionals.pop(0)
+            assert takes.choices is None or part in takes.choices, f"{parser.prog} does not know {part}"
+        takes = takes if word.rpartition("|")[2].startswith("--") else None
+
+
+def check_shown(shown: str) -> list[str]:
+    """The commands that a line shows, by their words, after what stands behind them was held against each of them."""
+    names = []
+    for words in split_shown(shown):
+        leaves, rest = find_leaves([] if words[0] in ("--help", "--version") else words)
+        for name, parser in leaves.items():
+            check_arguments(parser, rest)
+            names.append(name)
+    return names
+
+
+@pytest.mark.parametrize(
+    "shown", sorted({shown for page in PAGES for shown in shown_commands(page)}), ids=lambda shown: shown[:60]
+)
+def test_every_command_and_option_that_a_page_shows_exists(shown: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in check_shown(shown):
+        with pytest.raises(SystemExit) as stop:
+            main([*name.split(), "--help"])
+        assert stop.value.code == 0
+        assert capsys.readouterr().out.startswith(f"usage: interlock {name}".strip())
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        "interlock nonsense",
+        "interlock undo|nonsense",
+        "interlock turns list|nonsense",
+        "interlock turns list_all          questions",
+        "interlock metrics nonsense        what the records add up to",
+        "interlock metrics [--json|--nonsense]",
+        "interlock halt|unhalt --tool|--nonsense",
+        "interlock call TOOL --mode nonsense",
+        "interlock config show EVERYTHING",
+        "interlock catalog run --apply   # [--nonsense]",
+        "interlock catalog runs; interlock catalog nonsense",
+    ],
+)
+def test_a_command_that_does_not_exist_is_found_however_it_is_shown(shown: str) -> None:
+    with pytest.raises((AssertionError, ConfigError), match=r"nonsense|list_all|EVERYTHING"):
+        check_shown(shown)
+
+
+def test_the_table_of_the_readme_names_every_command() -> None:
+    (table,) = [block for block in blocks(ROOT / "README.md", "") if block.code.startswith("interlock ask APP")]
+    named = {name for line in table.code.splitlines() for name in line.split()[1].split("|")}
+    assert named == {command.name for command in OWN_COMMANDS}
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
