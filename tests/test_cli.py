@@ -101,9 +101,14 @@ def test_a_clamped_and_a_long_answer_are_readable(run: Run) -> None:
         (("policy", "check", "--config", "bare.toml"), 2, "no tools are known"),
         (("policy", "test", "none.toml"), 2, "none.toml: cannot be read: No such file"),
         (("policy", "test", "."), 2, "cannot be read"),
-        (("policy", "test", "unknown.json"), 1, "a case has name, tool, arguments, expect and more"),
+        (("policy", "test", "unknown.json"), 2, "a case has name, tool, arguments, expect and more"),
         (("audit", "export", "--json"), 2, "--json has no effect on audit export, which writes JSONL, or CSV"),
         (("metrics", "--prometheus", "--json"), 2, "--json has no effect on it: choose one of them"),
+        (("metrics", "enforcement", "--prometheus"), 2, "--prometheus has no effect on metrics enforcement: leave it"),
+        (("metrics", "enforcement", "--limits"), 2, "--limits has no effect on metrics enforcement: leave it out"),
+        (("metrics", "enforcement", "--tool", "x"), 2, "--tool has no effect on metrics enforcement: leave it out"),
+        (("metrics", "--limits", "--prometheus"), 2, "--prometheus has no effect on metrics --limits: leave it out"),
+        (("metrics", "--limits", "--since", "7d"), 2, "--since has no effect on metrics --limits: leave it out"),
         (("call", "x", "{}", "--tools", ":x"), 2, "cannot be imported"),
         (("call", "x", "{}", "--tools", "trails:Season"), 2, "neither a Tool nor a list of Tools"),
         (
@@ -177,7 +182,8 @@ def test_policy_test_runs_the_cases_people_wrote(trails: Path, run: Run) -> None
     assert "arguments.top_k should be 9, is 5" in out
     assert len(json.loads(run("policy", "test", "cases.toml", "--json")[1])["failed"]) == 2
     (trails / "cases.toml").write_text("[[case]]\nnam = 'x'\n")
-    assert "see docs/policy.md" in run("policy", "test", "cases.toml")[2]
+    code, _, error = run("policy", "test", "cases.toml")
+    assert (code, "see docs/policy.md" in error) == (2, True)
 
 
 def test_policy_explain_shows_what_each_rule_says(trails: Path, run: Run) -> None:

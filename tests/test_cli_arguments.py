@@ -91,4 +91,7 @@ def test_exit_codes_are_part_of_the_help() -> None:
     parser = argparse.ArgumentParser()
     document_exits(parser, done="all is well", store=False)
     text = " ".join(parser.format_help().partition("exit codes:")[2].split())
-    assert text == "0 all is well; 2 the command or a setting is wrong, or what it names is not there; 130 interrupted"
+    assert (
+        text
+        == "0 all is well; 2 the command, a setting or a file it names is wrong, or what it names is not there; 130 interrupted"
+    )

@@ -138,12 +138,15 @@ NAMED = (
     Case("halt", 2),
     Case("unhalt", 2),
     Case("tools show", 2, ("nope",)),
+    Case("policy test", 2, ("set.json",)),
     Case("policy explain", 2, ("none.json",)),
+    Case("policy explain", 2, ("set.json",)),
     Case("audit show", 2, ("--id", "99")),
     Case("audit verify", 2, ("--anchors", "none")),
     Case("audit verifier", 2, ("--nope",)),
     Case("audit verify", 4),
     Case("audit purge", 2),
+    Case("metrics", 2, ("enforcement", "--prometheus")),
     Case("audit forget", 2, ("--record", "99", "--reason", "r")),
 )
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from interlock import PolicyError, Runtime, Status, Tool, tool
+from interlock import ConfigError, PolicyError, Runtime, Status, Tool, tool
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
 from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
@@ -480,7 +480,7 @@ def test_attributes_and_arguments_are_read_together() -> None:
 @pytest.mark.parametrize("sure", ["95", "-0.1", "nan", "true", '"high"'])
 def test_the_confidence_of_a_case_is_between_0_and_1(tmp_path: Path, sure: str) -> None:
     (tmp_path / "cases.toml").write_text(f'[[case]]\nname = "a"\ntool = "t"\nexpect = "allow"\nconfidence = {sure}\n')
-    with pytest.raises(PolicyError, match=r"confidence"):
+    with pytest.raises(ConfigError, match=r"confidence"):
         load_cases(tmp_path / "cases.toml")
 
 

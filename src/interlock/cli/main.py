@@ -52,7 +52,7 @@ settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --st
 exit codes: 0    done, and nothing is wrong
             1    done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
                  a case fails, the ledger is not intact, a decision is not yours, nothing matches
-            2    the command or a setting is wrong, or what it names is not there
+            2    the command, a setting or a file it names is wrong, or what it names is not there
             3    the store cannot be used
             130  interrupted (Ctrl-C)
             (`interlock COMMAND --help` says what they mean there)

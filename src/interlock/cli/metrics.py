@@ -44,8 +44,7 @@ def register(commands: Any, common: Any) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Fold the ledger and print."""
-    if given.prometheus and given.json:
-        raise ConfigError("--prometheus prints its own text format, so --json has no effect on it: choose one of them")
+    _refuse_idle_options(given)
     if given.what == "enforcement":
         return run_to_end(_enforcement(given))
     if given.limits:
@@ -58,6 +57,21 @@ def run(given: argparse.Namespace) -> int:
     else:
         _show(metrics)
     return 0
+
+
+def _refuse_idle_options(given: argparse.Namespace) -> None:
+    """An option that the asked-for view cannot honour: who gave it would take the output for something else."""
+    if given.prometheus and given.json:
+        raise ConfigError("--prometheus prints its own text format, so --json has no effect on it: choose one of them")
+    view = ""
+    idle: tuple[str, ...] = ()
+    if given.what == "enforcement":
+        view, idle = "metrics enforcement", ("prometheus", "limits", "tool")
+    elif given.limits:
+        view, idle = "metrics --limits", ("prometheus", "since", "actor", "tool")
+    for name in idle:
+        if getattr(given, name):
+            raise ConfigError(f"--{name} has no effect on {view}: leave it out")
 
 
 async def _fold(given: argparse.Namespace) -> Metrics:

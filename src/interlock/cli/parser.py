@@ -45,7 +45,7 @@ def document_exits(
     more: dict[int, str] | None = None,
 ) -> None:
     """Say in a command's help what its exit codes mean; without `wrong` it never ends with 1."""
-    named = "the command or a setting is wrong, or what it names is not there"
+    named = "the command, a setting or a file it names is wrong, or what it names is not there"
     meanings = {0: done, 1: wrong, 2: named, 3: "the store cannot be used" if store else "", INTERRUPTED: "interrupted"}
     meanings = dict(sorted({**meanings, **(more or {})}.items()))
     text = "; ".join(f"{code} {meaning}" for code, meaning in meanings.items() if meaning)

@@ -31,7 +31,7 @@ def register(commands: Any, common: Any) -> None:
     for action, run, wrong in (
         (check, _check, "the policy cannot be used, or one of its rules can never decide"),
         (cover, _coverage, "a tool has no decision, or the policy cannot be used"),
-        (cases, _test, "a case differs, or the cases or the policy cannot be used"),
+        (cases, _test, "a case differs, or the policy cannot be used"),
         (explain, _explain, "the policy cannot be used"),
     ):
         common(action)

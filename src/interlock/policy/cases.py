@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.errors import ConfigError, PolicyError
+from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
 from interlock.policy.decide import judge, missing_grant
@@ -69,7 +69,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def load_cases(path: str | Path) -> tuple[Case, ...]:
-    """The cases in a TOML file; ConfigError if there is none, PolicyError if it holds something else."""
+    """The cases in a TOML file; ConfigError if there is none, or if it holds something else."""
     import tomllib
 
     try:
@@ -78,8 +78,8 @@ def load_cases(path: str | Path) -> tuple[Case, ...]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
-        raise PolicyError(
-            [f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"]
+        raise ConfigError(
+            f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"
         ) from None
 
 
