@@ -21,11 +21,13 @@ from pydantic import BaseModel  # noqa: E402
 
 from interlock import Runtime  # noqa: E402
 from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, govern  # noqa: E402
-from interlock.answers import Agent, Intent  # noqa: E402
+from interlock.answers import Agent, Answers, Intent, TurnResult  # noqa: E402
 from interlock.models import Proposal, Reply, Request  # noqa: E402
+from interlock.operations.ledger_writer import LedgerEntry  # noqa: E402
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.ports import Query  # noqa: E402
 from interlock.testing import Script, make_scripted  # noqa: E402
+from interlock.transitions import DropPayload  # noqa: E402
 from tests.test_adk import (  # noqa: E402
     CONFIRMED,
     application,
@@ -160,6 +162,84 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
             pass  # ADK itself knows no such request
     assert ran == []
     await runtime.close()
+
+
+class Waiting:
+    """A call that waits for confirmation in a session, and the ended turns that its state could name instead."""
+
+    def __init__(self, ran: list[str]) -> None:
+        self.app, self.runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
+        self.session = Session(self.app)
+
+    async def ask(self) -> None:
+        self.asked = await self.session.send(types.Part(text="please tell the crew"))
+        (self.ticket,) = await self.runtime.store.tickets()
+
+    async def end_turn(self, agent: Agent, user: str, answer: str) -> str:
+        async with Answers(self.runtime).turn("hello", agent=agent, on_behalf_of=user) as turn:
+            result = await turn.finish(answer)
+        assert isinstance(result, TurnResult)
+        assert result.answer == answer
+        return turn.id
+
+    async def confirm(self, turn: str | None = None) -> list[str]:
+        """What leaves when the call is confirmed, while the session's state names another turn as the waiting one."""
+        waits = {f"{self.asked[0].invocation_id}|trails": turn}
+        more = {} if turn is None else {"state_delta": {"interlock_waiting": waits}}
+        return texts(await self.session.send(confirmation(self.asked), **more))
+
+
+async def test_a_turn_that_ended_elsewhere_gives_its_answer_to_whoever_confirms_here() -> None:
+    ran: list[str] = []
+    waiting = Waiting(ran)
+    await waiting.ask()
+    answers = Answers(waiting.runtime)
+    await answers.decide(waiting.ticket.id, approve=True, by="adk:lead")
+    await waiting.runtime.operations.resume(waiting.ticket.id)
+    async with await answers.reopen(waiting.ticket.turn or "", agent=TELLER) as turn:
+        ended = await turn.finish("The crew was told.")
+    assert isinstance(ended, TurnResult)
+    assert (ended.verified, ran) == (True, ["mail crew"])
+    assert await waiting.confirm() == ["The crew was told."]
+    assert ran == ["mail crew"]
+    await waiting.runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("agent", "user"), [(TELLER, "adk:alice"), (Agent(name="chat", tools=(), semantic=False), "adk:lead")]
+)
+async def test_the_answer_of_anybody_else_does_not_leave_in_an_agents_name(agent: Agent, user: str) -> None:
+    """Of another user it is none of theirs; of another agent it was not checked by what this one needs."""
+    ran: list[str] = []
+    waiting = Waiting(ran)
+    other = await waiting.end_turn(agent, user, "Hello, dear!")
+    await waiting.ask()
+    for turn in (other, "no-such-turn"):
+        assert await waiting.confirm(turn) == ["This question cannot be gone on with."]
+    assert ran == []
+    assert await waiting.confirm(waiting.ticket.turn) == ["The crew was told."]
+    assert ran == ["mail crew"]
+    await waiting.runtime.close()
+
+
+@pytest.mark.parametrize("all_of_it", [True, False])
+async def test_a_turn_whose_question_was_deleted_is_answered_with_a_sentence(all_of_it: bool) -> None:
+    ran: list[str] = []
+    waiting = Waiting(ran)
+    await waiting.ask()
+    await Answers(waiting.runtime).decide(waiting.ticket.id, approve=False, by="adk:lead")
+    operations = waiting.runtime.operations
+    if all_of_it:
+        forgotten = await operations.forget(actor="trails", reason="asked for")
+        assert (len(forgotten.records) > 0, forgotten.kept) == (True, ())
+    else:  # as a purge does whose day is that of the question, and not yet that of the wait
+        opened = next(r.id for r in [r async for r in waiting.runtime.store.records(Query())] if r.status == "opened")
+        await operations.writer("admin").commit(LedgerEntry("erasure", "purged", {}), DropPayload(opened))
+    (said,) = await waiting.confirm()
+    assert said.startswith("This question cannot be gone on with: the ")
+    assert "was deleted; " in said
+    assert ran == []
+    await waiting.runtime.close()
 
 
 async def test_a_message_that_is_too_long_is_answered_with_a_sentence() -> None:

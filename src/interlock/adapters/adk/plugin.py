@@ -17,15 +17,22 @@ from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
 from interlock.adapters.adk.llm import FINAL, QUESTION, TURN
-from interlock.adapters.adk.session import RECORDS, own_records, remember, session_of, ticket_of, user_of, waiting_turn
+from interlock.adapters.adk.session import (
+    RECORDS,
+    answer_instead,
+    own_records,
+    remember,
+    session_of,
+    ticket_of,
+    user_of,
+    waiting_turn,
+)
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
 from interlock.answers.asked import question_problem
-from interlock.answers.events import Opened, event_of
 from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
-from interlock.ports import Query
 from interlock.runtime import Runtime
 from interlock.state import TicketState
 from interlock.values import Outcome, Status
@@ -110,8 +117,9 @@ class InterlockPlugin(BasePlugin):
         if waiting is not None:
             try:
                 turn = await self._answers.reopen(waiting, agent=known, on_behalf_of=user)
-            except NotAllowed:  # it has ended; or it is somebody else's, and then this says no more than that
-                return await self._answer_of_ended(waiting, user)
+            except NotAllowed as refused:
+                said = await answer_instead(self._answers, waiting, refused, agent=agent.name, user=user)
+                return _content(self._let_out_answer(key, said))
         else:
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
@@ -125,14 +133,6 @@ class InterlockPlugin(BasePlugin):
         await turn.__aenter__()
         self._open[key] = _Open(turn, session_of(callback_context), key)
         return None
-
-    async def _answer_of_ended(self, turn: str, user: str) -> types.Content:
-        """The answer of a turn that a confirmation wants to go on with, but has ended: a crash came between."""
-        opened = [
-            e async for r in self._runtime.store.records(Query(turn=turn)) if isinstance(e := event_of(r), Opened)
-        ]
-        mine = bool(opened) and opened[0].on_behalf_of == user
-        return _content((await self._answers.result(turn)).answer if mine else "This question cannot be gone on with.")
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
         """Close the turn; one that waits for a person, or whose time is up, ends here without a model's answer."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from interlock.answers import TurnResult
+from interlock.answers import Answers, TurnOutcome, TurnResult
+from interlock.answers.events import Opened, event_of
+from interlock.errors import NotAllowed
 from interlock.ports import Query, Store
 from interlock.state import Ticket, TicketState
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
+_STOPPED = "This question cannot be gone on with"
 _MOST_RECORDS = 50  # each is read from the ledger again at the next question
 
 
@@ -64,3 +67,20 @@ def remember(state: Any, invocation: str, agent: str, result: TurnResult) -> Non
     if result.outcome.value == "WAITING":
         waits[f"{invocation}|{agent}"] = result.turn
     state[WAITING] = waits
+
+
+async def answer_instead(answers: Answers, turn: str, refused: NotAllowed, *, agent: str, user: str) -> str:
+    """What is said where a turn that the session names cannot be gone on with: its answer, if it has ended meanwhile.
+
+    It may have ended elsewhere, or before a crash. An answer of another agent was checked by what that one needs.
+    """
+    events = [event_of(record) async for record in answers.runtime.store.records(Query(turn=turn))]
+    opened = next((event for event in events if isinstance(event, Opened)), None)
+    if opened is None or (opened.agent, opened.on_behalf_of) != (agent, user):
+        return f"{_STOPPED}."  # and no more than that: clients can write any turn's id
+    try:
+        result = await answers.result(turn)
+    except NotAllowed as deleted:
+        return f"{_STOPPED}: {deleted}."
+    waits = result.outcome in (TurnOutcome.WAITING, TurnOutcome.ASKED)
+    return f"{_STOPPED}: {refused}." if waits else result.answer
