@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from graphlib import CycleError, TopologicalSorter
 from importlib import import_module
 from pathlib import Path
 
 import pytest
+
+from tests.test_architecture import find_cycle
 
 APPS = Path(__file__).parent.parent / "apps"
 LIBRARY = Path(__file__).parent.parent / "src"
@@ -105,12 +106,7 @@ def test_there_are_no_cycles(source: Path) -> None:
         module(source, file): {name for name in imports(file) if name in names and name != module(source, file)}
         for file in files(source)
     }
-    cycle: list[str] = []
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        cycle = error.args[1]
-    assert cycle == []
+    assert find_cycle(graph) == []
 
 
 def test_rooms_do_not_lean_on_each_other(source: Path) -> None:
@@ -123,12 +119,7 @@ def test_rooms_do_not_lean_on_each_other(source: Path) -> None:
             if parts[0] == source.name and len(parts) > 1 and (source / parts[1]).is_dir() and parts[1] != room:
                 graph.setdefault(room, set()).add(parts[1])
     rooms = {room: {other for other in others if (source / room).is_dir()} for room, others in graph.items()}
-    circle: list[str] = []
-    try:
-        TopologicalSorter(rooms).prepare()
-    except CycleError as error:
-        circle = error.args[1]
-    assert circle == []
+    assert find_cycle(rooms) == []
     assert len(rooms) > 2
 
 

@@ -128,6 +128,20 @@ def interrupt(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, error.removeprefix(WAITING)  # it is said on a machine that is busy, too
 
 
+def interrupt_what_was_begun(process: subprocess.Popen[str]) -> None:
+    """Ctrl-C where an effect is under way: it is said that it is waited for."""
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline() == WAITING
+
+
+def let_finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    """The effect may end now, and with it the command."""
+    Path("finish").touch()
+    out, error = process.communicate(timeout=120)
+    return process.returncode, out, error
+
+
 def records(capsys: pytest.CaptureFixture[str], *filters: str) -> list[tuple[str, str]]:
     assert main(["audit", "show", "--json", *filters]) == 0
     return [(row["tool"], row["outcome"]) for row in json.loads(capsys.readouterr().out)]
@@ -140,20 +154,14 @@ def test_a_read_that_nothing_can_stop_is_left(start: Start, capsys: pytest.Captu
 
 def test_what_was_begun_is_waited_for_and_that_is_said(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     process = start("call", "mail", '{"to": "a"}')
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    assert process.stderr.readline() == WAITING
-    Path("finish").touch()
-    out, error = process.communicate(timeout=120)
-    assert (process.returncode, out, error) == (130, "", INTERRUPTED)
+    interrupt_what_was_begun(process)
+    assert let_finish(process) == (130, "", INTERRUPTED)
     assert ("mail", "ok") in records(capsys)
 
 
 def test_the_second_time_it_is_not_waited_for(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     process = start("call", "mail", '{"to": "a"}')
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    assert process.stderr.readline() == WAITING
+    interrupt_what_was_begun(process)
     code, out, error = interrupt(process)
     assert (code, out, error) == (130, "", INTERRUPTED)
     assert ("mail", "ok") not in records(capsys)
@@ -164,12 +172,8 @@ def test_an_undo_is_interrupted_between_its_steps(start: Start, capsys: pytest.C
         assert main(["call", "write", json.dumps({"id": "a", "text": text}), "--run", "r"]) == 0
     capsys.readouterr()
     process = start("undo", "--run", "r", "--yes")
-    process.send_signal(signal.SIGINT)
-    assert process.stderr is not None
-    assert process.stderr.readline() == WAITING
-    Path("finish").touch()
-    out, error = process.communicate(timeout=120)
-    assert (process.returncode, out, error) == (130, "", INTERRUPTED)
+    interrupt_what_was_begun(process)
+    assert let_finish(process) == (130, "", INTERRUPTED)
     assert Path("a.txt").read_text() == "first", "one step was taken, and the next one was not begun"
 
 

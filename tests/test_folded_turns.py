@@ -20,25 +20,11 @@ from interlock.ports import Query
 from interlock.records import Content, Stored
 from interlock.stores import open_store
 from tests.conftest import ALLOW, expect, running
+from tests.test_changes import Shelf
 
 CALLS = 60
 ENOUGH = '[[rule]]\nid = "enough"\ntools = ["echo"]\ndecision = "deny"\nwhen = "turn.calls >= 1000"\n'
 MEASURED = ALLOW.replace("version = 1\n", 'version = 1\nmode = "apply"\n') + ENOUGH
-
-
-class Shelf:
-    """A resource in a dict."""
-
-    name = "shelf"
-
-    def __init__(self) -> None:
-        self.items: dict[str, Any] = {}
-
-    async def read_state(self, key: str) -> Any:
-        return self.items.get(key)
-
-    async def restore(self, key: str, state: Any) -> None:
-        self.items[key] = state
 
 
 def tools(ran: list[str]) -> list[Any]:

@@ -13,6 +13,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import TicketState
 from interlock.testing import ManualClock
+from tests.conftest import expect
 from tests.test_changes import OPEN, Made, Shelf, error, mailing, retitle, running
 
 ASK = OPEN + '[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "somebody should look"\n'
@@ -164,29 +165,33 @@ async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack
     assert sentence in outcome.summary
 
 
+ASK_MAIL = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
+
+
+async def approved_mail(runtime: Runtime) -> str:
+    """The ticket of a mail that waited and was approved."""
+    waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
+    await runtime.operations.decide(expect(waiting.ticket), approve=True, by="user:boss")
+    return expect(waiting.ticket)
+
+
 async def test_a_spent_ticket_buys_no_second_change() -> None:
     made: list[Any] = []
-    ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
-    async with running(mailing(made, repeatable=True), policy=ask) as runtime:
-        waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
-        assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
-        first = await runtime.operations.resume(waiting.ticket)
-        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=waiting.ticket)
+    async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
+        ticket = await approved_mail(runtime)
+        first = await runtime.operations.resume(ticket)
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=ticket)
     assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
     assert "was spent already" in again.summary
 
 
 async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
     made: list[Any] = []
-    ask = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
-    async with running(mailing(made, repeatable=True), policy=ask) as runtime:
-        waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
-        assert waiting.ticket is not None
-        await runtime.operations.decide(waiting.ticket, approve=True, by="user:boss")
+    async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
+        ticket = await approved_mail(runtime)
         outcomes = await asyncio.gather(
             *(
-                runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=waiting.ticket)
+                runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=ticket)
                 for n in range(6)
             )
         )

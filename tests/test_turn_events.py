@@ -38,6 +38,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.values import Mode
 from tests.conftest import running
+from tests.test_turns import OPEN
 
 USAGE = Usage(input_tokens=120, output_tokens=7, cost_micros=450)
 EVENTS: tuple[TurnEvent, ...] = (
@@ -111,21 +112,7 @@ async def test_what_is_no_record_of_a_turn_is_no_event() -> None:
 
 # A turn that is gone on with in another process
 
-POLICY = """
-version = 1
-mode = "apply"
-[review]
-vouched = ["user"]
-[[rule]]
-id = "open"
-tools = ["*"]
-decision = "allow"
-[[rule]]
-id = "ask"
-tools = ["keep"]
-decision = "review"
-reason = "somebody has to look"
-"""
+ASK = '[[rule]]\nid = "ask"\ntools = ["keep"]\ndecision = "review"\nreason = "somebody has to look"\n'
 AGENT = Agent(name="argo", tools=("search", "access", "keep"), semantic=False)
 WORK = research(("search", "access", "keep"), calls=6)
 PLAN = "1. find pages\n2. read three of them"
@@ -144,7 +131,7 @@ def opened(file: Path) -> Runtime:
     async def keep(text: str) -> bool:
         return True
 
-    return Runtime.open(f"sqlite:///{file}", policy=parse_policy(POLICY), tools=[search, access, keep])
+    return Runtime.open(f"sqlite:///{file}", policy=parse_policy(OPEN + ASK), tools=[search, access, keep])
 
 
 class Model:

@@ -20,11 +20,32 @@ from interlock_catalog.runner.lanes import carry_out
 from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, open_run_store
 from interlock_catalog.runner.steps import RunSteps
 from interlock_catalog.seed import build_clean_catalog
+from interlock_catalog.server.tokens import TokenHolder, digest_token
 from interlock_catalog.settings import Loaded, load_catalog_settings
 from plant import plant_faults
 
+PRESS = "bench-press-bench-press-barbell"
+TOKENS = {digest_token(role): TokenHolder(role, role) for role in ("reader", "editor", "admin")}
+"""Of a server under test: each role's token is its own name."""
 PATIENCE_S = 600.0
 """How long tests wait for something that happens within seconds on an idle machine: an end for a hang, no measure."""
+
+
+def source_record(**more: Any) -> dict[str, Any]:
+    """A record of the free exercise database, as files that are imported have it."""
+    return {
+        "name": "Barbell Curl",
+        "equipment": "barbell",
+        "primaryMuscles": ["biceps"],
+        "secondaryMuscles": [],
+        "instructions": ["Curl."],
+        "force": "pull",
+        "level": "beginner",
+        "mechanic": "isolation",
+        "category": "strength",
+        "id": "Barbell_Curl",
+        **more,
+    }
 
 
 def families_of(docs: Mapping[str, Doc], slugs: Iterable[str]) -> dict[str, Doc]:

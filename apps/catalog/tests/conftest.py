@@ -10,6 +10,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "benchmarks"))  # faults are planted there
 
+from catalog_testing import clean_families, fill_catalog, prepare_home
+
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -24,3 +26,11 @@ def backend_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'catalog.db'}"
     return str(request.getfixturevalue("postgres"))
+
+
+@pytest.fixture
+async def url(tmp_path: Path, backend_url: str) -> str:
+    """The same, with one family in it."""
+    loaded = prepare_home(tmp_path / "home", backend=backend_url)
+    await fill_catalog(loaded, clean_families("bench-press"))
+    return loaded.settings.backend

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from catalog_testing import source_record
 from interlock.cli.main import main
 from interlock.config import help_texts
 from interlock_catalog.settings import Settings
@@ -238,24 +239,7 @@ def test_a_folder_without_a_catalog_says_how_to_make_one(
 
 def test_other_beginnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "data.json"
-    file.write_text(
-        json.dumps(
-            [
-                {
-                    "name": "Barbell Curl",
-                    "equipment": "barbell",
-                    "primaryMuscles": ["biceps"],
-                    "secondaryMuscles": [],
-                    "instructions": ["Curl."],
-                    "force": "pull",
-                    "level": "beginner",
-                    "mechanic": "isolation",
-                    "category": "strength",
-                    "id": "Barbell_Curl",
-                }
-            ]
-        )
-    )
+    file.write_text(json.dumps([source_record()]))
     for options in (["--clean"], ["--empty"], ["--from", str(file)]):
         folder = tmp_path / "".join(filter(str.isalnum, options[0]))
         assert main(["catalog", "init", "--home", str(folder), *options]) == 0

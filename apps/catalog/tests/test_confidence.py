@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog_testing import Says, clean_families, fill_catalog, open_steps, prepare_home, read_catalog, run_all
+from catalog_testing import PRESS, Says, clean_families, fill_catalog, open_steps, prepare_home, read_catalog, run_all
 from interlock.state import TicketState
 from interlock_catalog.app import POLICY
 from interlock_catalog.confidence import (
@@ -31,7 +31,6 @@ from interlock_catalog.settings import Loaded
 from interlock_catalog.shadow_report import build_shadow_report
 
 counts = st.integers(min_value=0, max_value=10_000)
-PRESS = "bench-press-bench-press-barbell"
 
 
 @given(counts, counts)

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from catalog_testing import (
+    PRESS,
+    TOKENS,
     clean_families,
     faulty_families,
     fill_catalog,
@@ -26,18 +28,8 @@ from interlock_catalog.backends.http import HttpBackend
 from interlock_catalog.backends.port import Write
 from interlock_catalog.runner.records import RunRequest
 from interlock_catalog.server.app import build_server
-from interlock_catalog.server.tokens import TokenHolder, create_token, digest_token
+from interlock_catalog.server.tokens import create_token
 from interlock_catalog.settings import Settings
-
-TOKENS = {digest_token(role): TokenHolder(role, role) for role in ("reader", "editor", "admin")}
-PRESS = "bench-press-bench-press-barbell"
-
-
-@pytest.fixture
-async def url(tmp_path: Path, backend_url: str) -> str:
-    loaded = prepare_home(tmp_path / "home", backend=backend_url)
-    await fill_catalog(loaded, clean_families("bench-press"))
-    return loaded.settings.backend
 
 
 async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path, url: str) -> None:

@@ -4,50 +4,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from catalog_testing import source_record
 from interlock.cli.main import main
 from interlock_catalog.source_records import read_records, read_source_file
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 
 
-def record(**more: Any) -> dict[str, Any]:
-    return {
-        "name": "Barbell Curl",
-        "equipment": "barbell",
-        "primaryMuscles": ["biceps"],
-        "secondaryMuscles": [],
-        "instructions": ["Curl."],
-        "force": "pull",
-        "level": "beginner",
-        "mechanic": "isolation",
-        "category": "strength",
-        "id": "Barbell_Curl",
-        **more,
-    }
-
-
-GOOD = record()
+GOOD = source_record()
 BAD = {
     "null": ("null", "it is null"),
     "a text": ('"curl"', "it is a text"),
     "no name": ("{}", "name"),
-    "a number for a name": (json.dumps(record(name=3)), "name"),
-    "null for a list": (json.dumps(record(id="b", primaryMuscles=None)), "primaryMuscles"),
-    "a number among muscles": (json.dumps(record(id="b", primaryMuscles=["biceps", 3])), "primaryMuscles"),
+    "a number for a name": (json.dumps(source_record(name=3)), "name"),
+    "null for a list": (json.dumps(source_record(id="b", primaryMuscles=None)), "primaryMuscles"),
+    "a number among muscles": (json.dumps(source_record(id="b", primaryMuscles=["biceps", 3])), "primaryMuscles"),
     "not a number": ('{"name": "Curl", "force": NaN}', "force"),
     "half a surrogate pair": ('{"name": "Curl \\ud800", "id": "b"}', "signs"),
-    "a byte order mark in a name": (json.dumps(record(name="\ufeffCurl", id="b")), "signs"),
-    "the same id": (json.dumps(record(name="Another")), "'barbell-curl', which record 1 (Barbell Curl) has"),
-    "the same id in other letters": (json.dumps(record(name="Another", id="barbell curl")), "which record 1"),
-    "an id without Latin letters": (json.dumps(record(name="Curl", id="弯举")), "Latin"),
-    "a name without Latin letters": (json.dumps(record(name="弯举", id="b")), "Latin"),
-    "a long id": (json.dumps(record(name="Another", id="x" * 129)), "129 characters"),
+    "a byte order mark in a name": (json.dumps(source_record(name="\ufeffCurl", id="b")), "signs"),
+    "the same id": (json.dumps(source_record(name="Another")), "'barbell-curl', which record 1 (Barbell Curl) has"),
+    "the same id in other letters": (json.dumps(source_record(name="Another", id="barbell curl")), "which record 1"),
+    "an id without Latin letters": (json.dumps(source_record(name="Curl", id="弯举")), "Latin"),
+    "a name without Latin letters": (json.dumps(source_record(name="弯举", id="b")), "Latin"),
+    "a long id": (json.dumps(source_record(name="Another", id="x" * 129)), "129 characters"),
     "a field twice": ('{"name": "Curl", "force": "push", "force": "pull"}', "twice"),
-    "a field of its own": (json.dumps(record(name="Another", id="b", video="curl.mp4")), "'video' of 1 records"),
+    "a field of its own": (json.dumps(source_record(name="Another", id="b", video="curl.mp4")), "'video' of 1 records"),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from catalog_testing import clean_families, fill_catalog, prepare_home, read_catalog
+from catalog_testing import PRESS, clean_families, fill_catalog, prepare_home, read_catalog
 from interlock import Outcome, Runtime
 from interlock_catalog.app import POLICY, AppContext, open_app
 from interlock_catalog.changes import build_alias, content_digest
@@ -18,7 +18,6 @@ from interlock_catalog.pipeline.execute import SERVICE
 from interlock_catalog.settings import Loaded
 
 ROW = "t-bar-row-t-bar-row-landmine"
-PRESS = "bench-press-bench-press-barbell"
 DUMBBELL = "bench-press-bench-press-dumbbell"
 
 

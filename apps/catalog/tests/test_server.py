@@ -11,22 +11,14 @@ import httpx
 import pytest
 
 from catalog_testing import (
+    PRESS,
+    TOKENS,
     clean_families,
     fill_catalog,
     prepare_home,
 )
 from interlock_catalog.server.app import build_server
 from interlock_catalog.server.tokens import TokenHolder, create_token, digest_token, read_tokens
-
-TOKENS = {digest_token(role): TokenHolder(role, role) for role in ("reader", "editor", "admin")}
-PRESS = "bench-press-bench-press-barbell"
-
-
-@pytest.fixture
-async def url(tmp_path: Path, backend_url: str) -> str:
-    loaded = prepare_home(tmp_path / "home", backend=backend_url)
-    await fill_catalog(loaded, clean_families("bench-press"))
-    return loaded.settings.backend
 
 
 @pytest.fixture

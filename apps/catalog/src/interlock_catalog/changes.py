@@ -13,6 +13,15 @@ from interlock_catalog.contracts import Doc, Json, Name, Slug, Strict, with_valu
 from interlock_catalog.document_keys import DocumentKey, DocumentKind
 from interlock_catalog.normalise import FamilyFacts, normalise
 
+MUSCLE_FIELDS = ("muscles.primary", "muscles.secondary", "muscles.category", "muscles.contribution")
+TEXT_FIELDS = (
+    "description",
+    "execution_notes",
+    "common_mistakes",
+    "suitability_notes",
+    "programming_use_cases",
+    "stimulus_tags",
+)
 PATCHABLE = (
     "name",
     "name_slug",
@@ -20,21 +29,13 @@ PATCHABLE = (
     "variant_key",
     "equipment",
     "category",
-    "muscles.primary",
-    "muscles.secondary",
-    "muscles.category",
-    "muscles.contribution",
+    *MUSCLE_FIELDS,
     "metadata.level",
     "metadata.plane_of_motion",
     "metadata.unilateral",
     "movement.type",
     "movement.split",
-    "description",
-    "execution_notes",
-    "common_mistakes",
-    "suitability_notes",
-    "programming_use_cases",
-    "stimulus_tags",
+    *TEXT_FIELDS,
 )
 """What `upsert_exercise` may set; id, status and merges have operations of their own."""
 

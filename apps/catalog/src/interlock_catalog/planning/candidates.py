@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+from interlock_catalog.changes import MUSCLE_FIELDS, TEXT_FIELDS
 from interlock_catalog.checks import Issue
 from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.confidence import Tally
@@ -14,15 +15,6 @@ from interlock_catalog.naming import split_name
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import equipment_name
 
-MUSCLE_FIELDS = ("muscles.primary", "muscles.secondary", "muscles.category", "muscles.contribution")
-TEXTS = (
-    "description",
-    "execution_notes",
-    "common_mistakes",
-    "suitability_notes",
-    "programming_use_cases",
-    "stimulus_tags",
-)
 _MIN_SIBLINGS = 2
 """One sibling is no majority."""
 
@@ -85,7 +77,7 @@ def estimate_confidence(family: Snapshot, identity: str, field: str, after: Json
     if any(is_within(field, v.field) for v in find_violations("exercise", made)):
         return 0.0
     # Siblings have other texts, and cannot bear one out.
-    if field in TEXTS:
+    if field in TEXT_FIELDS:
         return 0.0 if field == "description" and _is_off_subject(family, identity, made) else stated
     return min(stated, sibling_support(family, identity, field, after))
 
