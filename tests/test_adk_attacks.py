@@ -182,11 +182,11 @@ class Waiting:
         assert result.answer == answer
         return turn.id
 
-    async def confirm(self, turn: str | None = None) -> list[str]:
-        """What leaves when the call is confirmed, while the session's state names another turn as the waiting one."""
+    async def confirm(self, turn: str | None = None, *, said: bool = True) -> list[str]:
+        """What leaves when the call is confirmed (or not); the session's state may name another turn as the waiting one."""
         waits = {f"{self.asked[0].invocation_id}|trails": turn}
         more = {} if turn is None else {"state_delta": {"interlock_waiting": waits}}
-        return texts(await self.session.send(confirmation(self.asked), **more))
+        return texts(await self.session.send(confirmation(self.asked, said), **more))
 
 
 async def test_a_turn_that_ended_elsewhere_gives_its_answer_to_whoever_confirms_here() -> None:
@@ -317,27 +317,25 @@ async def test_trees_and_plugins_that_would_let_answers_out_unchecked_are_refuse
 
 async def test_talk_between_question_and_confirmation() -> None:
     ran: list[str] = []
-    app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
-    session = Session(app)
-    asked = await session.send(types.Part(text="please tell the crew"))
-    use(app, InterlockLlm, Model(Reply("You are welcome.")))
-    await session.send(types.Part(text="thanks!"))
-    use(app, InterlockLlm, make_scripted("obedient", TELL))
-    events = await session.send(confirmation(asked))
+    waiting = Waiting(ran)
+    await waiting.ask()
+    use(waiting.app, InterlockLlm, Model(Reply("You are welcome.")))
+    await waiting.session.send(types.Part(text="thanks!"))
+    use(waiting.app, InterlockLlm, make_scripted("obedient", TELL))
+    said = await waiting.confirm()
     assert ran == ["mail crew"]
-    assert any("The crew was told." in text for text in texts(events))
-    await runtime.close()
+    assert any("The crew was told." in text for text in said)
+    await waiting.runtime.close()
 
 
 async def test_a_denial_in_the_session_is_what_the_model_sees() -> None:
     ran: list[str] = []
-    app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
-    session = Session(app)
-    asked = await session.send(types.Part(text="please tell the crew"))
-    events = await session.send(confirmation(asked, said=False))
+    waiting = Waiting(ran)
+    await waiting.ask()
+    said = await waiting.confirm(said=False)
     assert ran == []
-    assert not any("The crew was told." in text for text in texts(events))
-    await runtime.close()
+    assert not any("The crew was told." in text for text in said)
+    await waiting.runtime.close()
 
 
 async def test_whoever_asked_cannot_confirm_where_the_policy_wants_somebody_else() -> None:

@@ -64,6 +64,17 @@ def opened(url: str, *tools: Tool) -> Runtime:
     return Runtime.open(url, policy=parse_policy(OPEN), tools=tools, settings=PATIENT)
 
 
+def paying(made: list[str], *, within_s: float) -> Tool:
+    """A tool that pays at once, under a deadline."""
+
+    @tool(effect="send", timeout_s=within_s, deadline_s=within_s)
+    async def pay(order: str) -> str:
+        made.append(order)
+        return "paid"
+
+    return pay
+
+
 async def landed(runtime: Runtime) -> list[tuple[str, str]]:
     return [(record.kind, record.status) async for record in runtime.store.records(Query())]
 
@@ -72,13 +83,7 @@ async def test_a_call_ends_by_its_deadline_before_its_intent_and_can_be_made_aft
     durable_url: str, hang: Hang
 ) -> None:
     made: list[str] = []
-
-    @tool(effect="send", timeout_s=1, deadline_s=1)
-    async def pay(order: str) -> str:
-        made.append(order)
-        return "paid"
-
-    async with opened(durable_url, pay) as runtime:
+    async with opened(durable_url, paying(made, within_s=1)) as runtime:
         with hang():
             outcome = await runtime.call("pay", {"order": "1"}, **CALL)  # while the store still hangs
             assert (outcome.status, made) == (Status.FAILED, [])
@@ -127,13 +132,7 @@ def _pay_into(made: list[str], hang: Hang, released: asyncio.Event) -> Tool:
 
 async def test_whoever_gives_up_while_the_store_hangs_is_heard(durable_url: str, hang: Hang) -> None:
     made: list[str] = []
-
-    @tool(effect="send", timeout_s=2, deadline_s=2)
-    async def pay(order: str) -> str:
-        made.append(order)
-        return "paid"
-
-    async with opened(durable_url, pay) as runtime:
+    async with opened(durable_url, paying(made, within_s=2)) as runtime:
         with hang():
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(runtime.call("pay", {"order": "1"}, **CALL), 0.2)
