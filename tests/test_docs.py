@@ -340,10 +340,16 @@ def test_a_command_that_does_not_exist_is_found_however_it_is_shown(shown: str) 
         check_shown(shown)
 
 
-def test_the_table_of_the_readme_names_every_command() -> None:
+def test_the_table_of_the_readme_and_the_overview_name_every_command() -> None:
     (table,) = [block for block in blocks(ROOT / "README.md", "") if block.code.startswith("interlock ask APP")]
-    named = {name for line in table.code.splitlines() for name in line.split()[1].split("|")}
-    assert named == {command.name for command in OWN_COMMANDS}
+    named = {name for line in table.code.splitlines() for name in check_shown(line)}
+    there = set()
+    for command in OWN_COMMANDS:
+        group = find_leaves([command.name])[0][command.name].group
+        actions = [] if group is None else list(group.choices)
+        there |= {f"{command.name} {action}" for action in actions} or {command.name}
+        assert [action for action in actions if action not in re.findall(r"[\w-]+", command.help)] == []
+    assert named == there
 
 
 def test_every_make_target_that_a_page_names_exists() -> None:
