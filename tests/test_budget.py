@@ -196,7 +196,7 @@ async def test_64_callers_in_4_processes_cannot_overspend(durable_url: str, limi
         )
         for _ in range(4)
     ]
-    found = [child.communicate(timeout=120) for child in children]
+    found = [child.communicate(timeout=600) for child in children]
     assert all(child.returncode == 0 for child in children), found
     allowed, denied = (sum(int(out.split()[place]) for out, _err in found) for place in (0, 1))
     assert (allowed, denied) == (37, 4 * 16 * 5 - 37)

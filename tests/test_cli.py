@@ -361,7 +361,7 @@ def test_the_module_runs_as_a_command() -> None:
         [sys.executable, "-m", "interlock", "--version"],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
     )
     assert done.stdout == "interlock 0.1.0\n"
@@ -394,7 +394,7 @@ def test_the_demonstration_shows_everything_it_promises(tmp_path: Path) -> None:
         [sys.executable, str(TRAILS / "demo.py")],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
         cwd=tmp_path,
     )

@@ -96,6 +96,8 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     (tmp_path / "interlock.toml").write_text('tools = ["slow:TOOLS"]\n')
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    # What a shell starts in the background ignores Ctrl-C, and hands that on to all that it starts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     running = []
 
     def go(*arguments: str, program: tuple[str, ...] = ("-m", "interlock")) -> subprocess.Popen[str]:
@@ -111,6 +113,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     for process in running:
         process.kill()
         process.communicate()
+    signal.signal(signal.SIGINT, before)
     sys.modules.pop("slow", None)
 
 
@@ -124,7 +127,7 @@ def wait_until(come: Callable[[], bool]) -> None:
 def interrupt(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """Ctrl-C, and how it ended."""
     process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=600)
     return process.returncode, out, error.removeprefix(WAITING)  # it is said on a machine that is busy, too
 
 
@@ -138,7 +141,7 @@ def interrupt_what_was_begun(process: subprocess.Popen[str]) -> None:
 def let_finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     """The effect may end now, and with it the command."""
     Path("finish").touch()
-    out, error = process.communicate(timeout=120)
+    out, error = process.communicate(timeout=600)
     return process.returncode, out, error
 
 

@@ -25,7 +25,7 @@ print(*sorted(sys.modules), file=sys.stderr)
 def loaded_by(*arguments: str, folder: Path | None = None) -> list[str]:
     """The modules that a command leaves behind."""
     command = [sys.executable, "-c", LOADED, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True, cwd=folder)
     return done.stderr.split()
 
 

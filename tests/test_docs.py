@@ -109,7 +109,7 @@ def write_files(page: Path, folder: Path) -> None:
 
 def run_python(arguments: list[str], folder: Path, given: str = "") -> str:
     done = subprocess.run(
-        [sys.executable, *arguments], input=given, capture_output=True, text=True, timeout=120, check=False, cwd=folder
+        [sys.executable, *arguments], input=given, capture_output=True, text=True, timeout=600, check=False, cwd=folder
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -207,7 +207,8 @@ def test_killed_at_every_boundary(grid: Grid, counter: Counter, scenario: str, p
         else:
             asyncio.run(CHECKS.get(scenario, check_delivery)(cell, counter))
         grid.done(cell)
-    assert killed >= len(points.passed) - 2  # a heartbeat may come once less
+    beats = sum(point.startswith("heart.") for point, _nth in points.passed)  # how many depends on how long it took
+    assert killed >= len(points.passed) - beats - 2
 
 
 @pytest.mark.skipif(not os.environ.get("TORTURE"), reason="make torture kills at random instants")

@@ -78,7 +78,7 @@ def fsyncs(shim: Path, tmp_path: Path, mode: str) -> list[int]:
     environment = {**os.environ, "LD_PRELOAD": str(shim), "FSYNC_LOG": str(tmp_path / f"{mode}.log")}
     root = str(Path(__file__).parent.parent)
     command = [sys.executable, "-c", COUNTED, str(tmp_path / f"{mode}.db"), mode, root]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=600)
     return [int(part) for part in done.stdout.strip("[]\n").split(", ")]
 
 
@@ -126,7 +126,7 @@ async def test_a_disk_that_fills_up_gives_a_clear_error_and_loses_nothing_acknow
     file = tmp_path / "x.db"
     root = str(Path(__file__).parent.parent)
     done = subprocess.run(
-        [sys.executable, "-c", FILL, str(file), root], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", FILL, str(file), root], capture_output=True, text=True, timeout=600, check=False
     )
     count, message = done.stdout.split(" ", 1)
     assert int(count) > 10, done.stderr
@@ -286,7 +286,7 @@ def test_eight_processes_that_open_a_fresh_store_at_once_agree(durable_url: str)
         )
         for _ in range(8)
     ]
-    found = [child.communicate(timeout=90) for child in children]
+    found = [child.communicate(timeout=600) for child in children]
     assert len({out for out, _err in found}) == 1, found
     assert all(child.returncode == 0 for child in children), found
 
@@ -318,7 +318,7 @@ async def test_what_was_acknowledged_before_a_kill_is_there_after_it(durable_url
     assert child.stdout is not None
     acknowledged = {int(child.stdout.readline()) for _ in range(200)}
     child.send_signal(signal.SIGKILL)
-    rest = child.communicate(timeout=30)[0].splitlines()
+    rest = child.communicate(timeout=600)[0].splitlines()
     acknowledged |= {int(line) for line in rest[:-1] if line}
     store = open_store(durable_url)
     assert acknowledged <= set(await ids(store))

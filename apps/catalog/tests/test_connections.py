@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from catalog_testing import PATIENCE_S, clean_families, fill_catalog, prepare_home
 from chaos import free_port, run_server
 from interlock.errors import ConfigError
 from interlock_catalog.runner.endpoint import serve_endpoint
 from interlock_catalog.runner.records import open_run_store
-from interlock_catalog.server.connections import MAX_CONNECTIONS, open_listener
+from interlock_catalog.server.connections import MAX_CONNECTIONS, ImpatientProtocol, build_config, open_listener
 from interlock_catalog.server.tokens import create_token
 
 SLOW = 500
@@ -48,7 +50,7 @@ async def serving(folder: Path) -> AsyncIterator[tuple[int, str, str]]:
 
 
 async def ask(port: int, token: str) -> int:
-    async with httpx.AsyncClient(timeout=20.0, trust_env=False) as client:
+    async with httpx.AsyncClient(timeout=300.0, trust_env=False) as client:
         answer = await client.get(f"http://127.0.0.1:{port}/listFamilies", headers={"Authorization": f"Bearer {token}"})
     return answer.status_code
 
@@ -92,6 +94,33 @@ async def test_whoever_has_no_token_is_refused_and_may_not_stay(tmp_path: Path) 
             assert await asyncio.to_thread(is_closed, last)
 
 
+async def test_whoever_comes_while_all_others_are_being_answered_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ImpatientProtocol, "max_connections", 3)
+    asked, go_on = asyncio.Semaphore(0), asyncio.Event()
+
+    async def app(scope: dict[str, Any], _receive: object, send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+        asked.release()
+        if scope["path"] == "/slow":
+            await go_on.wait()
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    with open_listener("127.0.0.1", 0) as listener:
+        base = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        server = uvicorn.Server(build_config(app, lifespan="off"))
+        async with asyncio.TaskGroup() as group, httpx.AsyncClient(base_url=base, timeout=300.0) as client:
+            serving = group.create_task(server.serve(sockets=[listener]))
+            slow = list[asyncio.Task[httpx.Response]]()
+            for _ in range(5):
+                slow.append(group.create_task(client.get("/slow")))
+                await asked.acquire()
+            assert (await client.get("/")).status_code == 204
+            go_on.set()
+            assert [(await task).status_code for task in slow] == [204] * 5
+            server.should_exit = True
+            await serving
+
+
 async def test_the_workers_endpoint_looks_at_the_token_first_and_leaves_signals_alone(tmp_path: Path) -> None:
     import signal
 
@@ -105,7 +134,7 @@ async def test_the_workers_endpoint_looks_at_the_token_first_and_leaves_signals_
     async with open_run_store(loaded.settings) as runs:
         server = asyncio.create_task(serve_endpoint(loaded.settings, runs, listener))
         base = f"http://127.0.0.1:{port}"
-        async with httpx.AsyncClient(base_url=base, timeout=20.0, trust_env=False) as client:
+        async with httpx.AsyncClient(base_url=base, timeout=300.0, trust_env=False) as client:
             assert (await client.get("/health")).status_code == 503
             assert {number: signal.getsignal(number) for number in before} == before
             for body in (b"nonsense", b"{}", b'{"mode": "wild"}', b"x" * 2_000_000):

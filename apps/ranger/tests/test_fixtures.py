@@ -25,7 +25,7 @@ GEOD = Geod(ellps="WGS84")
 
 
 def test_the_script_makes_exactly_what_is_shipped(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, SCRIPT, "--out", tmp_path], check=True, timeout=120)
+    subprocess.run([sys.executable, SCRIPT, "--out", tmp_path], check=True, timeout=600)
     shipped = sorted(p.relative_to(DATA) for p in DATA.rglob("*") if p.is_file())
     assert sorted(p.relative_to(tmp_path) for p in tmp_path.rglob("*") if p.is_file()) == shipped
     for name in shipped:

@@ -250,7 +250,7 @@ def serve(folder: Path) -> Iterator[httpx.Client]:
     finally:
         server.terminate()
         try:
-            server.wait(timeout=60)
+            server.wait(timeout=600)
         except subprocess.TimeoutExpired:
             server.kill()
             server.wait()

@@ -102,7 +102,7 @@ def test_a_fire_that_cannot_be_used_is_a_sentence_and_exit_code_2(tmp_path: Path
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert ended.returncode == 2, ended.stderr
         assert "severity '6'; give a whole number from 1 to 5" in ended.stderr

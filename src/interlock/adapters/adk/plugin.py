@@ -341,6 +341,10 @@ class InterlockPlugin(BasePlugin):
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
 
+    def has_turn(self, session: str) -> bool:
+        """Whether a turn of this session has begun and not ended."""
+        return any(open_.session == session for open_ in self._open.values())
+
     async def abort(self, session: str) -> None:
         """The runner was aborted while an agent of this session was working."""
         for key in [key for key, open_ in self._open.items() if open_.session == session]:

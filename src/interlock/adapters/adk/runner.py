@@ -14,6 +14,7 @@ from interlock.answers import TurnResult
 from interlock.errors import ConfigError
 
 _LONGEST_S = 600.0
+_LOOK_AGAIN_S = 0.05
 _MARGIN_S = 0.05  # the turn's own deadline passes first, so that it ends as a timeout and is recorded so
 
 
@@ -38,7 +39,7 @@ class InterlockRunner:
             await sessions.create_session(app_name=name, user_id=user_id, session_id=session_id)
         stop = asyncio.Event()
         self.plugin.results[session_id] = None  # says that somebody waits for this session's result
-        alarm = asyncio.get_running_loop().call_later(self._deadline_s, stop.set)
+        alarm = asyncio.create_task(self._stop_in_time(session_id, stop))
         message = types.Content(role="user", parts=[types.Part(text=question)])
         details: dict[str, Any] = {"abort_signal": stop}
         try:
@@ -53,3 +54,12 @@ class InterlockRunner:
         if result is None:
             raise ConfigError("the root agent of the App has no Agent of ours: name it in InterlockPlugin(agents=...)")
         return result
+
+    async def _stop_in_time(self, session_id: str, stop: asyncio.Event) -> None:
+        """Abort the agent when its time is up; what passes before its turn begins is not counted, up to ten minutes."""
+        waited_s = 0.0
+        while not self.plugin.has_turn(session_id) and waited_s < _LONGEST_S:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            waited_s += _LOOK_AGAIN_S
+        await asyncio.sleep(self._deadline_s)
+        stop.set()

@@ -16,7 +16,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from interlock.errors import ConfigError
 
 MAX_CONNECTIONS = 400
-"""Well below the 1,024 files that a process may usually have open."""
+"""Beyond so many, those that wait make room."""
+_MOST_CONNECTIONS = 800
+"""Where none waits, as all are being answered, so many are let in: below the 1,024 files of a usual process."""
 MAX_HEADER_S = 10.0
 """How long a connection may take until the headers of its next request are complete."""
 _BACKLOG = 512
@@ -62,9 +64,16 @@ class ImpatientProtocol(H11Protocol):
             self.transport.abort()  # not `close`, which would first wait until the other side takes what is left
 
     def _make_room(self) -> None:
-        """End the connection that has waited longest; those with a request under way stay."""
-        waiting = [other for other in self.connections if isinstance(other, ImpatientProtocol) and other.is_waiting]
-        min(waiting, key=lambda other: other.waiting_since)._give_up()
+        """End the connection that has waited longest; those with a request under way stay, and so does who just came.
+
+        Whoever just came has not had the time to ask: others that are being refused must not keep it out.
+        """
+        others = [other for other in self.connections if isinstance(other, ImpatientProtocol) and other is not self]
+        waiting = [other for other in others if other.is_waiting]
+        if waiting:
+            min(waiting, key=lambda other: other.waiting_since)._give_up()
+        elif len(self.connections) > _MOST_CONNECTIONS:
+            self._give_up()
 
 
 def open_listener(host: str, port: int) -> socket.socket:
