@@ -93,9 +93,16 @@ async def test_a_ticket_that_is_set_to_approved_pays_nothing(durable_url: str, e
 async def test_terms_that_were_edited_decide_nothing(durable_url: str, edit: Edit, made: list[int]) -> None:
     async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
         ticket = await ask(runtime)
-        await _forge(runtime, edit, ticket, terms={"self_approval": True, "vouched": ["user"]})
-        with pytest.raises(Exception, match="it is not what record 1 opened"):
-            await runtime.operations.decide(ticket, approve=True)
+        for changes in (
+            {"terms": {"self_approval": True, "vouched": ["user"]}},
+            {"account": "os:svc"},
+            {"asked_by": "x"},
+        ):
+            whole = msgspec.to_builtins(expect(await runtime.store.ticket(ticket)))
+            await _forge(runtime, edit, ticket, **changes)
+            with pytest.raises(Exception, match="it is not what record 1 opened"):
+                await runtime.operations.decide(ticket, approve=True)
+            await _forge(runtime, edit, ticket, **whole)
         assert made == []
 
 

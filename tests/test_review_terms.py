@@ -185,6 +185,68 @@ async def test_a_capital_letter_makes_nobody_else() -> None:
         assert "asked for this" in await decides(runtime, other, "user:kim")
 
 
+@pytest.mark.parametrize("asks", [{"principal": "user:somebody"}, {"on_behalf_of": "user:kim"}, {}])
+async def test_an_account_does_not_approve_what_was_asked_from_it(store_url: str, asks: dict[str, Any]) -> None:
+    """Whatever name the program gave: the account that it ran under is a party to the ticket."""
+    made: list[Made] = []
+    async with running(retitle(Shelf(), made), policy=policy("quorum = 1"), url=store_url) as runtime:
+        ticket = await parked(runtime, **asks)
+        assert expect(await runtime.store.ticket(ticket)).account == default_principal()
+        refused = await decides(runtime, ticket, default_principal())
+        assert f"from the account {default_principal()}, in the name of user:" in refused
+        assert "from an account of their own, or with a token" in refused
+        assert (await runtime.operations.resume(ticket)).status is Status.DENIED
+        await runtime.operations.decide(ticket, approve=False)
+        assert expect(await runtime.store.ticket(ticket)).state.value == "denied", "it may be withdrawn"
+    assert made == []
+
+
+async def test_a_service_that_asks_by_its_token_is_not_approved_by_its_account(tmp_path: Path) -> None:
+    url, key = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "service.key"
+    load_or_make_key(key)
+    terms = policy(f'keys = ["ed25519:{load_public_key(key)}"]')
+    async with running(retitle(Shelf(), []), policy=terms, url=url) as runtime:
+        now, ledger = int(time.time()), runtime.store.identity.ledger
+        (tmp_path / "token").write_text(issue(key, TokenClaims(sub="bot", aud=ledger, iat=now, exp=now + 60)))
+    service = Settings(token=str(tmp_path / "token"))
+    async with running(retitle(Shelf(), []), policy=terms, url=url, settings=service) as runtime:
+        ticket = await parked(runtime, principal=None)
+        assert expect(await runtime.store.ticket(ticket)).asked_by == "token:bot"
+    async with running(retitle(Shelf(), []), policy=terms, url=url) as runtime:
+        assert "in the name of token:bot" in await decides(runtime, ticket, runtime.principal)
+
+
+async def test_reviewers_with_accounts_of_their_own_decide_what_a_server_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, shelf = f"sqlite:///{tmp_path / 'l.db'}", Shelf()
+    with monkeypatch.context() as server:
+        server.setattr("interlock.runtime.default_principal", lambda: "os:svc")
+        async with running(retitle(shelf, []), policy=policy("quorum = 1"), url=url) as runtime:
+            ticket = await parked(runtime)
+    async with running(retitle(shelf, []), policy=policy("quorum = 1"), url=url) as runtime:
+        assert await decides(runtime, ticket, runtime.principal) == "approved"
+        assert (await runtime.operations.resume(ticket)).ok, "by whoever decided, too"
+
+
+async def test_one_person_alone_says_so_in_the_policy() -> None:
+    async with running(retitle(Shelf(), []), policy=policy("self_approval = true")) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, runtime.principal) == "approved"
+        said = [r.content().arguments async for r in runtime.store.records(Query()) if r.kind == "ticket"]
+    assert said[0]["by_proposer"] is True, "and the ledger says it"
+
+
+async def test_nobody_decides_in_the_place_of_the_account_that_asked() -> None:
+    terms = (
+        f'vouched = ["user"]\napprovers = ["{default_principal()}", "user:lee"]\n'
+        f'[[review.delegation]]\nof = "{default_principal()}"\nto = "user:sub"\nuntil = 2999-01-01\n'
+    )
+    async with running(retitle(Shelf(), []), policy=policy(terms)) as runtime:
+        ticket = await parked(runtime)
+        assert "nobody decides in their place" in await decides(runtime, ticket, "user:sub")
+
+
 async def test_no_variable_changes_who_calls_or_who_may_approve(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("PRINCIPAL", "os:boss"), ("SELF_APPROVAL", "true"), ("REVIEW_KEYS", "mine.pem")):
         with pytest.raises(ConfigError, match="there is no such setting"):

@@ -2,7 +2,7 @@
 
 from interlock.review.evidence import approval_fault, opening_fault, ticket_digest
 from interlock.review.terms import Terms, terms_of
-from interlock.review.tickets import is_party, open_ticket, rejection_reason, voice_of
+from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of
 
 __all__ = [
     "Terms",
@@ -10,6 +10,7 @@ __all__ = [
     "is_party",
     "open_ticket",
     "opening_fault",
+    "parties_of",
     "rejection_reason",
     "terms_of",
     "ticket_digest",
