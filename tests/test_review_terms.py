@@ -12,18 +12,22 @@ import pytest
 from interlock import ConfigError, Outcome, PolicyError, Runtime, Status
 from interlock.audit import load_or_make_key, load_public_key
 from interlock.config import Settings, load_settings
-from interlock.errors import NotAllowed
+from interlock.errors import InDoubt, NotAllowed
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.principals import check_name, default_principal, is_same
 from interlock.review.identity import TokenClaims, issue
 from interlock.testing import ManualClock
+from tests.conftest import ALLOW as READS
 from tests.conftest import echo, expect
-from tests.test_changes import Made, Shelf, error, retitle, running
+from tests.test_changes import Made, Shelf, error, mailing, retitle, running
 
 OPEN = (
     'version = 1\nmode = "apply"\n[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "look"\n{rule}'
 )
+
+
+ALLOW = READS.replace("version = 1\n", 'version = 1\nmode = "apply"\n')
 
 
 def policy(terms: str, rule: str = "") -> str:
@@ -339,6 +343,74 @@ async def test_an_approval_under_other_terms_is_not_spent() -> None:
             await runtime.call("echo", {"text": str(n)}, actor="ann", turn="t")
         outcome = await runtime.operations.resume(ticket)
     assert (outcome.status, "under other terms" in outcome.summary) == (Status.DENIED, True)
+
+
+# Who says whether it landed
+
+
+STRICT = 'approvers = ["user:lead", "user:boss"]\nquorum = 2\nvouched = ["user"]\n'
+
+
+async def in_doubt(runtime: Runtime, **details: Any) -> None:
+    given = {"principal": "user:asker", "call_id": "c1", **details}
+    outcome = await runtime.call("mail", {"to": "a"}, actor="ann", **given)
+    assert outcome.status is Status.UNKNOWN, outcome
+
+
+async def test_who_says_whether_it_landed_is_said_by_the_policy_under_which_it_was_made(durable_url: str) -> None:
+    """Whoever recovers brings a policy of their own; that one does not say who settles what others have made."""
+    made: list[str] = []
+    mail = mailing(made, InDoubt("lost"))
+    async with running(mail, policy=f"{ALLOW}[review]\n{STRICT}", url=durable_url) as runtime:
+        await in_doubt(runtime, principal=None)
+    own = f'{ALLOW}[review]\nself_approval = true\nvouched = ["user"]\n'
+    async with running(mail, policy=own, url=durable_url) as runtime:
+        (asked,) = await runtime.operations.recover()
+        ticket = expect(asked.ticket)
+        assert expect(await runtime.store.ticket(ticket)).terms.approvers == ("user:lead", "user:boss")
+        for approve in (True, False):
+            assert "asked for this" in await decides(runtime, ticket, runtime.principal, approve)
+            assert "user:me may not decide this" in await decides(runtime, ticket, "user:me", approve)
+        again = await runtime.call("mail", {"to": "a"}, actor="ann", call_id="c1")
+        assert (again.status, made) == (Status.UNKNOWN, ["a"])
+        assert await decides(runtime, ticket, "user:lead") == "open"
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+        again = await runtime.call("mail", {"to": "a"}, actor="ann", call_id="c1")
+    assert (again.status, made) == (Status.OK, ["a"])
+
+
+async def test_what_a_rule_asked_others_about_they_settle_too() -> None:
+    rule = (
+        '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\napprovers = ["user:fay", "user:finn"]\n'
+        '[review]\napprovers = ["user:lead"]\nvouched = ["user"]\n'
+    )
+    async with running(mailing([], InDoubt("lost")), policy=ALLOW + rule) as runtime:
+        waiting = await runtime.call("mail", {"to": "a"}, actor="ann", principal="user:asker", call_id="c1")
+        assert await decides(runtime, expect(waiting.ticket), "user:fay") == "approved"
+        assert (await runtime.operations.resume(expect(waiting.ticket))).status is Status.UNKNOWN
+        (asked,) = await runtime.operations.recover()
+        assert "user:lead may not decide this" in await decides(runtime, expect(asked.ticket), "user:lead")
+        assert await decides(runtime, expect(asked.ticket), "user:finn") == "approved"
+
+
+async def test_an_account_does_not_settle_what_was_made_from_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url, mail = f"sqlite:///{tmp_path / 'l.db'}", mailing([], InDoubt("lost"))
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        await in_doubt(runtime)
+    with monkeypatch.context() as other:
+        other.setattr("interlock.runtime.default_principal", lambda: "os:other")
+        async with running(mail, policy=ALLOW, url=url) as runtime:  # whoever recovers is not a party by that
+            (asked,) = await runtime.operations.recover()
+    ticket = expect(asked.ticket)
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        for approve in (True, False):
+            assert "from the account" in await decides(runtime, ticket, default_principal(), approve)
+    for module in ("interlock.runtime", "interlock.operations.approvals"):
+        monkeypatch.setattr(f"{module}.default_principal", lambda: "os:other")
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        assert await decides(runtime, ticket, "os:other") == "approved"
 
 
 # What an approval is good for

@@ -37,7 +37,7 @@ def ticket_digest(ticket: Ticket, digest: Digest) -> str:
 
 async def opening_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str | None:
     """Why a ticket is not the one that the ledger opened; None if it is."""
-    record = await _chained(ledger, ticket.record)
+    record = await chained_record(ledger, ticket.record)
     if record is None:
         return "the ledger does not hold the record that opened it"
     said = _opened(record)
@@ -64,7 +64,7 @@ async def approval_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str 
 
 
 async def _decision_fault(ledger: Ledger, ticket: Ticket, said: Approval) -> str | None:
-    record = await _chained(ledger, said.record)
+    record = await chained_record(ledger, said.record)
     if record is None:
         return f"the ledger holds no decision of {said.by}"
     what, content = decision_of(record), record.content()
@@ -102,7 +102,7 @@ def _opened(record: Stored) -> dict[str, Json]:
     return decision_of(record)
 
 
-async def _chained(ledger: Ledger, number: int | None) -> Stored | None:
+async def chained_record(ledger: Ledger, number: int | None) -> Stored | None:
     """A record that is part of its lane's chain, with the one before and the one after it; None if it is not."""
     if number is None:
         return None
