@@ -19,7 +19,7 @@ import pytest
 from interlock import ConfigError, Context, Runtime, Status, tool
 from interlock.audit import anchor, load_key, load_or_make_key, load_public_key, make_key, rotate, verify
 from interlock.audit.publish import publish
-from interlock.errors import InDoubt
+from interlock.errors import InDoubt, NotAllowed
 from interlock.ports import Query, SystemClock, link
 from interlock.state import ChangeFilter, TicketState
 from tests.conftest import expect
@@ -107,6 +107,25 @@ async def test_terms_that_were_edited_decide_nothing(durable_url: str, edit: Edi
                 await runtime.operations.decide(ticket, approve=True)
             await _forge(runtime, edit, ticket, **whole)
         assert made == []
+
+
+async def test_an_approval_that_was_written_into_a_question_about_an_effect_does_not_settle_it(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    both = OPEN.replace("[review]\n", "[review]\nquorum = 2\n")
+    async with running(paying(made, InDoubt("lost")), policy=both, url=durable_url) as runtime:
+        await runtime.call("pay", {"amount": 5}, actor="ann", call_id="c1")
+        (asked,) = await runtime.operations.recover()
+        ticket, forged = expect(asked.ticket), {"by": "user:kim", "voice": "user:kim", "at_us": 1}
+        for record in (None, 1, 99):
+            await _forge(runtime, edit, ticket, approvals=[{**forged, "record": record}])
+            for approve in (True, False):
+                with pytest.raises(NotAllowed, match=r"cannot be decided: .*user:kim"):
+                    await runtime.operations.decide(ticket, approve=approve, by="user:boss")
+        yes = [{**forged, "by": name, "voice": name, "record": None} for name in ("user:kim", "user:lee")]
+        await _forge(runtime, edit, ticket, state="approved", approvals=yes)
+        (again,) = await runtime.operations.recover()
+        assert (again.state, again.ticket != ticket) == ("asked", True)
 
 
 async def test_an_approval_of_one_ticket_cannot_be_put_into_another(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import date
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import Any
 import pytest
 
 from interlock import ConfigError, Outcome, PolicyError, Runtime, Status
-from interlock.audit import load_or_make_key, load_public_key
+from interlock.audit import load_or_make_key, load_public_key, verify
 from interlock.config import Settings, load_settings
 from interlock.errors import InDoubt, NotAllowed
+from interlock.operations.ledger_writer import LedgerEntry
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.principals import check_name, default_principal, is_same
 from interlock.review.identity import TokenClaims, issue
+from interlock.state import ClaimState, TicketState
 from interlock.testing import ManualClock
+from interlock.transitions import DecideTicket
 from tests.conftest import ALLOW as READS
 from tests.conftest import echo, expect
 from tests.test_changes import Made, Shelf, error, mailing, retitle, running
@@ -70,6 +74,20 @@ async def test_two_of_three_approve_and_each_counts_once(store_url: str) -> None
         kept = expect(await runtime.store.ticket(ticket))
     assert ([said.by for said in kept.approvals], kept.decided_by) == (["user:kim", "user:max"], "user:kim, user:max")
     assert len(made) == 1
+
+
+async def test_two_who_approve_at_once_are_two(store_url: str) -> None:
+    """Both decisions may land in one group of the store."""
+    made: list[Made] = []
+    terms = 'vouched = ["user"]\nquorum = 2'
+    async with running(retitle(Shelf(), made), policy=policy(terms), url=store_url) as runtime:
+        for n in range(8):
+            ticket = await parked(runtime, turn=f"t{n}")
+            said = await asyncio.gather(*(decides(runtime, ticket, by) for by in ("user:kim", "user:lee")))
+            assert set(said) <= {"open", "approved"}
+            resumed = await runtime.operations.resume(ticket)
+            assert resumed.ok, resumed.summary
+    assert len(made) == 8
 
 
 async def test_one_of_them_is_enough_to_deny(store_url: str) -> None:
@@ -411,6 +429,37 @@ async def test_an_account_does_not_settle_what_was_made_from_it(
         monkeypatch.setattr(f"{module}.default_principal", lambda: "os:other")
     async with running(mail, policy=ALLOW, url=url) as runtime:
         assert await decides(runtime, ticket, "os:other") == "approved"
+
+
+async def test_two_who_say_at_once_that_it_landed_settle_it(store_url: str) -> None:
+    async with running(
+        mailing([], *[InDoubt("lost")] * 8), policy=f"{ALLOW}[review]\n{STRICT}", url=store_url
+    ) as runtime:
+        for n in range(8):
+            await in_doubt(runtime, call_id=f"c{n}")
+        for asked in await runtime.operations.recover():
+            ticket = expect(asked.ticket)
+            both = [decides(runtime, ticket, by) for by in ("user:lead", "user:boss")]
+            assert "approved" in await asyncio.gather(*both)
+            assert expect(await runtime.store.claim(asked.claim)).state is ClaimState.DONE
+        assert (await verify(runtime.store)).problems == ()
+
+
+async def test_what_people_have_said_is_not_asked_again_if_they_died_before_it_was_settled(store_url: str) -> None:
+    async with running(mailing([], InDoubt("lost")), policy=f"{ALLOW}[review]\n{STRICT}", url=store_url) as runtime:
+        await in_doubt(runtime)
+        (asked,) = await runtime.operations.recover()
+        ticket = expect(await runtime.store.ticket(expect(asked.ticket)))
+        assert await decides(runtime, ticket.id, "user:lead") == "open"
+        # The other one read the ticket before that, so believed that somebody else was needed, and died.
+        writer = await runtime.operations.decider(ticket.id, "user:boss", None)
+        said = {"ticket": ticket.id, "state": "approved", "binding": ticket.binding, "claim": ticket.claim}
+        yes = DecideTicket(ticket.id, TicketState.APPROVED, "user:boss", "", "user:boss")
+        await writer.commit(LedgerEntry("ticket", "approved", said), yes)
+        (settled,) = await runtime.operations.recover()
+        assert (settled.state, settled.how) == ("done", "user:lead, user:boss said so")
+        assert await runtime.operations.recover() == ()
+        assert (await verify(runtime.store)).problems == ()
 
 
 # What an approval is good for

@@ -9,7 +9,7 @@ import msgspec
 from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_snapshots
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
-from interlock.operations.approvals import settle
+from interlock.operations.approvals import settle, settle_approved
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Changed, Stored
 from interlock.review import chained_record, ticket_digest
@@ -66,7 +66,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _ask(ctx, writer, claim, how)
+        return await _answered(ctx, writer, claim) or await _ask(ctx, writer, claim, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -160,6 +160,17 @@ async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
     except Exception:  # noqa: BLE001 - a resource is somebody else's; a fence that is not up shuts nobody out
         return False
     return True
+
+
+async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
+    """What people have said already, where whoever said it last died before it was settled."""
+    ctx.at("recover.tickets")
+    for ticket in await ctx.store.tickets(TicketState.APPROVED):
+        about = ticket.kind is TicketKind.SETTLE and (ticket.claim, ticket.holder) == (claim.name, claim.holder)
+        if about and await settle_approved(writer, ticket):
+            how = f"{ticket.decided_by} said so"
+            return Recovered(claim.name, claim.tool, claim.call, claim.keys, ClaimState.DONE.value, how, ticket.id)
+    return None
 
 
 async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, how: str) -> Recovered | None:
