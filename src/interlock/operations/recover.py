@@ -106,7 +106,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         )
         said = await probe(ctx, tool, payload["arguments"], context)
         if said is not None:
-            left = await _versions_left(ctx, claim, tool, payload) if said else ()
+            left = await versions_left(ctx, claim, payload) if said else ()
             return _Finding(said, "its probe says so", left)
     try:
         fenced = await _fence(ctx, claim, tool)
@@ -127,16 +127,16 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         return _Finding(None, how)
     if said is None:
         return _Finding(None, "neither a probe nor the resource can say")
-    return _Finding(said, "the resource shows it", await _versions_left(ctx, claim, tool, payload) if said else ())
+    return _Finding(said, "the resource shows it", await versions_left(ctx, claim, payload) if said else ())
 
 
-async def _versions_left(
-    ctx: EngineContext, claim: Claimed, tool: Tool, payload: Mapping[str, Json]
-) -> tuple[str, ...]:
+async def versions_left(ctx: EngineContext, claim: Claimed, payload: Mapping[str, Json]) -> tuple[str, ...]:
     """The versions of what was planned, if it is there; of what somebody has made of it since nothing is said."""
-    own = dict(zip(claim.keys, claim.tokens, strict=True))
+    own, binding = dict(zip(claim.keys, claim.tokens, strict=True)), ctx.bindings.get(claim.tool)
+    if binding is None:
+        return ()
     try:
-        after = await read_snapshots(tool, claim.keys, ctx.snapshot_reader, own)
+        after = await read_snapshots(binding.tool, claim.keys, ctx.snapshot_reader, own)
     except Unreadable:
         return ()
     as_planned = [snapshot.state for snapshot in after] == payload.get("planned")
