@@ -44,6 +44,7 @@ SECOND_HALF = {"models", "answers"}
 SIDEWAYS = {
     ("errors", "reasons"),
     ("values", "reasons"),
+    ("records", "state"),
     ("records", "values"),
     ("canonical", "values"),
     ("config", "canonical"),

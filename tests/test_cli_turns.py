@@ -14,6 +14,7 @@ from interlock import Runtime
 from interlock.answers import Answers, TurnResult, run_turn
 from interlock.cli.main import main
 from interlock.policy import parse_policy
+from interlock.principals import default_principal
 from interlock.testing import make_scripted
 from tests.test_turns import AGENT, OPEN, QUESTION, SCRIPT, tools
 
@@ -114,7 +115,9 @@ def test_tables_are_whole_in_a_pipe(
     assert next(row for row in rows if row[:2] == ["trails", "classify_damage"])[-2] == "ok"
 
 
-def test_an_answer_is_reviewed_from_the_command_line(ledger: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_is_reviewed_from_the_command_line(
+    ledger: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     _, found = ledger
     ticket, turn = found["claims success"].ticket, found["claims success"].turn
     assert main(["review", "list"]) == 0
@@ -125,7 +128,12 @@ def test_an_answer_is_reviewed_from_the_command_line(ledger: Any, capsys: pytest
     assert "done successfully" in out
     assert main(["review", "resume", ticket]) == 1
     assert "whether an answer may leave" in capsys.readouterr().err
-    assert main(["review", "approve", ticket, "--answer", "Class 3, checked by hand.", "--reason", "looked"]) == 0
+    approve = ["review", "approve", ticket, "--answer", "Class 3, checked by hand.", "--reason", "looked"]
+    assert main(approve) == 1
+    assert f"from the account {default_principal()}, in the name of user:somebody" in capsys.readouterr().err
+    for module in ("interlock.cli.review", "interlock.operations.approvals"):
+        monkeypatch.setattr(f"{module}.default_principal", lambda: "os:boss")
+    assert main(approve) == 0
     capsys.readouterr()
     assert main(["turns", "show", turn]) == 0
     out = capsys.readouterr().out

@@ -19,8 +19,9 @@ import pytest
 from interlock import ConfigError, Context, Runtime, Status, tool
 from interlock.audit import anchor, load_key, load_or_make_key, load_public_key, make_key, rotate, verify
 from interlock.audit.publish import publish
-from interlock.ports import SystemClock, link
-from interlock.state import TicketState
+from interlock.errors import InDoubt, NotAllowed
+from interlock.ports import Query, SystemClock, link
+from interlock.state import ChangeFilter, TicketState
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, error, retitle, running
 
@@ -50,10 +51,12 @@ def made() -> list[int]:
     return []
 
 
-def paying(made: list[int]) -> Any:
+def paying(made: list[int], lost: Exception | None = None) -> Any:
     @tool(effect="send")
     async def pay(amount: int, context: Context) -> str:
         made.append(amount)
+        if lost is not None:
+            raise lost
         return "paid"
 
     return pay
@@ -93,10 +96,36 @@ async def test_a_ticket_that_is_set_to_approved_pays_nothing(durable_url: str, e
 async def test_terms_that_were_edited_decide_nothing(durable_url: str, edit: Edit, made: list[int]) -> None:
     async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
         ticket = await ask(runtime)
-        await _forge(runtime, edit, ticket, terms={"self_approval": True, "vouched": ["user"]})
-        with pytest.raises(Exception, match="it is not what record 1 opened"):
-            await runtime.operations.decide(ticket, approve=True)
+        for changes in (
+            {"terms": {"self_approval": True, "vouched": ["user"]}},
+            {"account": "os:svc"},
+            {"asked_by": "x"},
+        ):
+            whole = msgspec.to_builtins(expect(await runtime.store.ticket(ticket)))
+            await _forge(runtime, edit, ticket, **changes)
+            with pytest.raises(Exception, match="it is not what record 1 opened"):
+                await runtime.operations.decide(ticket, approve=True)
+            await _forge(runtime, edit, ticket, **whole)
         assert made == []
+
+
+async def test_an_approval_that_was_written_into_a_question_about_an_effect_does_not_settle_it(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    both = OPEN.replace("[review]\n", "[review]\nquorum = 2\n")
+    async with running(paying(made, InDoubt("lost")), policy=both, url=durable_url) as runtime:
+        await runtime.call("pay", {"amount": 5}, actor="ann", call_id="c1")
+        (asked,) = await runtime.operations.recover()
+        ticket, forged = expect(asked.ticket), {"by": "user:kim", "voice": "user:kim", "at_us": 1}
+        for record in (None, 1, 99):
+            await _forge(runtime, edit, ticket, approvals=[{**forged, "record": record}])
+            for approve in (True, False):
+                with pytest.raises(NotAllowed, match=r"cannot be decided: .*user:kim"):
+                    await runtime.operations.decide(ticket, approve=approve, by="user:boss")
+        yes = [{**forged, "by": name, "voice": name, "record": None} for name in ("user:kim", "user:lee")]
+        await _forge(runtime, edit, ticket, state="approved", approvals=yes)
+        (again,) = await runtime.operations.recover()
+        assert (again.state, again.ticket != ticket) == ("asked", True)
 
 
 async def test_an_approval_of_one_ticket_cannot_be_put_into_another(
@@ -110,6 +139,32 @@ async def test_an_approval_of_one_ticket_cannot_be_put_into_another(
         outcome = await runtime.operations.resume(large)
         assert (error(outcome), made) == ("not_approved", [])
         assert (await runtime.operations.resume(small)).ok
+
+
+@pytest.mark.parametrize("forgery", ["deleted", "edited", "swapped"])
+async def test_who_settles_a_change_is_not_asked_of_a_forged_intent(
+    durable_url: str, edit: Edit, made: list[int], forgery: str
+) -> None:
+    """The intent says who may settle it: without it that would be for whoever recovers to choose."""
+    strict = OPEN.replace("[review]\n", '[review]\napprovers = ["user:boss"]\n')
+    async with running(paying(made, InDoubt("lost")), policy=OPEN, url=durable_url) as runtime:
+        assert (await runtime.call("pay", {"amount": 1}, actor="ann", call_id="c0")).status is Status.UNKNOWN
+    async with running(paying(made, InDoubt("lost")), policy=strict, url=durable_url) as runtime:
+        assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="c1")).status is Status.UNKNOWN
+        records = [r async for r in runtime.store.records(Query()) if r.kind == "intent"]
+        lax, intent = records[0], records[-1]
+        if forgery == "deleted":
+            edit("DELETE FROM records WHERE id = ?", (intent.id,))
+        elif forgery == "edited":
+            edit(
+                "UPDATE records SET body = ? WHERE id = ?", (intent.body.replace("user:boss", "user:asker"), intent.id)
+            )
+        else:
+            claim = next(c for c in await runtime.store.claims(ChangeFilter(since_us=0)) if c.call == "c1")
+            edit("UPDATE claims SET intent = ? WHERE name = ?", (lax.id, claim.name))
+        found = {item.call: item for item in await runtime.operations.recover()}
+        assert (found["c1"].ticket, "the ledger does not hold its intent" in found["c1"].how) == (None, True)
+        assert found["c0"].ticket is not None, "the others are asked about"
 
 
 async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from datetime import date
 from pathlib import Path
@@ -10,20 +11,27 @@ from typing import Any
 import pytest
 
 from interlock import ConfigError, Outcome, PolicyError, Runtime, Status
-from interlock.audit import load_or_make_key, load_public_key
+from interlock.audit import load_or_make_key, load_public_key, verify
 from interlock.config import Settings, load_settings
-from interlock.errors import NotAllowed
+from interlock.errors import InDoubt, NotAllowed
+from interlock.operations.ledger_writer import LedgerEntry
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.principals import check_name, default_principal, is_same
 from interlock.review.identity import TokenClaims, issue
+from interlock.state import ClaimState, TicketState
 from interlock.testing import ManualClock
+from interlock.transitions import DecideTicket
+from tests.conftest import ALLOW as READS
 from tests.conftest import echo, expect
-from tests.test_changes import Made, Shelf, error, retitle, running
+from tests.test_changes import Made, Shelf, error, mailing, retitle, running
 
 OPEN = (
     'version = 1\nmode = "apply"\n[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\nreason = "look"\n{rule}'
 )
+
+
+ALLOW = READS.replace("version = 1\n", 'version = 1\nmode = "apply"\n')
 
 
 def policy(terms: str, rule: str = "") -> str:
@@ -66,6 +74,20 @@ async def test_two_of_three_approve_and_each_counts_once(store_url: str) -> None
         kept = expect(await runtime.store.ticket(ticket))
     assert ([said.by for said in kept.approvals], kept.decided_by) == (["user:kim", "user:max"], "user:kim, user:max")
     assert len(made) == 1
+
+
+async def test_two_who_approve_at_once_are_two(store_url: str) -> None:
+    """Both decisions may land in one group of the store."""
+    made: list[Made] = []
+    terms = 'vouched = ["user"]\nquorum = 2'
+    async with running(retitle(Shelf(), made), policy=policy(terms), url=store_url) as runtime:
+        for n in range(8):
+            ticket = await parked(runtime, turn=f"t{n}")
+            said = await asyncio.gather(*(decides(runtime, ticket, by) for by in ("user:kim", "user:lee")))
+            assert set(said) <= {"open", "approved"}
+            resumed = await runtime.operations.resume(ticket)
+            assert resumed.ok, resumed.summary
+    assert len(made) == 8
 
 
 async def test_one_of_them_is_enough_to_deny(store_url: str) -> None:
@@ -185,6 +207,68 @@ async def test_a_capital_letter_makes_nobody_else() -> None:
         assert "asked for this" in await decides(runtime, other, "user:kim")
 
 
+@pytest.mark.parametrize("asks", [{"principal": "user:somebody"}, {"on_behalf_of": "user:kim"}, {}])
+async def test_an_account_does_not_approve_what_was_asked_from_it(store_url: str, asks: dict[str, Any]) -> None:
+    """Whatever name the program gave: the account that it ran under is a party to the ticket."""
+    made: list[Made] = []
+    async with running(retitle(Shelf(), made), policy=policy("quorum = 1"), url=store_url) as runtime:
+        ticket = await parked(runtime, **asks)
+        assert expect(await runtime.store.ticket(ticket)).account == default_principal()
+        refused = await decides(runtime, ticket, default_principal())
+        assert f"from the account {default_principal()}, in the name of user:" in refused
+        assert "from an account of their own, or with a token" in refused
+        assert (await runtime.operations.resume(ticket)).status is Status.DENIED
+        await runtime.operations.decide(ticket, approve=False)
+        assert expect(await runtime.store.ticket(ticket)).state.value == "denied", "it may be withdrawn"
+    assert made == []
+
+
+async def test_a_service_that_asks_by_its_token_is_not_approved_by_its_account(tmp_path: Path) -> None:
+    url, key = f"sqlite:///{tmp_path / 'l.db'}", tmp_path / "service.key"
+    load_or_make_key(key)
+    terms = policy(f'keys = ["ed25519:{load_public_key(key)}"]')
+    async with running(retitle(Shelf(), []), policy=terms, url=url) as runtime:
+        now, ledger = int(time.time()), runtime.store.identity.ledger
+        (tmp_path / "token").write_text(issue(key, TokenClaims(sub="bot", aud=ledger, iat=now, exp=now + 60)))
+    service = Settings(token=str(tmp_path / "token"))
+    async with running(retitle(Shelf(), []), policy=terms, url=url, settings=service) as runtime:
+        ticket = await parked(runtime, principal=None)
+        assert expect(await runtime.store.ticket(ticket)).asked_by == "token:bot"
+    async with running(retitle(Shelf(), []), policy=terms, url=url) as runtime:
+        assert "in the name of token:bot" in await decides(runtime, ticket, runtime.principal)
+
+
+async def test_reviewers_with_accounts_of_their_own_decide_what_a_server_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, shelf = f"sqlite:///{tmp_path / 'l.db'}", Shelf()
+    with monkeypatch.context() as server:
+        server.setattr("interlock.runtime.default_principal", lambda: "os:svc")
+        async with running(retitle(shelf, []), policy=policy("quorum = 1"), url=url) as runtime:
+            ticket = await parked(runtime)
+    async with running(retitle(shelf, []), policy=policy("quorum = 1"), url=url) as runtime:
+        assert await decides(runtime, ticket, runtime.principal) == "approved"
+        assert (await runtime.operations.resume(ticket)).ok, "by whoever decided, too"
+
+
+async def test_one_person_alone_says_so_in_the_policy() -> None:
+    async with running(retitle(Shelf(), []), policy=policy("self_approval = true")) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, runtime.principal) == "approved"
+        said = [r.content().arguments async for r in runtime.store.records(Query()) if r.kind == "ticket"]
+    assert said[0]["by_proposer"] is True, "and the ledger says it"
+
+
+async def test_nobody_decides_in_the_place_of_the_account_that_asked() -> None:
+    terms = (
+        f'vouched = ["user"]\napprovers = ["{default_principal()}", "user:lee"]\n'
+        f'[[review.delegation]]\nof = "{default_principal()}"\nto = "user:sub"\nuntil = 2999-01-01\n'
+    )
+    async with running(retitle(Shelf(), []), policy=policy(terms)) as runtime:
+        ticket = await parked(runtime)
+        assert "nobody decides in their place" in await decides(runtime, ticket, "user:sub")
+
+
 async def test_no_variable_changes_who_calls_or_who_may_approve(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("PRINCIPAL", "os:boss"), ("SELF_APPROVAL", "true"), ("REVIEW_KEYS", "mine.pem")):
         with pytest.raises(ConfigError, match="there is no such setting"):
@@ -277,6 +361,105 @@ async def test_an_approval_under_other_terms_is_not_spent() -> None:
             await runtime.call("echo", {"text": str(n)}, actor="ann", turn="t")
         outcome = await runtime.operations.resume(ticket)
     assert (outcome.status, "under other terms" in outcome.summary) == (Status.DENIED, True)
+
+
+# Who says whether it landed
+
+
+STRICT = 'approvers = ["user:lead", "user:boss"]\nquorum = 2\nvouched = ["user"]\n'
+
+
+async def in_doubt(runtime: Runtime, **details: Any) -> None:
+    given = {"principal": "user:asker", "call_id": "c1", **details}
+    outcome = await runtime.call("mail", {"to": "a"}, actor="ann", **given)
+    assert outcome.status is Status.UNKNOWN, outcome
+
+
+async def test_who_says_whether_it_landed_is_said_by_the_policy_under_which_it_was_made(durable_url: str) -> None:
+    """Whoever recovers brings a policy of their own; that one does not say who settles what others have made."""
+    made: list[str] = []
+    mail = mailing(made, InDoubt("lost"))
+    async with running(mail, policy=f"{ALLOW}[review]\n{STRICT}", url=durable_url) as runtime:
+        await in_doubt(runtime, principal=None)
+    own = f'{ALLOW}[review]\nself_approval = true\nvouched = ["user"]\n'
+    async with running(mail, policy=own, url=durable_url) as runtime:
+        (asked,) = await runtime.operations.recover()
+        ticket = expect(asked.ticket)
+        assert expect(await runtime.store.ticket(ticket)).terms.approvers == ("user:lead", "user:boss")
+        for approve in (True, False):
+            assert "asked for this" in await decides(runtime, ticket, runtime.principal, approve)
+            assert "user:me may not decide this" in await decides(runtime, ticket, "user:me", approve)
+        again = await runtime.call("mail", {"to": "a"}, actor="ann", call_id="c1")
+        assert (again.status, made) == (Status.UNKNOWN, ["a"])
+        assert await decides(runtime, ticket, "user:lead") == "open"
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+        again = await runtime.call("mail", {"to": "a"}, actor="ann", call_id="c1")
+    assert (again.status, made) == (Status.OK, ["a"])
+
+
+async def test_what_a_rule_asked_others_about_they_settle_too() -> None:
+    rule = (
+        '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\napprovers = ["user:fay", "user:finn"]\n'
+        '[review]\napprovers = ["user:lead"]\nvouched = ["user"]\n'
+    )
+    async with running(mailing([], InDoubt("lost")), policy=ALLOW + rule) as runtime:
+        waiting = await runtime.call("mail", {"to": "a"}, actor="ann", principal="user:asker", call_id="c1")
+        assert await decides(runtime, expect(waiting.ticket), "user:fay") == "approved"
+        assert (await runtime.operations.resume(expect(waiting.ticket))).status is Status.UNKNOWN
+        (asked,) = await runtime.operations.recover()
+        assert "user:lead may not decide this" in await decides(runtime, expect(asked.ticket), "user:lead")
+        assert await decides(runtime, expect(asked.ticket), "user:finn") == "approved"
+
+
+async def test_an_account_does_not_settle_what_was_made_from_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    url, mail = f"sqlite:///{tmp_path / 'l.db'}", mailing([], InDoubt("lost"))
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        await in_doubt(runtime)
+    with monkeypatch.context() as other:
+        other.setattr("interlock.runtime.default_principal", lambda: "os:other")
+        async with running(mail, policy=ALLOW, url=url) as runtime:  # whoever recovers is not a party by that
+            (asked,) = await runtime.operations.recover()
+    ticket = expect(asked.ticket)
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        for approve in (True, False):
+            assert "from the account" in await decides(runtime, ticket, default_principal(), approve)
+    for module in ("interlock.runtime", "interlock.operations.approvals"):
+        monkeypatch.setattr(f"{module}.default_principal", lambda: "os:other")
+    async with running(mail, policy=ALLOW, url=url) as runtime:
+        assert await decides(runtime, ticket, "os:other") == "approved"
+
+
+async def test_two_who_say_at_once_that_it_landed_settle_it(store_url: str) -> None:
+    async with running(
+        mailing([], *[InDoubt("lost")] * 8), policy=f"{ALLOW}[review]\n{STRICT}", url=store_url
+    ) as runtime:
+        for n in range(8):
+            await in_doubt(runtime, call_id=f"c{n}")
+        for asked in await runtime.operations.recover():
+            ticket = expect(asked.ticket)
+            both = [decides(runtime, ticket, by) for by in ("user:lead", "user:boss")]
+            assert "approved" in await asyncio.gather(*both)
+            assert expect(await runtime.store.claim(asked.claim)).state is ClaimState.DONE
+        assert (await verify(runtime.store)).problems == ()
+
+
+async def test_what_people_have_said_is_not_asked_again_if_they_died_before_it_was_settled(store_url: str) -> None:
+    async with running(mailing([], InDoubt("lost")), policy=f"{ALLOW}[review]\n{STRICT}", url=store_url) as runtime:
+        await in_doubt(runtime)
+        (asked,) = await runtime.operations.recover()
+        ticket = expect(await runtime.store.ticket(expect(asked.ticket)))
+        assert await decides(runtime, ticket.id, "user:lead") == "open"
+        # The other one read the ticket before that, so believed that somebody else was needed, and died.
+        writer = await runtime.operations.decider(ticket.id, "user:boss", None)
+        said = {"ticket": ticket.id, "state": "approved", "binding": ticket.binding, "claim": ticket.claim}
+        yes = DecideTicket(ticket.id, TicketState.APPROVED, "user:boss", "", "user:boss")
+        await writer.commit(LedgerEntry("ticket", "approved", said), yes)
+        (settled,) = await runtime.operations.recover()
+        assert (settled.state, settled.how) == ("done", "user:lead, user:boss said so")
+        assert await runtime.operations.recover() == ()
+        assert (await verify(runtime.store)).problems == ()
 
 
 # What an approval is good for

@@ -12,6 +12,7 @@ from interlock.answers import Again, Agent, Answers, Intent, TurnOutcome, TurnRe
 from interlock.answers.grounding import Source
 from interlock.answers.requirements import CallSeen, all_of, any_of, need, satisfies
 from interlock.answers.runner import run_turn
+from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
 from interlock.models import Message, Proposal
 from interlock.policy import parse_policy
@@ -468,4 +469,26 @@ async def test_the_conversation_so_far_is_shown_and_prompts_are_not_kept() -> No
     assert not any("cannot be used yet" in m.text for m in seen[2].messages)
     assert all(m.role != "system" for request in seen for m in request.messages)
     assert seen[2].messages[-1].role == "tool"
+    await runtime.close()
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_a_draft_that_two_have_to_approve_is_released_once_also_if_they_come_at_once(
+    store_url: str, at_once: bool
+) -> None:
+    runtime = opened(OPEN.replace("[review]\n", "[review]\nquorum = 2\n"), store=store_url)
+    answers, people = Answers(runtime), ("user:kim", "user:lee")
+    for _ in range(4):
+        async with answers.turn(QUESTION, agent=AGENT) as turn:
+            held = await run_turn(turn, make_scripted("claims success", SCRIPT))
+        decisions = [answers.decide(held.ticket or "", approve=True, by=by) for by in people]
+        if at_once:
+            await asyncio.gather(*decisions)
+        else:
+            await decisions[0]
+            assert (await answers.result(turn.id)).status is held.status
+            await decisions[1]
+        assert (await answers.result(turn.id)).status is TurnStatus.RELEASED
+        assert [r.status for r in await own_records(runtime, turn.id)].count("reviewed") == 1
+    assert (await verify(runtime.store)).problems == ()
     await runtime.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from interlock.state import ReviewTerms
 from interlock.values import Attempt, Effect, Json, Mode, Problem, Trust, Value, Verdict, one_line
 
 
@@ -27,6 +28,10 @@ class Changed(Value, frozen=True):
     """The state in which its claim was closed with this record."""
     charged: tuple[str, ...] = ()
     """The budgets' scopes that it was charged to."""
+    account: str = ""
+    """Of an intent: the account of the operating system that the call was made from,"""
+    review: ReviewTerms = ReviewTerms()
+    """and who may say whether it landed, should nobody know."""
 
 
 class Content(Value, frozen=True):

@@ -29,7 +29,7 @@ from interlock.errors import ConfigError
 from interlock.metrics.events import log_record, span_observer
 from interlock.operations import Operations
 from interlock.operations.undo import with_undo
-from interlock.policy import ListSource, Pack, PolicySource, Ruleset, compile_policy, load_policy
+from interlock.policy import ListSource, Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
 from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.principals import check_name, check_vouched, default_principal
 from interlock.resilience import Deadlines
@@ -107,8 +107,7 @@ class Runtime:
         _refuse_odd_parts(parts, settings)
         settings = settings or Settings()
         registry = Registry(with_undo(list_tools(tools))).freeze()
-        packs = parts.get("packs", ())
-        written = load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
+        written = _written(policy, parts.get("packs", ()))
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
         at, lease_us = _nowhere if faults is None else faults.at, round(settings.lease_s * 1e6)
@@ -141,6 +140,7 @@ class Runtime:
             lease_us=lease_us,
             heart=Heart(opened, clock, lease_us, at),
             review=terms_of(written),
+            account=default_principal(),
             limits=settings,
         )
         return cls(ctx, _principal(ctx, token, parts), token)
@@ -210,6 +210,10 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _written(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
+    return load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
 
 
 def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:

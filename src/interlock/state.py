@@ -155,7 +155,7 @@ class Ticket(Value, frozen=True):
     tool: str
     actor: str
     asked_by: str
-    """The authenticated principal behind the call: it cannot decide its own ticket."""
+    """The principal behind the call, perhaps by a program's word: it cannot decide its own ticket."""
     call: str
     turn: str | None
     why: str
@@ -184,6 +184,8 @@ class Ticket(Value, frozen=True):
     remind_us: int = 0
     """How often whoever has to decide is reminded; 0: never."""
     reminded_us: int = 0
+    account: str = ""
+    """The account of the operating system that it was asked from, whatever name the program gave: it is a party too."""
 
     def reminder_is_due(self, now_us: int) -> bool:
         """Whether nobody has been reminded for long enough."""

@@ -124,8 +124,8 @@ async def test_people_make_a_models_record(tmp_path: Path, yes: bool) -> None:
 
 async def test_withdrawn_taken_back_and_asked_twice_are_counted_as_what_they_are(tmp_path: Path) -> None:
     # Here the autopilot may say itself that it does not want something any more.
-    review = '\n[review]\nvouched = ["service"]\nself_approval = true\n'
-    loaded = prepare_home(tmp_path / "home", policy=POLICY.read_text() + review)
+    policy = POLICY.read_text().replace("[review]\n", '[review]\nvouched = ["service"]\n')
+    loaded = prepare_home(tmp_path / "home", policy=policy)
     await fill_catalog(loaded, doubtful())
     async with open_steps(loaded, Says()) as steps:
         runtime = steps.app.runtime

@@ -101,9 +101,19 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
     after = _apply_decision(before, ticket, state, payload["draft"], text or "", reason)
     event = Reviewed(status=after.status, outcome=after.outcome, agent=ticket.actor, ticket=name, reason=reason)
     decision = DecideTicket(name, state, writer.by, reason, voice)
+    log, payload = TurnLog(writer, ticket.turn), {"result": msgspec.to_builtins(after)}
     if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
-        return await decide_ticket(writer, name, state, reason)
-    return await TurnLog(writer, ticket.turn).append(event, {"result": msgspec.to_builtins(after)}, decision)
+        number = await decide_ticket(writer, name, state, reason)
+        if await _was_last(writer, name, voice):  # all the same, as somebody else was as quick
+            await log.append(event, payload)
+        return number
+    return await log.append(event, payload, decision)
+
+
+async def _was_last(writer: LedgerWriter, name: str, voice: str) -> bool:
+    """Whether an approval that was to be one of several was the last one that was needed."""
+    ticket = await writer.store.ticket(name)
+    return ticket is not None and ticket.state is TicketState.APPROVED and ticket.approvals[-1].voice == voice
 
 
 async def decide_any(writer: LedgerWriter, name: str, state: TicketState, reason: str, text: str = "") -> int:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
 from interlock.answers.agent import Agent
-from interlock.answers.answer_review import decide_any, fetch_result, reopen_turn
+from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
 from interlock.answers.asked import Asked, refuse_long_question
 from interlock.answers.grounding import Source
 from interlock.answers.intents import Classified, Classifier
@@ -19,6 +19,7 @@ from interlock.config import parse_mode
 from interlock.errors import ConfigError
 from interlock.operations.approvals import decision_state
 from interlock.runtime import Runtime
+from interlock.state import TicketKind
 from interlock.values import Mode
 
 
@@ -87,9 +88,11 @@ class Answers:
         text: str = "",
     ) -> int:
         """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it."""
+        operations, found = self.runtime.operations, await self.runtime.store.ticket(ticket)
+        if found is None or found.kind is not TicketKind.ANSWER:
+            return await operations.decide(ticket, approve=approve, by=by, token=token, reason=reason)
         state = decision_state(approve)
-        writer = await self.runtime.operations.decider(ticket, by, token)
-        return await decide_any(writer, ticket, state, reason, text)
+        return await decide_answer(await operations.decider(ticket, by, token), ticket, state, reason, text)
 
     def classify(self, agent: Agent, question: str) -> Classified:
         """Which of an agent's intents a question has, and so what its answer needs."""

@@ -20,7 +20,7 @@ from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
-from interlock.review import Terms, ticket_digest
+from interlock.review import ticket_digest
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.transitions import OpenTicket as AskPerson
 from interlock.values import Status
@@ -58,7 +58,7 @@ async def finish_turn(
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
     if result.action is Action.HUMAN_REVIEW and ending.agent.enforcement == "enforce":
-        ticket = _ticket(writer, ctx.review, ending, result.reason)
+        ticket = _ticket(writer, ctx, ending, result.reason)
         asks = (AskPerson(ticket),)
         result = msgspec.structs.replace(result, ticket=ticket.id, answer=_escalation(ending, history, ticket.id))
         opened = ticket_digest(ticket, partial(store_digest, writer.store))
@@ -220,8 +220,8 @@ def _escalation(ending: TurnEnd, history: History, ticket: str) -> str:
     return prompts.escalation_text(ticket, prompts.render_results(history.sources))
 
 
-def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ticket:
-    now_us = writer.clock.now_us()
+def _ticket(writer: LedgerWriter, ctx: EngineContext, ending: TurnEnd, why: str) -> Ticket:
+    now_us, terms = writer.clock.now_us(), ctx.review
     return Ticket(
         id=writer.ids.new(),
         kind=TicketKind.ANSWER,
@@ -240,4 +240,5 @@ def _ticket(writer: LedgerWriter, terms: Terms, ending: TurnEnd, why: str) -> Ti
         on_behalf_of=ending.on_behalf_of,
         terms=terms.everywhere,
         remind_us=terms.remind_us,
+        account=ctx.account,
     )

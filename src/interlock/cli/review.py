@@ -25,6 +25,7 @@ from interlock.operations.approvals import decider, sweep
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.principals import default_principal
+from interlock.review import parties_of
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Json, Status
@@ -184,9 +185,13 @@ async def _remind(given: argparse.Namespace) -> int:
     out.print(f"[bold]{format_count(len(due), 'ticket')} due[/]")
     for ticket in due:
         what = "has expired" if ticket.state is TicketState.EXPIRED else "is escalated" if ticket.escalated else "waits"
-        who = ", ".join(ticket.terms.approvers) or f"anybody but {ticket.asked_by}"
+        who = ", ".join(ticket.terms.approvers) or _everybody(ticket)
         out.print(f"[bold]{ticket.id}[/]  {what}: {sanitize(ticket.why)}  [dim]may decide: {sanitize(who)}[/]")
     return 0
+
+
+def _everybody(ticket: Ticket) -> str:
+    return "anybody" if ticket.terms.self_approval else f"anybody but {', '.join(parties_of(ticket))}"
 
 
 async def _resume(given: argparse.Namespace) -> int:

@@ -72,6 +72,8 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     lease_us: int
     heart: Heart
     review: Terms
+    account: str
+    """The account of the operating system that everything here is asked from."""
     limits: TextLimits = TextLimits()
     """How much of a text from outside is read."""
 

@@ -164,7 +164,7 @@ def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) 
     call = admitted.facts.call
     # Bound to the digest, so to arguments, policy and versions: another plan needs another approval.
     ticket = open_ticket(ctx.review, call, plan, verdict, ctx.clock.now_us(), ctx.digest)
-    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new())
+    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new(), account=ctx.account)
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 

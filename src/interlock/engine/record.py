@@ -110,7 +110,13 @@ def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
         asked=admitted.asked,
     )
     entry, payload = _entry(ctx, ended, max(0, now_us - admitted.started.at_us))
-    return Append(msgspec.structs.replace(entry, kind="intent", status="intent"), payload)
+    content = entry.content
+    assert content.change is not None
+    # Whoever settles it later, under whatever policy, finds here who may say whether it landed.
+    terms = ctx.review.of(prepared.verdict.rule)
+    change = msgspec.structs.replace(content.change, account=ctx.account, review=terms)
+    content = msgspec.structs.replace(content, change=change)
+    return Append(msgspec.structs.replace(entry, kind="intent", status="intent", content=content), payload)
 
 
 def _tell(ctx: EngineContext, entry: Record, number: int) -> None:

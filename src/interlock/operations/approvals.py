@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
 from interlock.changes import mark_undone
@@ -10,7 +11,7 @@ from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record
 from interlock.ports import Store
 from interlock.principals import check_vouched, default_principal, kind_of
 from interlock.records import Stored
-from interlock.review import is_party, opening_fault, voice_of
+from interlock.review import approval_fault, decisions_fault, is_party, opening_fault, voice_of
 from interlock.review.identity import authenticate
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
@@ -23,9 +24,17 @@ from interlock.transitions import (
 )
 from interlock.values import Json
 
+Look = Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...]]]
+"""The versions of a change's keys, if they are what was planned; by its claim, and what lies beside its intent."""
 
-async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, reason: str) -> int:
-    """Approve or deny a ticket; the id of the decision's record."""
+
+async def decide_ticket(
+    writer: LedgerWriter, name: str, state: TicketState, reason: str, look: Look | None = None
+) -> int:
+    """Approve or deny a ticket; the id of the decision's record.
+
+    `look` is how a change of which somebody says that it landed is looked at, where its resource is at hand.
+    """
     if writer.faults is not None:
         writer.faults.at("decide.read")
     ticket = await find_ticket(writer.store, name)
@@ -52,21 +61,64 @@ async def decide_ticket(writer: LedgerWriter, name: str, state: TicketState, rea
     if ticket.kind is not TicketKind.SETTLE:
         return await writer.commit(entry, decision)
     claim = await writer.store.claim(ticket.claim)  # "did it land?": approved means yes, denied means no
-    record = None if ticket.intent is None else (await record_with_payload(writer.store, ticket.intent))[0]
     if claim is None or ticket.holder != claim.holder:
         raise NotAllowed(f"ticket {name!r} asks about an attempt that was settled meanwhile")
     if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
         number = await writer.commit(entry, decision)
-        if (await find_ticket(writer.store, name)).state is TicketState.APPROVED:  # unless somebody else was as quick
-            await settle(writer, claim, record, landed=True, what={**what, "state": ClaimState.DONE.value})
+        await settle_approved(writer, await find_ticket(writer.store, name), look)  # unless somebody else was as quick
         return number
     landed = state is TicketState.APPROVED
-    return await settle(writer, claim, record, landed=landed, what=what, decision=decision)
+    intent, seen = await _intent(writer, ticket, claim, look if landed else None)
+    return await settle(writer, claim, intent, landed=landed, what={**what, **seen}, decision=decision)
+
+
+async def settle_approved(writer: LedgerWriter, ticket: Ticket, look: Look | None = None) -> bool:
+    """Settle a change of which enough people have said that it landed; False if they have not, or it is settled.
+
+    Of two who say so at once each may believe that others are still needed. Then it is settled by whoever sees it
+    first: one of them, or the next recovery, should they have died.
+    """
+    claim = await writer.store.claim(ticket.claim) if ticket.state is TicketState.APPROVED else None
+    if claim is None or not _is_in_doubt(claim, ticket):
+        return False
+    if await approval_fault(writer.store, ticket, partial(store_digest, writer.store)) is not None:
+        return False  # by its row alone; people are asked again
+    how = f"{ticket.decided_by} said so (ticket {ticket.id})"
+    what: dict[str, Json] = {
+        "claim": claim.name,
+        "state": ClaimState.DONE.value,
+        "tool": claim.tool,
+        "call": claim.call,
+    }
+    intent, seen = await _intent(writer, ticket, claim, look)
+    try:
+        await settle(writer, claim, intent, landed=True, what={**what, **seen, "how": how})
+    except NotAllowed:
+        after = await writer.store.claim(ticket.claim)
+        if after is not None and _is_in_doubt(after, ticket):
+            raise
+        return False
+    return True
+
+
+def _is_in_doubt(claim: Claimed, ticket: Ticket) -> bool:
+    return claim.holder == ticket.holder and claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN)
+
+
+async def _intent(
+    writer: LedgerWriter, ticket: Ticket, claim: Claimed, look: Look | None
+) -> tuple[Stored | None, dict[str, Json]]:
+    """The intent of the change in doubt, and for the record the versions of its keys where they are seen as planned."""
+    if ticket.intent is None:
+        return None, {}
+    intent, payload = await record_with_payload(writer.store, ticket.intent)
+    versions = () if look is None else await look(claim, payload)
+    return intent, {"versions": list(versions)} if versions else {}
 
 
 async def refuse_forged(store: Store, ticket: Ticket) -> None:
-    """A ticket whose terms or binding are not those that the ledger opened decides nothing."""
-    fault = await opening_fault(store, ticket, partial(store_digest, store))
+    """A ticket that is not the one that the ledger opened, or has approvals that it does not hold, decides nothing."""
+    fault = await opening_fault(store, ticket, partial(store_digest, store)) or await decisions_fault(store, ticket)
     if fault is not None:
         raise NotAllowed(f"ticket {ticket.id!r} cannot be decided: {fault}; run interlock audit verify")
 

@@ -13,8 +13,8 @@ from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.recover import read_record
+from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
-from interlock.records import Content
 from interlock.state import TicketKind
 from interlock.values import Call, Mode, Outcome
 
@@ -64,23 +64,13 @@ async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...
     number = outcome.record
     while number is not None:
         record, _whole = await record_with_payload(ctx.store, number)
-        content = None if record is None else record.content()
-        if content is None or record is None:
+        if record is None:
             return ()
-        if content.repeats is None:
-            return _settled_versions(content) if record.kind == "settle" else _recorded_versions(content)
-        number = content.repeats
+        repeats = record.content().repeats
+        if repeats is None:
+            return recorded_versions(record)
+        number = repeats
     return ()
-
-
-def _recorded_versions(content: Content) -> tuple[str, ...]:
-    return () if content.change is None else content.change.versions
-
-
-def _settled_versions(content: Content) -> tuple[str, ...]:
-    """What recovery saw of a change whose own record was never written."""
-    said = content.arguments.get("versions", ()) if isinstance(content.arguments, dict) else ()
-    return tuple(str(version) for version in said)
 
 
 async def run_replay(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TypedDict, Unpack
 
 import msgspec
@@ -17,7 +18,7 @@ from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
-from interlock.operations.recover import Recovered, recover
+from interlock.operations.recover import Recovered, recover, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
 from interlock.operations.shadow import ShadowComparison, compare
@@ -104,7 +105,8 @@ class Operations:
         where the policy takes its word for that (`[review] vouched`).
         """
         state = decision_state(approve)
-        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason)
+        look = partial(versions_left, self._ctx)
+        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason, look)
 
     async def decider(self, ticket: str, by: str | None, token: str | None) -> LedgerWriter:
         """What writes the decision of whoever may decide a ticket."""

@@ -9,10 +9,10 @@ import msgspec
 from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_snapshots
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
-from interlock.operations.approvals import settle
-from interlock.operations.ledger_writer import PEOPLE, LedgerEntry, LedgerWriter, record_with_payload
-from interlock.records import Stored
-from interlock.review import ticket_digest
+from interlock.operations.approvals import settle, settle_approved
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.records import Changed, Stored
+from interlock.review import chained_record, ticket_digest
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.tools import Tool
 from interlock.transitions import OpenTicket, ResolveClaim
@@ -66,7 +66,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _ask(ctx, writer, claim, record, how)
+        return await _answered(ctx, writer, claim) or await _ask(ctx, writer, claim, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -106,7 +106,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         )
         said = await probe(ctx, tool, payload["arguments"], context)
         if said is not None:
-            left = await _versions_left(ctx, claim, tool, payload) if said else ()
+            left = await versions_left(ctx, claim, payload) if said else ()
             return _Finding(said, "its probe says so", left)
     try:
         fenced = await _fence(ctx, claim, tool)
@@ -127,16 +127,16 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         return _Finding(None, how)
     if said is None:
         return _Finding(None, "neither a probe nor the resource can say")
-    return _Finding(said, "the resource shows it", await _versions_left(ctx, claim, tool, payload) if said else ())
+    return _Finding(said, "the resource shows it", await versions_left(ctx, claim, payload) if said else ())
 
 
-async def _versions_left(
-    ctx: EngineContext, claim: Claimed, tool: Tool, payload: Mapping[str, Json]
-) -> tuple[str, ...]:
+async def versions_left(ctx: EngineContext, claim: Claimed, payload: Mapping[str, Json]) -> tuple[str, ...]:
     """The versions of what was planned, if it is there; of what somebody has made of it since nothing is said."""
-    own = dict(zip(claim.keys, claim.tokens, strict=True))
+    own, binding = dict(zip(claim.keys, claim.tokens, strict=True)), ctx.bindings.get(claim.tool)
+    if binding is None:
+        return ()
     try:
-        after = await read_snapshots(tool, claim.keys, ctx.snapshot_reader, own)
+        after = await read_snapshots(binding.tool, claim.keys, ctx.snapshot_reader, own)
     except Unreadable:
         return ()
     as_planned = [snapshot.state for snapshot in after] == payload.get("planned")
@@ -162,31 +162,26 @@ async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
     return True
 
 
-async def _ask(
-    ctx: EngineContext, writer: LedgerWriter, claim: Claimed, record: Stored | None, how: str
-) -> Recovered | None:
-    now_us, terms = ctx.clock.now_us(), ctx.review
-    ticket = Ticket(
-        id=ctx.ids.new(),
-        kind=TicketKind.SETTLE,
-        state=TicketState.OPEN,
-        binding=f"settle|{claim.name}|{claim.holder}",
-        tool=claim.tool,
-        actor=PEOPLE if record is None else record.actor,
-        asked_by=PEOPLE if record is None else record.content().principal,
-        call=claim.call,
-        turn=None if record is None else record.turn,
-        why=f"did call {claim.call!r} land? {how}: approve if it did, deny if it did not",
-        created_us=now_us,
-        expires_us=now_us + _A_LONG_TIME_US,
-        escalate_us=now_us + terms.escalate_us,
-        intent=claim.intent,
-        claim=claim.name,
-        holder=claim.holder,
-        on_behalf_of=None if record is None else record.content().on_behalf_of,
-        terms=terms.everywhere,
-        remind_us=terms.remind_us,
-    )
+async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
+    """What people have said already, where whoever said it last died before it was settled."""
+    ctx.at("recover.tickets")
+    for ticket in await ctx.store.tickets(TicketState.APPROVED):
+        about = ticket.kind is TicketKind.SETTLE and (ticket.claim, ticket.holder) == (claim.name, claim.holder)
+        if about and await settle_approved(writer, ticket):
+            how = f"{ticket.decided_by} said so"
+            return Recovered(claim.name, claim.tool, claim.call, claim.keys, ClaimState.DONE.value, how, ticket.id)
+    return None
+
+
+async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, how: str) -> Recovered | None:
+    ctx.at("recover.intent")
+    intent = await chained_record(ctx.store, claim.intent)
+    change = None if intent is None else intent.content().change
+    if intent is None or change is None or (intent.call, change.claim) != (claim.call, claim.name):
+        # Who may say would be for whoever runs this to choose.
+        how = "the ledger does not hold its intent, which says who may settle it; run interlock audit verify"
+        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how)
+    ticket = _question(ctx, claim, intent, change, how)
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     what["ticket_digest"] = ticket_digest(ticket, ctx.digest)
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
@@ -197,6 +192,34 @@ async def _ask(
             return None
         return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, error.instead)
     return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, ticket.id)
+
+
+def _question(ctx: EngineContext, claim: Claimed, intent: Stored, change: Changed, how: str) -> Ticket:
+    """Did it land? Decided under the terms that its intent holds: those of the policy under which it was made, not of
+    the one that whoever recovers has brought. Only how often people are reminded is the latter's."""
+    now_us, content = ctx.clock.now_us(), intent.content()
+    return Ticket(
+        id=ctx.ids.new(),
+        kind=TicketKind.SETTLE,
+        state=TicketState.OPEN,
+        binding=f"settle|{claim.name}|{claim.holder}",
+        tool=claim.tool,
+        actor=intent.actor,
+        asked_by=content.principal,
+        call=claim.call,
+        turn=intent.turn,
+        why=f"did call {claim.call!r} land? {how}: approve if it did, deny if it did not",
+        created_us=now_us,
+        expires_us=now_us + _A_LONG_TIME_US,
+        escalate_us=now_us + ctx.review.escalate_us,
+        intent=claim.intent,
+        claim=claim.name,
+        holder=claim.holder,
+        on_behalf_of=content.on_behalf_of,
+        terms=change.review,
+        remind_us=ctx.review.remind_us,
+        account=change.account,
+    )
 
 
 _A_LONG_TIME_US = 10 * 365 * 86_400 * 1_000_000

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of, read_record
+from interlock.records import Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState
 
 _LANDED = (ClaimState.DONE, ClaimState.UNDONE)
@@ -16,6 +17,15 @@ async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
     record, _payload = await intent_of(ctx, claim)
     change = None if record is None else record.content().change
     return change is not None and change.undoes is not None
+
+
+def recorded_versions(record: Stored) -> tuple[str, ...]:
+    """The versions at which a change left its keys, by its outcome or by whoever settled it; () if nobody saw them."""
+    content = record.content()
+    if record.kind != "settle":
+        return () if content.change is None else content.change.versions
+    said = content.arguments.get("versions", ()) if isinstance(content.arguments, dict) else ()
+    return tuple(str(version) for version in said)
 
 
 class LaterChanges:
@@ -45,8 +55,7 @@ class LaterChanges:
         if last is None or last.record is None or key not in last.keys:
             return None
         record, _payload = await read_record(self._ctx, last.record)
-        change = None if record is None else record.content().change
-        versions = () if change is None else change.versions
+        versions = () if record is None else recorded_versions(record)
         return versions[last.keys.index(key)] if len(versions) == len(last.keys) else None
 
     async def _of(self, key: str) -> list[tuple[int, Claimed]]:

@@ -13,7 +13,7 @@ from interlock.changes import Snapshot, Unreadable, diff_of, local_key, read_sna
 from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import intent_of, read_record
-from interlock.operations.standing import LaterChanges, takes_back
+from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
 from interlock.ports import Resource
 from interlock.state import ChangeFilter, Claimed, ClaimState
 from interlock.tools import Tool, tool
@@ -54,6 +54,8 @@ class _Payloads(msgspec.Struct, frozen=True):
 
     intent: Mapping[str, Json]
     outcome: Mapping[str, Json]
+    unseen: bool = False
+    """Whether it was settled without anybody having seen what it left."""
 
 
 def with_undo(tools: Iterable[Tool]) -> list[Tool]:
@@ -165,7 +167,8 @@ async def _step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
     intent, before = await intent_of(ctx, claim)
     outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
-        step = await _restoring(ctx, claim, tool, _Payloads(before, after), so_far)
+        unseen = outcome is not None and outcome.kind == "settle" and not recorded_versions(outcome)
+        step = await _restoring(ctx, claim, tool, _Payloads(before, after, unseen), so_far)
         change = None if intent is None else intent.content().change
         return msgspec.structs.replace(step, locks=() if change is None else tuple(change.under))
     if tool.compensate is None:
@@ -187,7 +190,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         became_states = after.get("after") or before["planned"]
         was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
     except (KeyError, TypeError, ValueError, IndexError):
-        return impossible(claim, "its snapshots have been deleted or cannot be read, so there is nothing to put back")
+        return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
         return impossible(claim, "it changed nothing")
@@ -205,16 +208,26 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
     }
     if moved and not so_far.force:
         return impossible(claim, f"{', '.join(moved.values())}; undo what came after, or use --force")
+    if held.unseen and not so_far.force:
+        # Its keys may be as planned because somebody else has made them so since.
+        why = f"it was settled by record {claim.record} without anybody having seen what it left at {', '.join(keys)}"
+        return impossible(claim, f"{why}; look, and use --force if that may be put back")
     so_far.becomes |= {key: was.get(local_key(key)) for key in keys}
     arguments = {
         "record": claim.record,
         "states": {key: was.get(key) for key in changed},
         "expected": {key: became.get(key) for key in changed},
-        "force": bool(moved),
+        "force": bool(moved) or held.unseen,
     }
     diff = diff_of(tool, keys, list(current.values()), [was.get(key) for key in changed])
     versions = {key: snapshot.version for key, snapshot in now.items()}
     return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff, versions=versions)
+
+
+def _nothing_to_put_back(held: _Payloads) -> str:
+    if held.unseen and "before" in held.intent and held.intent.get("planned") is None:
+        return "nobody has seen what it left, and its tool does not say what it was to leave (it has no simulate)"
+    return "its snapshots have been deleted or cannot be read, so there is nothing to put back"
 
 
 async def _moved(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None, differs: bool) -> str:

@@ -1,15 +1,18 @@
 """Review: tickets, who may decide them, and what an approval is good for."""
 
-from interlock.review.evidence import approval_fault, opening_fault, ticket_digest
+from interlock.review.evidence import approval_fault, chained_record, decisions_fault, opening_fault, ticket_digest
 from interlock.review.terms import Terms, terms_of
-from interlock.review.tickets import is_party, open_ticket, rejection_reason, voice_of
+from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of
 
 __all__ = [
     "Terms",
     "approval_fault",
+    "chained_record",
+    "decisions_fault",
     "is_party",
     "open_ticket",
     "opening_fault",
+    "parties_of",
     "rejection_reason",
     "terms_of",
     "ticket_digest",

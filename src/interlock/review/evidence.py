@@ -37,7 +37,7 @@ def ticket_digest(ticket: Ticket, digest: Digest) -> str:
 
 async def opening_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str | None:
     """Why a ticket is not the one that the ledger opened; None if it is."""
-    record = await _chained(ledger, ticket.record)
+    record = await chained_record(ledger, ticket.record)
     if record is None:
         return "the ledger does not hold the record that opened it"
     said = _opened(record)
@@ -48,14 +48,11 @@ async def opening_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str |
 
 async def approval_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str | None:
     """Why the ledger does not approve a ticket, whatever its row says; None if it does."""
-    fault = await opening_fault(ledger, ticket, digest)
+    fault = await opening_fault(ledger, ticket, digest) or await decisions_fault(ledger, ticket)
     if fault is not None:
         return fault
     voices: list[str] = []
     for said in ticket.approvals:
-        fault = await _decision_fault(ledger, ticket, said)
-        if fault is not None:
-            return fault
         if not any(is_same(said.voice, other) for other in voices):
             voices.append(said.voice)
     if len(voices) < ticket.terms.quorum:
@@ -63,8 +60,17 @@ async def approval_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str 
     return None
 
 
+async def decisions_fault(ledger: Ledger, ticket: Ticket) -> str | None:
+    """Why an approval that a ticket has so far is not one that the ledger holds; None if all are."""
+    for said in ticket.approvals:
+        fault = await _decision_fault(ledger, ticket, said)
+        if fault is not None:
+            return fault
+    return None
+
+
 async def _decision_fault(ledger: Ledger, ticket: Ticket, said: Approval) -> str | None:
-    record = await _chained(ledger, said.record)
+    record = await _decision(ledger, ticket, said)
     if record is None:
         return f"the ledger holds no decision of {said.by}"
     what, content = decision_of(record), record.content()
@@ -74,6 +80,18 @@ async def _decision_fault(ledger: Ledger, ticket: Ticket, said: Approval) -> str
     if (what.get("in_place_of") or said.by) != said.voice:
         return f"record {record.id} does not speak for {said.voice}"
     return await _token_fault(ledger, ticket, said, record) if said.by.startswith("token:") else None
+
+
+async def _decision(ledger: Ledger, ticket: Ticket, said: Approval) -> Stored | None:
+    """The record of an approval. Of several that a store took in one group only the last has a number: the others are
+    looked for."""
+    if said.record is not None:
+        return await chained_record(ledger, said.record)
+    since = Query(after=ticket.record or 0, actor=said.by, status=TicketState.APPROVED.value)
+    async for record in ledger.records(since):
+        if decision_of(record).get("ticket") == ticket.id:
+            return await chained_record(ledger, record.id)
+    return None
 
 
 async def _token_fault(ledger: Ledger, ticket: Ticket, said: Approval, record: Stored) -> str | None:
@@ -102,7 +120,7 @@ def _opened(record: Stored) -> dict[str, Json]:
     return decision_of(record)
 
 
-async def _chained(ledger: Ledger, number: int | None) -> Stored | None:
+async def chained_record(ledger: Ledger, number: int | None) -> Stored | None:
     """A record that is part of its lane's chain, with the one before and the one after it; None if it is not."""
     if number is None:
         return None

@@ -16,7 +16,7 @@ Digest = Callable[[bytes], str]
 
 
 def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: int, digest: Digest) -> Ticket:
-    """The ticket for a call that waits for a person; whoever opens it gives it an id."""
+    """The ticket for a call that waits for a person; whoever opens it adds an id, and the account it is asked from."""
     return Ticket(
         id="",
         kind=TicketKind.CHANGE,
@@ -51,9 +51,7 @@ def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
     """
     terms = ticket.terms
     if not terms.self_approval and is_party(ticket, by):
-        raise NotAllowed(
-            f"{by} asked for this, so somebody else decides (for one person alone: self_approval = true in [review])"
-        )
+        raise NotAllowed(_own_question(ticket, by))
     if not terms.approvers:
         return by
     for name in terms.approvers:
@@ -76,8 +74,25 @@ def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
 
 
 def is_party(ticket: Ticket, name: str) -> bool:
-    """Whether somebody asked for the call, or it was made for them."""
-    return is_same(name, ticket.asked_by) or is_same(name, ticket.on_behalf_of)
+    """Whether somebody asked for the call, it was made for them, or it was asked from their account."""
+    return any(is_same(name, party) for party in parties_of(ticket))
+
+
+def parties_of(ticket: Ticket) -> tuple[str, ...]:
+    """Who asked, for whom, and from which account, each once."""
+    names = (ticket.asked_by, ticket.on_behalf_of, ticket.account)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _own_question(ticket: Ticket, by: str) -> str:
+    """Why whoever is a party to a ticket does not decide it, and who can."""
+    alone = "(for one person alone: self_approval = true in [review])"
+    if is_same(by, ticket.asked_by) or is_same(by, ticket.on_behalf_of):
+        return f"{by} asked for this, so somebody else decides {alone}"
+    return (
+        f"this was asked for from the account {by}, in the name of {ticket.asked_by}, so somebody else decides:"
+        f" from an account of their own, or with a token {alone}"
+    )
 
 
 def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int, digest: Digest) -> str | None:

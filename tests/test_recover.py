@@ -1,0 +1,188 @@
+"""Changes that somebody settled: what was seen of them then, and what undo makes of that; nothing later is overwritten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock import Runtime, Status, Tool, tool
+from interlock.answers import Answers
+from interlock.answers.answer_review import decide_any
+from interlock.audit import verify
+from interlock.errors import InDoubt
+from interlock.operations import UndoStep
+from interlock.state import TicketState
+from interlock.tools import Compensation
+from interlock.values import Versioned
+from tests.conftest import expect
+from tests.test_changes import OPEN, Shelf, running
+
+FORCED = OPEN + '[[rule]]\nid = "forced"\ntools = ["undo.*"]\ndecision = "review"\nwhen = "args.force"\n'
+
+
+class Numbered(Shelf):
+    """A shelf whose items have versions of their own: each time one is put there it has the next."""
+
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.version = 1
+
+    def put(self, key: str, value: Any) -> None:
+        self.version += 1
+        self.items[key] = value
+
+    async def read_state(self, key: str) -> Any:
+        state = await super().read_state(key)
+        return None if state is None else Versioned(state, str(self.version))
+
+    async def restore(self, key: str, state: Any) -> None:
+        await super().restore(key, state)
+        self.version += 1
+
+
+def losing(shelf: Numbered, *, lands: bool = True, says: bool = False, **options: Any) -> Tool:
+    """Sets a title, and its answer is lost; the shelf cannot be read after that until somebody mends it."""
+
+    async def probe(_arguments: Any, _context: Any) -> bool | None:
+        return True if says and not shelf.broken else None
+
+    simulate = {"simulate": lambda state, arguments: {**(state or {}), "title": arguments["title"]}}
+
+    @tool(effect="write", key="{id}", resource=shelf, probe=probe, **{**simulate, **options})
+    async def title(id: str, title: str) -> str:
+        if lands:
+            shelf.put(id, {"title": title})
+        shelf.broken = True
+        raise InDoubt("lost")
+
+    return title
+
+
+async def asked(runtime: Runtime) -> str:
+    """The ticket about a change of which nobody knows whether it landed."""
+    lost = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="c1")
+    assert lost.status is Status.UNKNOWN, lost
+    (found,) = await runtime.operations.recover()
+    return expect(found.ticket)
+
+
+async def undo_step(runtime: Runtime, **how: Any) -> UndoStep:
+    (step,) = await runtime.operations.undo_plan(key="shelf/a", **how)
+    return step
+
+
+@pytest.mark.parametrize("quorum", [1, 2])
+@pytest.mark.parametrize("through", ["operations", "answers"])
+async def test_what_a_person_settles_is_looked_at_and_undone_on_the_version_that_was_seen(
+    store_url: str, through: str, quorum: int
+) -> None:
+    shelf = Numbered(a={"title": "old"})
+    terms = OPEN.replace("[review]\n", f"[review]\nquorum = {quorum}\n")
+    async with running(losing(shelf), policy=terms, url=store_url) as runtime:
+        ticket = await asked(runtime)
+        shelf.broken = False
+        for by in ("user:boss", "user:lead")[:quorum]:
+            decides = Answers(runtime) if through == "answers" else runtime.operations
+            await decides.decide(ticket, approve=True, by=by, reason="I looked")
+        assert (await undo_step(runtime)).obstacle == ""
+        same = dict(shelf.items["a"])
+        shelf.put("a", {"title": "theirs"})
+        shelf.put("a", same)
+        assert "shelf/a has changed since" in (await undo_step(runtime)).obstacle, "also to the same words"
+        assert [outcome for _step, outcome in await runtime.operations.undo(key="shelf/a")] == [None]
+        assert shelf.items == {"a": {"title": "new"}}
+        assert (await verify(runtime.store)).problems == ()
+
+
+async def test_what_a_person_settles_is_undone_if_nobody_came_after_it(store_url: str) -> None:
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf), url=store_url) as runtime:
+        ticket = await asked(runtime)
+        shelf.broken = False
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        ((_step, outcome),) = await runtime.operations.undo(key="shelf/a")
+        assert expect(outcome).ok, outcome
+    assert shelf.items == {"a": {"title": "old"}}
+
+
+@pytest.mark.parametrize("looks", ["it cannot be read", "it is not there"])
+async def test_what_nobody_has_seen_is_not_undone_over_what_came_after(store_url: str, looks: str) -> None:
+    """A person says that it landed, and nobody sees it: that its words are there later is perhaps somebody else's doing."""
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf, lands=False), policy=FORCED, url=store_url) as runtime:
+        ticket = await asked(runtime)
+        shelf.broken = looks == "it cannot be read"
+        await runtime.operations.decide(ticket, approve=True, by="user:boss", reason="I was told so")
+        shelf.broken = False
+        assert "shelf/a has changed since" in (await undo_step(runtime)).obstacle
+        shelf.put("a", {"title": "new"})  # somebody else's
+        obstacle = (await undo_step(runtime)).obstacle
+        assert "without anybody having seen what it left at shelf/a; look, and use --force" in obstacle
+        assert [outcome for _step, outcome in await runtime.operations.undo(key="shelf/a")] == [None]
+        assert shelf.items == {"a": {"title": "new"}}
+        ((_step, forced),) = await runtime.operations.undo(key="shelf/a", force=True)
+        assert (expect(forced).status, shelf.items) == (Status.PARKED, {"a": {"title": "new"}}), "a person is asked"
+        await runtime.operations.decide(expect(expect(forced).ticket), approve=True, by="user:boss")
+        assert (await runtime.operations.resume(expect(expect(forced).ticket))).ok
+    assert shelf.items == {"a": {"title": "old"}}
+
+
+async def test_without_a_look_at_the_resource_nothing_is_believed_to_have_been_seen() -> None:
+    """As from the command line, where the tools of an application are not at hand."""
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf), policy=FORCED) as runtime:
+        ticket = await asked(runtime)
+        shelf.broken = False
+        writer = await runtime.operations.decider(ticket, "user:boss", None)
+        await decide_any(writer, ticket, TicketState.APPROVED, "I looked")
+        assert "without anybody having seen" in (await undo_step(runtime)).obstacle
+        assert (await undo_step(runtime, force=True)).arguments["force"] is True
+
+
+async def test_a_change_without_simulate_that_a_person_settled_has_no_way_back() -> None:
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf, simulate=None)) as runtime:
+        ticket = await asked(runtime)
+        shelf.broken = False
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        for force in (True, False):
+            assert "its tool does not say what it was to leave" in (await undo_step(runtime, force=force)).obstacle
+    assert shelf.items == {"a": {"title": "new"}}
+
+
+async def test_a_send_that_a_person_settled_is_compensated_without_the_value_that_was_lost() -> None:
+    handed: list[Any] = []
+
+    def arguments(given: Any, value: Any) -> dict[str, Any]:
+        handed.append(value)
+        return {"order": given["order"]}
+
+    @tool(effect="send", compensate=Compensation("refund", arguments))
+    async def pay(order: str) -> str:
+        raise InDoubt("lost")
+
+    @tool(effect="send")
+    async def refund(order: str) -> str:
+        return order
+
+    async with running(pay, refund) as runtime:
+        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1", run="r")).status is Status.UNKNOWN
+        (found,) = await runtime.operations.recover()
+        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss")
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
+    assert (expect(outcome).value, handed) == ("1", [None])
+
+
+async def test_what_recovery_settled_is_undone_on_the_version_that_it_saw(store_url: str) -> None:
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf, says=True), url=store_url) as runtime:
+        lost = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="c1")
+        assert lost.status is Status.UNKNOWN
+        shelf.broken = False
+        (found,) = await runtime.operations.recover()
+        assert (found.state, (await undo_step(runtime)).obstacle) == ("done", "")
+        shelf.put("a", {"title": "new"})  # the same words once more, by somebody who leaves no record
+        assert "shelf/a has changed since" in (await undo_step(runtime)).obstacle
+        await runtime.operations.undo(key="shelf/a")
+    assert shelf.items == {"a": {"title": "new"}}
