@@ -272,10 +272,10 @@ async def test_a_change_leaves_an_intent_and_an_outcome_and_hands_the_tool_its_k
         (lease,) = await runtime.store.leases(("shelf/a",))
     context = made[0][2]
     assert outcome.plan is not None
-    assert (context.idempotency_key, context.tokens) == (outcome.plan.idempotency_key, {"a": 1})
+    assert (context.idempotency_key, context.tokens) == (outcome.plan.idempotency_key, {"a": lease.token})
     assert claim is not None
-    assert (claim.state, claim.intent, claim.record, claim.tokens) == (ClaimState.DONE, 1, 2, (1,))
-    assert (lease.holder, lease.token, lease.changed) == ("", 1, 1)
+    assert (claim.state, claim.intent, claim.record, claim.tokens) == (ClaimState.DONE, 1, 2, (lease.token,))
+    assert (lease.holder, lease.changed) == ("", lease.token)
 
 
 async def test_the_same_content_in_a_turn_is_the_same_change(store_url: str) -> None:

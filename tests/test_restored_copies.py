@@ -12,14 +12,15 @@ import msgspec
 import psycopg
 import pytest
 
-from interlock import Runtime, Status, tool
+from interlock import Context, Runtime, Status, tool
 from interlock.audit import anchor, load_or_make_key
 from interlock.cli.main import main
 from interlock.config import Settings
-from interlock.errors import NotAllowed
+from interlock.errors import Conflict, NotAllowed
 from interlock.operations.histories import accept_history
 from interlock.policy import parse_policy
 from interlock.ports import SystemClock
+from interlock.resources import Documents
 from tests.test_changes import OPEN, error
 
 MADE: list[str] = []
@@ -88,6 +89,41 @@ async def test_somebody_says_which_history_stands(tmp_path: Path) -> None:
             await accept_history(runtime.operations.writer("user:boss"), "once more")
     shutil.copy(tmp_path / "backup.db", file)  # another copy, after that: it is noticed again
     assert error(await pays(url, "3")) == "rolled_back"
+
+
+async def test_a_copy_that_was_accepted_writes_to_resources_that_remember_its_fences(tmp_path: Path) -> None:
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    shelf = Documents(f"sqlite:///{tmp_path / 'shelf.db'}", "shelf")
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str, text: str, context: Context) -> str:
+        await shelf.write(id, {"text": text}, context)
+        return text
+
+    def running() -> Runtime:
+        return Runtime.open(url, policy=parse_policy(OPEN), tools=[put], settings=Settings(mode="apply"))
+
+    async def puts(runtime: Runtime, id: str, text: str) -> Any:
+        return await runtime.call("put", {"id": id, "text": text}, actor="ann", call_id=f"{id}{text}")
+
+    async with running() as runtime:
+        await puts(runtime, "known", "0")
+    shutil.copy(file, tmp_path / "backup.db")
+    async with running() as runtime:
+        for n in range(5):
+            for id in ("known", "made since"):
+                assert (await puts(runtime, id, f"forgotten {n}")).ok
+    shutil.copy(tmp_path / "backup.db", file)
+    async with running() as runtime:
+        await accept_history(runtime.operations.writer("user:boss"), "the newer disk is lost")
+    async with running() as runtime:
+        for id in ("known", "made since"):
+            outcome = await puts(runtime, id, "new")
+            assert (outcome.ok, outcome.summary, await shelf.get(id)) == (True, "new", {"text": "new"})
+    stale = Context(call_id="late", actor="ann", attempt=1, tokens={"known": 3}, ledger=runtime.store.identity.ledger)
+    with pytest.raises(Conflict, match=r"3 is too old: .* call again\. .* set it right"):
+        await shelf.write("known", {"text": "late"}, stale)
+    await shelf.close()
 
 
 async def test_an_anchor_is_compared_where_this_machine_has_seen_nothing(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ async def versions_left(ctx: EngineContext, claim: Claimed, payload: Mapping[str
 async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
     """Shut out whoever holds the claim, where the resource can: only then does "not there" mean "never".
 
-    Tokens grow by one with each holder, so that the next one is shut out by nobody before it.
+    Tokens grow by one or more with each holder, so that the next one is shut out by nobody before it.
     """
     raise_fence = getattr(tool.resource, "fence", None)
     tokens = {local_key(key): token + 1 for key, token in zip(claim.keys, claim.tokens, strict=True)}

@@ -211,7 +211,11 @@ class Documents:
         row = connection.one(self._sql(sql.READ_FENCE), (key, ledger))
         newest = 0 if row is None else int(row[0])
         if newest > token:
-            raise Conflict(f"{key!r} was written under token {newest}; {token} is too old")
+            raise Conflict(
+                f"{key!r} was written under token {newest}; {token} is too old: whoever holds it was taken for dead,"
+                " and another call has gone on; call again. If that does not help, the ledger is a copy that was put"
+                " back, and the clock of its store is behind: set it right"
+            )
         if newest < token:
             connection.run(self._sql(sql.WRITE_FENCE), (key, ledger, token))
 

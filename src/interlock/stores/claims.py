@@ -148,7 +148,9 @@ class ClaimTable:
             self.changed.add(kept.name)
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
-            tokens.append(self._newest(key) + 1)
+            # Not below the time: a copy that was put back has forgotten tokens that resources remember as fences, of
+            # keys, too, that it has never heard of. What it grants next is above all of them.
+            tokens.append(max(self._newest(key) + 1, now_us))
             held = {"holder": ask.holder, "token": tokens[-1], "expires_us": now_us + ask.lease_us}
             self._lease(msgspec.structs.replace(lease, **held))
         self.granted = tuple(tokens)

@@ -292,7 +292,7 @@ class StoreContract:
     @_on_one_store
     async def test_claims_tickets_and_halts_refuse_what_does_not_fit(self, store: Store) -> None:
         claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")
-        assert await store.commit(batch(entry(1), claim)) == Committed(ids=(1,), tokens=(1,))
+        assert await store.commit(batch(entry(1), claim)) == Committed(ids=(1,), tokens=(T0,))
         for other, kind in (
             (claim, "claimed"),
             (OpenClaim("n", "another", 1, "h2", "c2", "t", (), 100), "reused"),
@@ -313,7 +313,7 @@ class StoreContract:
         held = await store.claim("n")
         assert held is not None
         assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)
-        assert [lease.changed for lease in await store.leases(("r/a",)) if lease.key == "r/a"] == [1]
+        assert [lease.changed for lease in await store.leases(("r/a",)) if lease.key == "r/a"] == [T0]
 
     @_on_one_store
     async def test_it_does_what_the_in_memory_twin_does(self, store: Store) -> None:
