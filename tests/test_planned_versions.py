@@ -214,6 +214,23 @@ async def test_http_documents_send_the_planned_version(server: Server) -> None: 
             await shelf.write("a", {"title": "late"}, held)
 
 
+async def test_an_edit_that_a_weak_etag_hides_is_seen(server: Server) -> None:  # noqa: F811
+    server.etag = 'W/"means the same"'
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"title": "old"})
+        async with running(retitling(shelf)) as runtime:
+            plan = await set_title(runtime, "new", mode="dry_run", turn="t")
+            server.items["a"] = {"title": "a person's"}
+            outcome = await set_title(runtime, "new", run="r", plan=expect(plan.plan).digest)
+            assert (error(outcome), server.items["a"]) == ("plan_moved", {"title": "a person's"})
+            assert (await set_title(runtime, "new", run="r2")).ok
+            server.items["a"] = {"title": "a person's again"}
+            ((step, undone),) = await runtime.operations.undo(run="r2")
+        assert (undone, server.items["a"]) == (None, {"title": "a person's again"})
+        assert "has changed since" in step.obstacle
+
+
 # Not as planned
 
 

@@ -240,6 +240,7 @@ class Server:
         self.versions: dict[str, int] = {}
         self.seen: list[tuple[str, str, str | None]] = []
         self.answers: list[Any] = []
+        self.etag = '"{version}"'
         handler = type("Handler", (_Handler,), {"world": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self.base = f"http://127.0.0.1:{self._server.server_address[1]}/items"
@@ -286,7 +287,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return None
-        return self._send(200, world.items.get(key), {"ETag": f'"{world.versions.get(key, 0)}"'})
+        return self._send(200, world.items.get(key), {"ETag": world.etag.format(version=world.versions.get(key, 0))})
 
     def _send(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(body).encode()
@@ -317,6 +318,20 @@ async def test_http_documents_use_etags_and_idempotency_keys(server: Server) -> 
         assert await shelf.read_state("a b/c") is None
         await shelf.restore("never", None)
     assert server.seen[1] == ("PUT", "a%20b%2Fc", "key.1")
+
+
+async def test_a_weak_etag_is_no_version(server: Server) -> None:
+    server.etag = 'W/"{version}"'
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"n": 1})
+        assert await shelf.read_state("a") == {"n": 1}
+        planned = Context(call_id="c", actor="ann", attempt=1, versions={"a": 'W/"1"'})
+        for more in ({"version": 'W/"1"'}, {"context": planned}):
+            with pytest.raises(InvalidInput, match="is a weak ETag, which If-Match never matches"):
+                await shelf.write("a", {"n": 2}, **more)
+    assert [method for method, _key, _given in server.seen] == ["PUT", "GET"]
+    assert server.items == {"a": {"n": 1}}
 
 
 @pytest.mark.parametrize(

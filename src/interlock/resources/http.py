@@ -34,12 +34,12 @@ class HttpDocuments:
         self._base = base.rstrip("/")
 
     async def read_state(self, key: str) -> Json:
-        """A document, with its ETag as version where the server gives one; None if there is none."""
+        """A document, with its ETag as version where the server gives a strong one; None if there is none."""
         answer = await self._client.request("GET", self._url(key), accept=_GONE)
         if answer.status_code in _GONE:
             return None
         etag = answer.headers.get("etag")
-        return answer.json() if etag is None else Versioned(answer.json(), etag)
+        return answer.json() if etag is None or _is_weak(etag) else Versioned(answer.json(), etag)
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back as it was, or remove it (None)."""
@@ -51,7 +51,7 @@ class HttpDocuments:
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> Json:
         """PUT a document (None: DELETE it), under its idempotency key, and only at `version`, or else at the version on
-        which the call was planned, where the server gives any."""
+        which the call was planned, where the server gives any. A weak ETag is refused: no server can be held to it."""
         planned = None if context is None else context.versions.get(key)
         headers = _condition(version or planned)
         answer = await self.send("DELETE" if state is None else "PUT", self._url(key), state, headers, context)
@@ -80,11 +80,23 @@ class HttpDocuments:
         return f"{self._base}/{quote(key, safe='')}"
 
 
+def _is_weak(etag: str) -> bool:
+    """Whether an ETag says only that two answers mean the same: the document may have been edited all the same."""
+    return etag.startswith(("W/", "w/"))
+
+
 def _condition(version: str | None) -> dict[str, str]:
-    """The header that holds a server to a version; a weak ETag says only that two answers mean the same."""
+    """The header that holds a server to a version."""
+    if version is None:
+        return {}
     if version == NOT_THERE:
         return {"If-None-Match": "*"}
-    return {} if version is None or version.startswith("W/") else {"If-Match": version}
+    if _is_weak(version):  # left out, the write would be made on whatever is there
+        raise InvalidInput(
+            f"{version} is a weak ETag, which If-Match never matches (RFC 9110, 13.1.1), so that nothing was sent: name"
+            " a strong one, or none, and then what somebody else wrote meanwhile may be overwritten"
+        )
+    return {"If-Match": version}
 
 
 def body_of(answer: httpx.Response) -> Json:
