@@ -20,7 +20,7 @@ from typing import Any
 
 from interlock.audit import verify
 from interlock.records import Content, Record
-from interlock.stores import open_store
+from interlock.stores import Witness, open_store
 from interlock.stores.dialect import fill
 from interlock.stores.state import Chain
 from interlock.stores.statements import APPEND, MIGRATIONS
@@ -51,7 +51,7 @@ def record(n: int) -> Record:
 
 async def _our_appends(folder: Path) -> float:
     """Wall seconds for all appends of 64 concurrent callers."""
-    store = open_store(f"sqlite:///{folder / 'ours.db'}")
+    store = open_store(f"sqlite:///{folder / 'ours.db'}", witness=Witness(None))
     batches = [Batch(0, (Append(record(n)),)) for n in range(CALLERS * APPENDS_EACH)]
 
     async def caller(k: int) -> None:
@@ -144,14 +144,14 @@ async def appends() -> dict[str, float]:
 
 
 async def _fill(url: str, count: int) -> None:
-    store = open_store(url)
+    store = open_store(url, witness=Witness(None))
     for start in range(0, count, 2000):
         await store.commit(Batch(0, tuple(Append(record(n)) for n in range(start, min(count, start + 2000)))))
     await store.close()
 
 
 async def _verify(url: str) -> dict[str, float]:
-    store = open_store(url)
+    store = open_store(url, witness=Witness(None))
     sizes: list[float] = []
 
     def note(count: int) -> None:

@@ -21,6 +21,7 @@ from interlock.operations.histories import accept_history
 from interlock.policy import parse_policy
 from interlock.ports import SystemClock
 from interlock.resources import Documents
+from interlock.stores import Witness, open_store
 from tests.test_changes import OPEN, error
 
 MADE: list[str] = []
@@ -124,6 +125,22 @@ async def test_a_copy_that_was_accepted_writes_to_resources_that_remember_its_fe
     with pytest.raises(Conflict, match=r"3 is too old: .* call again\. .* set it right"):
         await shelf.write("known", {"text": "late"}, stale)
     await shelf.close()
+
+
+async def test_a_store_that_a_program_opened_by_itself_is_compared_too(tmp_path: Path) -> None:
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+
+    async def pays_here(order: str, **more: Any) -> Any:
+        store = open_store(url, **more)
+        async with Runtime.open(store, policy=parse_policy(OPEN), tools=[pay]) as runtime:
+            return await runtime.call("pay", {"order": order}, actor="ann", mode="apply")
+
+    assert (await pays_here("1")).ok
+    shutil.copy(file, tmp_path / "backup.db")
+    assert (await pays_here("2")).ok
+    shutil.copy(tmp_path / "backup.db", file)
+    assert (error(await pays_here("2")), MADE) == ("rolled_back", ["1", "2"])
+    assert (await pays_here("2", witness=Witness(None))).ok, "nothing is compared by whoever says so"
 
 
 async def test_an_anchor_is_compared_where_this_machine_has_seen_nothing(tmp_path: Path) -> None:

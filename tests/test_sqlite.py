@@ -18,7 +18,7 @@ from interlock import Runtime, Status, StoreError, tool
 from interlock.errors import StoreBusy, StoreCorrupt, StoreFull, StoreTooNew
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.stores import open_store
+from interlock.stores import Witness, open_store
 from interlock.transitions import Committed
 from tests.test_changes import OPEN as POLICY
 from tests.test_store_contract import batch, entry, ids
@@ -206,7 +206,9 @@ async def test_a_damaged_file_is_reported_as_such(tmp_path: Path) -> None:
     for offset in range(8192, len(data), 4096):
         data[offset : offset + 64] = b"\xde\xad" * 32
     file.write_bytes(data)
-    store = open_store(f"sqlite:///{file}")
+    with pytest.raises(StoreCorrupt, match="damaged"):  # by the look for the record that was seen last
+        open_store(f"sqlite:///{file}")
+    store = open_store(f"sqlite:///{file}", witness=Witness(None))
     with pytest.raises(StoreCorrupt, match="damaged"):
         await ids(store)
     await store.close()

@@ -24,7 +24,7 @@ from interlock.cli.main import main
 from interlock.errors import InterlockError
 from interlock.policy import parse_policy
 from interlock.ports import Query, SystemClock
-from interlock.stores import open_store
+from interlock.stores import Witness, open_store
 from tests.fuzz.target import Target, mutated
 from tests.test_changes import OPEN
 
@@ -95,7 +95,7 @@ def _damage_rows(file: Path, chance: random.Random) -> None:
 
 
 async def _verify(url: str) -> None:
-    store = open_store(url)
+    store = open_store(url, witness=Witness(None))
     try:
         await verify(store)
     finally:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from interlock.config import payload_key_file
+from pathlib import Path
+
+from interlock.config import Settings, heads_folder, payload_key_file
 from interlock.errors import ConfigError
 from interlock.ports import Faults, Store
 from interlock.stores.dialect import Dialect
@@ -23,14 +25,18 @@ def open_store(
 ) -> Store:
     """The store behind a URL: memory://, sqlite:///FILE or postgresql://…
 
-    Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` an older
-    copy that was put back is not noticed. `payload_key` is the setting: without one, the payloads of
+    Without `own_clock` a server goes by the time of whoever asks, for tests that move it. Without a `witness` it is
+    held against what the default settings name (`heads`, `anchors`), so that an older copy that was put back is
+    noticed; `Witness(None)` compares and notes nothing. `payload_key` is the setting: without one, the payloads of
     SQLite are encrypted with a key of the user's.
     """
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
 
+    if witness is None:  # a program that opens the store itself is not to be the way around it
+        settings = Settings()
+        witness = Witness(heads_folder(settings), Path(settings.anchors))
     key = payload_key_file(payload_key, url)
     return SqlStore(dialect_of(url, busy_s, own_clock=own_clock), faults, witness, key)
 
