@@ -7,6 +7,7 @@ import json
 import sqlite3
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,8 +20,10 @@ import pytest
 from interlock import ConfigError, Context, Runtime, Status, tool
 from interlock.audit import anchor, load_key, load_or_make_key, load_public_key, make_key, rotate, verify
 from interlock.audit.publish import publish
+from interlock.config import Settings
 from interlock.errors import InDoubt, NotAllowed
 from interlock.ports import Query, SystemClock, link
+from interlock.review.identity import TokenClaims, issue
 from interlock.state import ChangeFilter, TicketState
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, error, retitle, running
@@ -165,6 +168,30 @@ async def test_who_settles_a_change_is_not_asked_of_a_forged_intent(
         found = {item.call: item for item in await runtime.operations.recover()}
         assert (found["c1"].ticket, "the ledger does not hold its intent" in found["c1"].how) == (None, True)
         assert found["c0"].ticket is not None, "the others are asked about"
+
+
+@pytest.mark.parametrize("encrypted", [True, False])
+async def test_a_token_that_was_changed_is_not_called_deleted(tmp_path: Path, made: list[int], encrypted: bool) -> None:
+    file, url = tmp_path / "l.db", f"sqlite:///{tmp_path / 'l.db'}"
+    service = load_or_make_key(tmp_path / "service.key")
+    make_key(tmp_path / "other.key")
+    policy = REVIEWED.replace("[review]\n", f'[review]\nkeys = ["ed25519:{service.public}"]\n')
+    settings = Settings(payload_key="" if encrypted else "none")
+    async with running(paying(made), policy=policy, url=url, settings=settings) as runtime:
+        ticket, ends_s = await ask(runtime), int(time.time()) + 60
+        claims = TokenClaims(sub="deployer", aud=runtime.store.identity.ledger, iat=ends_s - 60, exp=ends_s)
+        token, forged = (issue(tmp_path / name, claims) for name in ("service.key", "other.key"))
+        number = await runtime.operations.decide(ticket, approve=True, token=token)
+        for body in (json.dumps({"token": forged}).encode(), b"{", None):
+            with sqlite3.connect(file) as database:
+                if body is None:
+                    database.execute("DELETE FROM payloads WHERE record = ?", (number,))
+                else:
+                    database.execute("UPDATE payloads SET body = ? WHERE record = ?", (body, number))
+            database.close()
+            outcome = await runtime.operations.resume(ticket)
+            said = "has been deleted" if body is None else "is not the token of token:deployer that was recorded"
+            assert (error(outcome), said in outcome.summary, made) == ("not_approved", True, []), outcome.summary
 
 
 async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from typing import Any
 
 import psycopg
@@ -70,6 +71,43 @@ async def test_a_connection_that_breaks_before_its_commit_is_made_anew_and_nothi
     terminate(postgres)
     assert len(await ids(store)) == 2
     await store.close()
+
+
+async def test_the_options_of_the_user_are_kept_and_waits_are_bounded(
+    postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with psycopg.connect(postgres, autocommit=True) as other:
+        other.execute("CREATE SCHEMA apart")
+    named = f"{postgres}&options=-c%20search_path%3Dapart%20-c%20lock_timeout%3D0"
+    for url in (named, postgres):
+        connection = PostgresDialect(url, 2.0).connect()
+        shown = [connection.one(f"SHOW {name}") for name in ("search_path", "lock_timeout", "statement_timeout")]
+        assert shown == [("apart",), ("2s",), ("3s",)]
+        assert connection.one("SHOW idle_in_transaction_session_timeout") == ("3s",)
+        connection.close()
+        monkeypatch.setenv("PGOPTIONS", "-c search_path=apart")
+
+
+async def test_a_worker_that_is_stopped_in_a_transaction_does_not_hold_the_others_for_ever(postgres: str) -> None:
+    going_on, stopped = threading.Event(), threading.Event()
+
+    class Stops:
+        def at(self, point: str) -> None:
+            if point == "store.commit" and not stopped.is_set():
+                stopped.set()
+                going_on.wait(30)
+
+    first, second = open_store(postgres, busy_s=0.2, faults=Stops()), open_store(postgres, busy_s=8)
+    held = asyncio.create_task(first.commit(batch(reserve("a"), entry(1))))
+    await asyncio.to_thread(stopped.wait, 30)
+    assert isinstance(await second.commit(batch(reserve("b"), entry(2))), Committed)
+    going_on.set()
+    with pytest.raises(StoreError, match="it is not known whether it landed"):
+        await held
+    assert isinstance(await first.commit(batch(reserve("c"), entry(3))), Committed)
+    assert len(await ids(second)) == 2
+    await first.close()
+    await second.close()
 
 
 def terminate(postgres: str) -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.canonical import WHATEVER, canonical
 from interlock.errors import NotAllowed
-from interlock.ports import Ledger, Query, genesis, link
+from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
 from interlock.principals import is_same
 from interlock.records import Stored
 from interlock.review.identity import authenticate
@@ -96,12 +96,16 @@ async def _decision(ledger: Ledger, ticket: Ticket, said: Approval) -> Stored | 
 
 async def _token_fault(ledger: Ledger, ticket: Ticket, said: Approval, record: Stored) -> str | None:
     """A service's approval carries the token that it was given with."""
-    payload = await ledger.payload(record.id)
+    payload, recorded = await ledger.payload(record.id), record.content().payload_digest
+    if payload is None:
+        return f"the token of {said.by}, which lay beside record {record.id}, has been deleted"
+    if recorded not in (None, digest_of(keyed_digest(ledger.identity.digest_key), payload)):
+        return f"what lies beside record {record.id} is not the token of {said.by} that was recorded: it was changed"
     try:
-        token = str(msgspec.json.decode(payload or b"")["token"])
+        token = str(msgspec.json.decode(payload)["token"])
         name = authenticate(token, trusted=ticket.terms.keys, ledger=ledger.identity.ledger, now_us=record.at_us)
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return f"the token of {said.by} has been deleted"
+    except (msgspec.DecodeError, KeyError, TypeError, RecursionError):
+        return f"what lies beside record {record.id} is no token of {said.by}"
     except NotAllowed as refused:
         return f"the token of {said.by} does not hold: {refused}"
     return None if name == said.by else f"the token is {name}'s, not {said.by}'s"

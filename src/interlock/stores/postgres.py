@@ -11,6 +11,8 @@ from interlock.stores.dialect import Connection, fill
 
 try:
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+    from psycopg.pq import Conninfo
 except ImportError:
     raise ConfigError("a PostgreSQL store needs its driver: pip install 'interlock[postgres]'") from None
 
@@ -26,6 +28,22 @@ _TOKENS = {
 }
 _MIGRATION_LOCK = 0x494E544C
 _PASSWORD = re.compile(r"(?<=://)([^:@/]+):[^@/]*@")
+
+
+def _options(url: str, wait_ms: int) -> str:
+    """What the server is told for each connection: what the user says in the URL (or in PGOPTIONS, as for every client
+    of libpq), and after that, so that it counts, how long anything may wait."""
+    given = conninfo_to_dict(url).get("options")
+    if given is None:
+        given = next((item.val or b"" for item in Conninfo.get_defaults() if item.keyword == b"options"), b"").decode()
+    bounds = {
+        "lock_timeout": wait_ms,
+        "statement_timeout": wait_ms + 1000,
+        # A worker that is stopped in the middle of its transaction holds rows that all others wait for.
+        "idle_in_transaction_session_timeout": wait_ms + 1000,
+        "client_min_messages": "warning",
+    }
+    return " ".join((str(given), *(f"-c {name}={value}" for name, value in bounds.items()))).strip()
 
 
 class PostgresDialect:
@@ -56,8 +74,7 @@ class PostgresDialect:
                 keepalives_interval=2,
                 keepalives_count=3,
                 tcp_user_timeout=wait_ms,
-                options=f"-c lock_timeout={wait_ms} -c statement_timeout={wait_ms + 1000}"
-                " -c client_min_messages=warning",
+                options=_options(self._url, wait_ms),
             )
         except psycopg.Error as error:
             raise StoreError(f"{self._where}: cannot connect: {str(error).splitlines()[0]}") from None
