@@ -21,13 +21,17 @@ from interlock import ConfigError, StoreError
 from interlock.audit import anchor, export_csv, export_jsonl, load_or_make_key, load_public_key, read_anchors, verify
 from interlock.audit.keys import is_signed_by
 from interlock.errors import StoreCorrupt
-from interlock.ports import Query, Store, SystemClock
+from interlock.ports import Query, Store
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Stored
 from interlock.stores import MemoryStore, open_store
+from interlock.testing import ManualClock
+from interlock.testing.store_moves import T0
 from interlock.transitions import Batch, Refused
 from tests.test_store_contract import batch, entry
 
+THEN = ManualClock(T0 / 1e6)
+"""The time at which the records of these tests say that they were written."""
 VERIFIER = Path(__file__).parent.parent / "src" / "interlock" / "audit" / "verify_ledger.py"
 
 
@@ -42,8 +46,8 @@ async def filled(url: str, key: Any, count: int = 12) -> list[Checkpoint]:
     for n in range(count):
         await store.commit(batch(entry(n, turn=f"t{n % 3}")))
         if n == count // 2:
-            await anchor(store, key, SystemClock())
-    await anchor(store, key, SystemClock())
+            await anchor(store, key, THEN)
+    await anchor(store, key, THEN)
     anchors = list(await store.checkpoints())
     await store.close()
     return anchors
@@ -178,7 +182,7 @@ async def test_a_tail_cut_with_its_head_moved_back_is_found_up_to_the_last_ancho
     before = await store.heads()
     for n in range(3):
         await store.commit(batch(entry(50 + n)))
-    later = await anchor(store, key, SystemClock())
+    later = await anchor(store, key, THEN)
     await store.close()
     restore = [
         f"UPDATE lanes SET id = {h.id}, count = {h.count}, hash = '{h.hash}' WHERE lane = {h.lane}" for h in before
@@ -203,7 +207,7 @@ async def test_putting_an_older_copy_of_the_file_back_is_found(tmp_path: Path, k
     shutil.copy(file, tmp_path / "old.db")
     store = open_store(url)
     await store.commit(batch(entry(99)))
-    later = await anchor(store, key, SystemClock())
+    later = await anchor(store, key, THEN)
     await store.close()
     for leftover in (tmp_path / "x.db-wal", tmp_path / "x.db-shm"):
         leftover.unlink(missing_ok=True)
@@ -248,7 +252,7 @@ async def test_many_problems_are_counted_but_not_all_listed(tmp_path: Path, key:
 
 
 async def test_an_empty_ledger_is_intact(store: Store, key: Any) -> None:
-    await anchor(store, key, SystemClock())
+    await anchor(store, key, THEN)
     assert (await verify(store, public_key=key.public)).intact
 
 
@@ -264,7 +268,7 @@ async def test_progress_is_told(key: Any) -> None:
 async def test_two_processes_that_anchor_at_once_make_two_checkpoints(durable_url: str, key: Any) -> None:
     stores = [open_store(durable_url) for _ in range(2)]
     await stores[0].commit(batch(entry(1)))
-    made = await asyncio.gather(*(anchor(store, key, SystemClock()) for store in stores for _ in range(2)))
+    made = await asyncio.gather(*(anchor(store, key, THEN) for store in stores for _ in range(2)))
     assert sorted(checkpoint.n for checkpoint in made) == [1, 2, 3, 4]
     assert (await verify(stores[0], public_key=key.public)).intact
     for store in stores:
@@ -277,7 +281,7 @@ async def test_a_checkpoint_that_always_loses_says_so(key: Any) -> None:
             return Refused(kind=RefusalKind.CONFLICT, limit="checkpoint", message="no")
 
     with pytest.raises(StoreError, match="keep making checkpoints"):
-        await anchor(Rival(), key, SystemClock())
+        await anchor(Rival(), key, THEN)
 
 
 def test_the_key_is_made_once_and_only_its_owner_can_read_it(tmp_path: Path) -> None:

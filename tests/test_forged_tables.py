@@ -258,7 +258,38 @@ async def test_a_backdated_record_is_found(tmp_path: Path, made: list[int]) -> N
         assert await problems(runtime) == ""
     async with running(paying(made), url=url, clock=Yesterday()) as runtime:
         await runtime.call("pay", {"amount": 3}, actor="ann", call_id="3")
-        assert "says that it is older than a checkpoint" in await problems(runtime)
+        assert "2 records of lane 0, from 5 to 6: say that they are older" in await problems(runtime)
+    async with running(paying(made), url=url) as runtime:
+        await anchor(runtime.store, key, SystemClock())  # by whoever does so every hour, and has seen nothing
+        assert "2 records of lane 0, from 5 to 6: say that they are older" in await problems(runtime)
+
+
+async def test_a_clock_that_was_ahead_is_named_as_a_reason_with_what_to_do(tmp_path: Path, made: list[int]) -> None:
+    class Ahead(SystemClock):
+        by_us = 600_000_000
+
+        def now_us(self) -> int:
+            return super().now_us() + self.by_us
+
+    clock, key = Ahead(), load_or_make_key(tmp_path / "audit.key")
+    async with running(paying(made), url=f"sqlite:///{tmp_path / 'l.db'}", clock=clock) as runtime:
+        await runtime.call("pay", {"amount": 1}, actor="ann", call_id="1")
+        await anchor(runtime.store, key, clock)
+        clock.by_us = 0
+        assert await problems(runtime) == ""
+        denied = await runtime.call("pay", {"amount": 2}, actor="ann", call_id="1")  # one record, and no intent
+        assert denied.status is Status.DENIED
+        (problem,) = (await verify(runtime.store)).problems
+        assert problem.startswith("record 3: says that it is older (")
+        for sentence in (
+            "a clock was ahead when that was signed",
+            "interlock audit anchor",
+            "verify goes on to say so",
+        ):
+            assert sentence in problem
+        await anchor(runtime.store, key, clock)
+        await runtime.call("pay", {"amount": 3}, actor="ann", call_id="3")
+        assert (await verify(runtime.store)).problems == (problem,), "of what came after nothing is said"
 
 
 async def test_an_ordinary_history_raises_no_alarm(durable_url: str, made: list[int]) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from interlock.audit.checkpoints import checkpoint_digest, statement_of
 from interlock.audit.fold import Fold
 from interlock.audit.keys import is_signed_by
+from interlock.audit.signed_times import SignedTimes
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.errors import PayloadUnreadable
 from interlock.ports import Ledger, Query, Store, digest_of, genesis, keyed_digest, lanes_of, link
@@ -16,8 +17,6 @@ from interlock.records import Checkpoint, LaneHead, Stored
 
 _MOST_PROBLEMS = 100
 _LOOKS = 5
-_CLOCKS_US = 300_000_000
-"""How far the clocks of machines that write into one ledger may be apart."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,10 +43,10 @@ class _Walk:
         self,
         ledger: Ledger,
         expected: dict[int, list[tuple[str, int, int, str]]],
-        signed_at: dict[int, tuple[int, int]],
+        times: SignedTimes,
     ) -> None:
         self._ledger = ledger
-        self._signed_at = signed_at
+        self._times = times
         self._lanes = lanes_of(ledger.identity.ledger)
         self.fold = Fold()
         self._name = ledger.identity.ledger
@@ -120,9 +119,7 @@ class _Walk:
             self._say(
                 f"lane {record.lane}: this ledger has {self._lanes} of them by its name; it was not written by us"
             )
-        signed, at_us = self._signed_at.get(record.lane, (0, 0))
-        if record.id > signed and record.at_us < at_us - _CLOCKS_US:
-            self._say(f"record {record.id}: says that it is older than a checkpoint which does not know it")
+        self._times.see(record)
         self.fold.see(record)
         # Goes on from the hash that is stored: one changed record is one problem, not one for every record behind it.
         self.lanes[record.lane] = LaneHead(record.lane, record.id, lane.count + 1, record.hash)
@@ -183,13 +180,14 @@ async def verify(
     _check_statements("checkpoint", kept, identity, keys, problems, expected)
     _check_statements("anchor", anchors, identity, keys, problems, expected)
     _check_order(kept, anchors, problems)
-    walk = _Walk(ledger, expected, _signed_at(keys, (*kept, *anchors)))
+    times = SignedTimes(keys, (*kept, *anchors))
+    walk = _Walk(ledger, expected, times)
     await walk.follow(heads, progress)
     heads = await ledger.heads()
     await walk.follow_beyond(heads)
     walk.missing()
     compared, heads = await _compare_tables(ledger, walk, heads)
-    problems += [*walk.problems, *compared]
+    problems += [*walk.problems, *times.problems(), *compared]
     known = {head.lane: head for head in heads}
     for head in heads:
         found = walk.lanes.get(head.lane, LaneHead(head.lane, 0, 0, genesis(identity, head.lane)))
@@ -248,25 +246,6 @@ def _trusted_keys(pinned: str, checkpoints: Iterable[Checkpoint]) -> frozenset[s
         size = len(trusted)
         trusted |= {other for one, other in pairs if one in trusted}
     return frozenset(trusted)
-
-
-def _signed_at(keys: frozenset[str] | None, checkpoints: Iterable[Checkpoint]) -> dict[int, tuple[int, int]]:
-    """For each lane the last record that was signed, and when: what comes after it cannot be older."""
-    found: dict[int, tuple[int, int]] = {}
-    for item in checkpoints:
-        if keys is not None and item.public_key not in keys:
-            continue
-        try:
-            said = statement_of(item)
-        except msgspec.DecodeError:
-            continue
-        for lane, number, _count, _hash in said.heads:
-            found[lane] = max(found.get(lane, (0, 0)), (number, said.at_us))
-        # A lane that was empty then: its first record came later.
-        for lane in range(lanes_of(said.ledger) or 0):
-            if lane not in {head[0] for head in said.heads}:
-                found[lane] = max(found.get(lane, (0, 0)), (0, said.at_us))
-    return found
 
 
 def _check_statements(
