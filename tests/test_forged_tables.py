@@ -205,6 +205,92 @@ async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit
         assert "it could be made again" in await problems(runtime)
 
 
+@pytest.mark.parametrize("redact", [frozenset[str](), frozenset({"id"})])
+async def test_tokens_of_leases_and_claims_that_were_edited_are_found(
+    durable_url: str, edit: Edit, redact: frozenset[str]
+) -> None:
+    shelf, made = Shelf(), list[Any]()
+    async with running(retitle(shelf, made, redact=redact), url=durable_url) as runtime:
+        for n in range(2):
+            assert (await runtime.call("title", {"id": "a", "title": f"t{n}"}, actor="ann", call_id=f"c{n}")).ok
+        assert await problems(runtime) == ""
+        (lease,) = [lease for lease in await runtime.store.leases(("shelf/a",)) if lease.key == "shelf/a"]
+        where = "key of shelf" if redact else "key shelf/a"
+        for column, value, sentence in (
+            ("token", 1, f"{where}: its lease has the token 1, and {lease.token} was granted"),
+            ("changed", lease.token + 1, f"{where}: its lease says that it was changed under token {lease.token + 1}"),
+            ("holder", "nobody", f"{where}: is held in the store for a change that nobody is making"),
+        ):
+            edit(f"UPDATE leases SET {column} = ? WHERE key = 'shelf/a'", (value,))
+            assert sentence in await problems(runtime)
+            edit(f"UPDATE leases SET {column} = ? WHERE key = 'shelf/a'", (getattr(lease, column),))
+        assert await problems(runtime) == ""
+        edit("UPDATE claims SET tokens = ? WHERE call = 'c1'", ("[0]",))
+        assert "names other keys or tokens in the store" in await problems(runtime)
+        edit("UPDATE claims SET tokens = ? WHERE call = 'c1'", (f"[{lease.token}]",))
+        edit("DELETE FROM leases WHERE key = ?", ("shelf/a",))
+        assert f"{where}: its lease has the token 0" in await problems(runtime)
+
+
+async def test_a_change_that_was_made_again_after_its_lease_was_edited_stays_in_the_report(
+    durable_url: str, edit: Edit
+) -> None:
+    shelf, made = Shelf(), list[Any]()
+    async with running(retitle(shelf, made, once_per="ever"), url=durable_url) as runtime:
+        call: dict[str, Any] = {"arguments": {"id": "a", "title": "t"}, "actor": "ann"}
+        assert (await runtime.call("title", **call, call_id="1")).ok
+        edit("UPDATE leases SET changed = changed + ? WHERE key = 'shelf/a'", (1,))
+        assert "and no change was" in await problems(runtime)
+        assert (await runtime.call("title", **call, call_id="2")).ok
+        assert len(made) == 2, "found, and not prevented"
+        said = "makes a change again that record 2 had made, and nothing was changed since"
+        assert said in await problems(runtime)
+
+
+async def test_the_key_of_a_change_in_doubt_that_was_freed_is_found_and_stays_in_the_report(
+    durable_url: str, edit: Edit
+) -> None:
+    shelf = Shelf()
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str, text: str) -> str:
+        if text == "lost":
+            raise InDoubt("the answer was lost")
+        shelf.items[id] = {"text": text}
+        return text
+
+    async with running(put, url=durable_url) as runtime:
+        lost = await runtime.call("put", {"id": "a", "text": "lost"}, actor="ann", call_id="1")
+        assert lost.status is Status.UNKNOWN
+        assert await problems(runtime) == ""
+        edit("UPDATE leases SET holder = '', expires_us = ? WHERE key = 'shelf/a'", (0,))
+        assert "key shelf/a: is free in the store, while the change of record 1 is not over" in await problems(runtime)
+        assert (await runtime.call("put", {"id": "a", "text": "over it"}, actor="ann", call_id="2")).ok
+        assert "begins a change of shelf/a, which the change of record 1 still held" in await problems(runtime)
+
+
+async def test_locks_that_come_and_go_meanwhile_raise_no_alarm(durable_url: str) -> None:
+    shelf = Shelf()
+    async with (
+        running(retitle(shelf, []), url=durable_url) as runtime,
+        running(retitle(shelf, []), url=durable_url) as other,
+    ):
+        await runtime.call("title", {"id": "a", "title": "t"}, actor="ann", call_id="first")
+
+        async def write() -> None:
+            for n in range(40):
+                async with other.lock("shelf/a", "shelf/b", wait_s=30):
+                    pass
+                await other.call("title", {"id": "a", "title": f"t{n}"}, actor="ann", call_id=f"w{n}")
+
+        writing = asyncio.create_task(write())
+        alarms = []
+        while not writing.done():
+            alarms.append(await problems(runtime))
+        await writing
+    assert (set(alarms), len(alarms) > 1) == ({""}, True)
+
+
 async def test_a_halt_that_was_deleted_or_invented_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
     async with running(paying(made), url=durable_url) as runtime:
         await runtime.operations.halt("all", reason="stop")
@@ -222,8 +308,13 @@ async def test_a_budget_that_was_set_back_is_found(durable_url: str, edit: Edit,
         for n in range(3):
             assert (await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"c{n}")).ok
         assert await problems(runtime) == ""
-        edit("UPDATE accounts SET calls = ?", (0,))
-        assert "has spent less than the ledger says" in await problems(runtime)
+        (scope,) = await runtime.store.scopes()
+        spent = await runtime.store.spent(scope, 0)
+        for column, value in (("calls", spent.calls), ("ms", spent.ms)):
+            edit(f"UPDATE accounts SET {column} = ?", (value - 1,))
+            assert "has spent less than the ledger says" in await problems(runtime)
+            edit(f"UPDATE accounts SET {column} = ?", (value,))
+        assert await problems(runtime) == ""
 
 
 async def test_a_record_in_an_invented_lane_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:

@@ -1,4 +1,4 @@
-"""What the records add up to: the tickets, claims, halts and budgets that a store must hold if nobody edited it."""
+"""What the records add up to: tickets, claims, leases, halts and budgets that a store must hold if nobody edited it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from interlock.audit.fold_keys import KeyFold, exact_keys
 from interlock.ports import Store
 from interlock.records import Changed, Content, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketState
@@ -18,6 +19,11 @@ _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
 _YES = ("approved", "done", "released", "corrected")
 _NO = ("denied", "failed", "expired", "rejected")
+_BEGUN_BEFORE = {
+    ClaimState.DONE: "begins a change that record {last} had made already",
+    ClaimState.UNDONE: "begins a change that record {last} had made already",
+    ClaimState.UNKNOWN: "begins a change that record {last} had left in doubt",
+}
 
 
 class _Claim(msgspec.Struct):
@@ -26,6 +32,11 @@ class _Claim(msgspec.Struct):
     last: int
     record: int | None = None
     undoes: str | None = None
+    shown: tuple[str, ...] = ()
+    """Its keys as the record has them,"""
+    keys: tuple[str, ...] = ()
+    """and as they are, where its tool redacts nothing."""
+    tokens: tuple[int, ...] = ()
 
 
 class _Ticket(msgspec.Struct):
@@ -44,6 +55,7 @@ class Fold:
         self._tickets: dict[str, _Ticket] = {}
         self._halts: set[str] = set()
         self._spent: dict[str, list[int]] = {}
+        self._keys = KeyFold()
         self._faults: list[str] = []
         """What can be in no honest ledger, whatever the tables say now."""
         self.last = 0
@@ -73,18 +85,40 @@ class Fold:
         if change is None:
             return
         for scope in change.charged:
-            spent = self._spent.setdefault(scope, [0, 0])
+            spent = self._spent.setdefault(scope, [0, 0, 0])
             spent[0] += 1
             spent[1] += content.cost_micros
+            spent[2] += -(-sum(made.duration_us for made in content.attempts) // 1000)
         name = (change.claim, change.generation)
+        self._keys.know(content)
         if record.kind == "intent":
-            known = self._claims.get(name)
-            if known is not None and known.state in (ClaimState.DONE, ClaimState.UNDONE):
-                self._faults.append(f"record {record.id}: begins a change that record {known.last} had made already")
-            self._claims[name] = _Claim(ClaimState.OPEN, record.id, record.id, undoes=change.undoes)
-            self._newest[change.claim] = name
+            self._begin(record, content, change)
         elif change.closed and name in self._claims:
-            self._close(self._claims[name], ClaimState(change.closed), record.id)
+            claim = self._claims[name]
+            claim.tokens = change.tokens
+            self._keys.grant(claim.keys, change.tokens)
+            self._close(claim, ClaimState(change.closed), record.id)
+
+    def _begin(self, record: Stored, content: Content, change: Changed) -> None:
+        name, keys = (change.claim, change.generation), exact_keys(content)
+        known, before = self._claims.get(name), self._claims.get((change.claim, change.generation - 1))
+        fault = None if before is None else self._again_fault(before)
+        if known is not None:
+            fault = _BEGUN_BEFORE.get(known.state, "").format(last=known.last)
+        if fault:
+            self._faults.append(f"record {record.id}: {fault}")
+        if known is None or known.state is not ClaimState.OPEN:  # else it says anew what it will do, under its lease
+            self._keys.begin(keys, record.id)
+        first = _Claim(ClaimState.OPEN, record.id, record.id, undoes=change.undoes, shown=content.keys, keys=keys)
+        self._claims[name], self._newest[change.claim] = first, name
+
+    def _again_fault(self, before: _Claim) -> str | None:
+        """Why a change that stands could not be made again; None if it could, or its keys are not known here."""
+        if before.state is not ClaimState.DONE or before.keys != before.shown:
+            return None
+        if self._keys.changed_since(before.keys, before.last):
+            return None
+        return f"makes a change again that record {before.last} had made, and nothing was changed since"
 
     def _see_ticket(self, record: Stored, content: Content, name: str) -> None:
         if record.status == "parked" and content.ticket_digest is not None:
@@ -107,6 +141,10 @@ class Fold:
 
     def _close(self, claim: _Claim, state: ClaimState, number: int) -> None:
         claim.state, claim.last, claim.record = state, number, number
+        if state not in _DOUBT:
+            self._keys.free(claim.keys)
+        if state is ClaimState.DONE:
+            self._keys.land(claim.shown, claim.keys, claim.tokens, number)
         if state is ClaimState.DONE and claim.undoes is not None:
             self._undo(claim.undoes, number)
 
@@ -138,13 +176,16 @@ class Fold:
 
     async def compare(self, store: Store) -> list[str]:
         """What the store's tables say otherwise than the ledger."""
-        claims = {(claim.first_name, claim.generation): claim for claim in await store.claims(ChangeFilter())}
-        problems = [*self._faults, *self._claim_faults(claims)]
+        before = await self._keys.read(store)
+        found = await store.claims(ChangeFilter())
+        claims = {(claim.first_name, claim.generation): claim for claim in found}
+        problems = [*self._faults, *self._keys.faults, *self._claim_faults(claims)]
+        problems += self._keys.compare(before, found, await self._keys.read(store))
         problems += self._ticket_faults(await store.tickets())
         problems += self._halt_faults({halt.scope for halt in await store.halts()})
-        for scope, (calls, cost) in sorted(self._spent.items()):
+        for scope, (calls, cost, ms) in sorted(self._spent.items()):
             spent = await store.spent(scope, 0)
-            if spent.calls < calls or spent.cost_micros < cost:
+            if spent.calls < calls or spent.cost_micros < cost or spent.ms < ms:
                 problems.append(f"budget {scope}: has spent less than the ledger says: it was set back")
         return problems
 
@@ -160,6 +201,8 @@ class Fold:
                 yield f"{where}: is {row.state.value} in the store, and {claim.state.value} in the ledger"
             elif row.intent != claim.intent or (claim.record is not None and row.record != claim.record):
                 yield f"{where}: names other records in the store than the ledger has for it"
+            elif (claim.keys and row.keys != claim.keys) or (claim.tokens and row.tokens != claim.tokens):
+                yield f"{where}: names other keys or tokens in the store than the ledger has for it"
         for (name, _generation), row in rows.items():
             unseen = (row.intent or 0) > self.last
             if not row.is_lock and (name, row.generation) not in self._claims and not unseen:

@@ -1,0 +1,147 @@
+"""What the records say about keys: which changes held them, under which tokens, and which one landed last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from interlock.ports import Store
+from interlock.records import Content
+from interlock.state import Claimed, ClaimState, Lease
+
+_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
+_LANDED = (ClaimState.DONE, ClaimState.UNDONE)
+
+
+def exact_keys(content: Content) -> tuple[str, ...]:
+    """The keys of a record as they are; none where its tool redacts, as what stands there may stand for several."""
+    return content.keys if content.arguments_digest is None else ()
+
+
+class KeyFold:
+    """Folded in the order of record ids: whoever begins a change has waited for the end of the one before it."""
+
+    def __init__(self) -> None:
+        self.faults: list[str] = []
+        """What can be in no honest ledger, whatever the tables say now."""
+        self._held: dict[str, int] = {}
+        self._tokens: dict[str, int] = {}
+        self._changed: dict[str, int] = {}
+        self._landed: dict[str, int] = {}
+        """By which record a change of each key is known to have landed last."""
+        self._resources: set[str] = set()
+
+    def know(self, content: Content) -> None:
+        """Note which resources there are, and the locks that a change was made under."""
+        under = {} if content.change is None else content.change.under
+        self._resources.update(map(_wildcard, (*content.keys, *under)))
+        for key, token in under.items():
+            self._tokens[key] = max(self._tokens.get(key, 0), token)
+
+    def begin(self, keys: tuple[str, ...], number: int) -> None:
+        """A change was begun, by a record: its keys were free, and each has a new token."""
+        for key in keys:
+            before = self._holder(key)
+            if before is not None:
+                self.faults.append(
+                    f"record {number}: begins a change of {key}, which the change of record {before} still held"
+                )
+            self._tokens[key] = self._tokens.get(key, 0) + 1
+        self._held.update(dict.fromkeys(keys, number))
+
+    def grant(self, keys: tuple[str, ...], tokens: tuple[int, ...]) -> None:
+        """A change says under which tokens it was made."""
+        for key, token in zip(keys, tokens, strict=False):
+            self._tokens[key] = max(self._tokens.get(key, 0), token)
+
+    def free(self, keys: tuple[str, ...]) -> None:
+        """It is known how a change ended: its keys are free again."""
+        for key in keys:
+            self._held.pop(key, None)
+
+    def land(self, shown: tuple[str, ...], keys: tuple[str, ...], tokens: tuple[int, ...], number: int) -> None:
+        """A change landed, as a record says; of which key, if that is redacted, only its resource knows."""
+        self._changed.update(zip(keys, tokens, strict=False))
+        self._landed.update(dict.fromkeys(keys or map(_wildcard, shown), number))
+
+    def changed_since(self, keys: tuple[str, ...], number: int) -> bool:
+        """Whether another change of one of the keys landed after a record."""
+        return any(last > number for key in keys for last in _overlapping(self._landed, key))
+
+    def _holder(self, key: str) -> int | None:
+        return next(_overlapping(self._held, key), None)
+
+    async def read(self, store: Store) -> dict[str, Lease]:
+        """The leases of every resource that the ledger knows."""
+        if not self._resources:
+            return {}
+        return {lease.key: lease for lease in await store.leases(tuple(sorted(self._resources)))}
+
+    def compare(self, before: dict[str, Lease], claims: Iterable[Claimed], after: dict[str, Lease]) -> list[str]:
+        """What leases say otherwise than the ledger and the claims, which were read between two looks at them.
+
+        Locks come and go without a record: only a lease that both looks found the same is compared.
+        """
+        rows = [claim for claim in claims if any(_wildcard(key) in self._resources for key in claim.keys)]
+        granted = {pair for row in rows for pair in zip(row.keys, row.tokens, strict=False)}
+        least = dict(self._tokens)
+        for key, token in granted:
+            least[key] = max(least.get(key, 0), token)
+        leases = {}
+        for key in sorted(key for key in {*before, *after, *least} if _wildcard(key) in self._resources):
+            first, second = before.get(key) or Lease(key), after.get(key) or Lease(key)
+            if _grant(first) == _grant(second):
+                leases[key] = first
+        landed = {pair for row in rows if row.state in _LANDED for pair in zip(row.keys, row.tokens, strict=False)}
+        problems: list[str] = []
+        for key, lease in leases.items():
+            problems += self._token_faults(key, lease, least.get(key, 0), landed)
+        problems += _holder_faults(leases, rows, self._shown)
+        return problems
+
+    def _token_faults(self, key: str, lease: Lease, least: int, landed: set[tuple[str, int]]) -> Iterator[str]:
+        where = f"key {self._shown(key)}"
+        if lease.token < least:
+            yield (
+                f"{where}: its lease has the token {lease.token}, and {least} was granted: it was set back, so that two"
+                " holders could have the same one"
+            )
+        if lease.changed < self._changed.get(key, 0):
+            yield f"{where}: was changed under token {self._changed[key]}, and its lease says {lease.changed}"
+        elif lease.changed and (key, lease.changed) not in landed:
+            yield f"{where}: its lease says that it was changed under token {lease.changed}, and no change was"
+
+    def _shown(self, key: str) -> str:
+        """A key that stands in the ledger; of one that may be redacted there only its resource."""
+        return key if key in self._tokens else f"of {key.partition('/')[0]}"
+
+
+def _holder_faults(leases: dict[str, Lease], rows: list[Claimed], shown: Callable[[str], str]) -> Iterator[str]:
+    doubtful = [row for row in rows if row.state in _DOUBT]
+    for row in doubtful:
+        for key in row.keys:
+            if key in leases and leases[key].holder != row.holder:
+                held = "held for another change" if leases[key].holder else "free"
+                whose = "somebody has locked it" if row.is_lock else f"the change of record {row.intent} is not over"
+                yield f"key {shown(key)}: is {held} in the store, while {whose}: it could be changed meanwhile"
+    holders = {row.holder for row in doubtful}
+    for key, lease in leases.items():
+        if lease.holder and lease.holder not in holders:
+            yield f"key {shown(key)}: is held in the store for a change that nobody is making: nobody can change it"
+
+
+def _overlapping(numbers: dict[str, int], key: str) -> Iterator[int]:
+    """What is noted for a key, and for its whole resource; for that, what is noted for each key in it."""
+    everything = _wildcard(key)
+    if key == everything:
+        yield from (number for other, number in numbers.items() if other.startswith(everything[:-1]))
+        return
+    yield from (numbers[name] for name in (key, everything) if name in numbers)
+
+
+def _grant(lease: Lease) -> tuple[str, int, int]:
+    return lease.holder, lease.token, lease.changed
+
+
+def _wildcard(key: str) -> str:
+    """The key that stands for everything in a key's resource."""
+    return f"{key.partition('/')[0]}/*"
