@@ -25,6 +25,7 @@ from interlock.errors import InDoubt, NotAllowed
 from interlock.ports import Query, SystemClock, link
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import ChangeFilter, TicketState
+from interlock.testing import ManualClock
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, error, retitle, running
 
@@ -301,6 +302,26 @@ async def test_a_halt_that_was_deleted_or_invented_is_found(durable_url: str, ed
         assert "halt all: stands in the ledger, and not in the store" in await problems(runtime)
         edit("INSERT INTO halts (scope, by_whom, reason, at_us) VALUES (?, '', '', 0)", ("actor:bob",))
         assert "halt actor:bob: stands in the store" in await problems(runtime)
+
+
+async def test_a_change_that_was_begun_while_it_was_halted_stays_in_the_report(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    clock = ManualClock(time.time())
+    async with running(paying(made), url=durable_url, clock=clock) as runtime:
+        await runtime.operations.halt("tool:pay", reason="stop")
+        (halt,) = await runtime.store.halts()
+        clock.advance(600)
+        edit("DELETE FROM halts WHERE scope = ?", ("tool:pay",))
+        assert (await runtime.call("pay", {"amount": 1}, actor="ann", call_id="1")).ok
+        edit(
+            "INSERT INTO halts (scope, by_whom, reason, at_us) VALUES (?, ?, ?, ?)",
+            (halt.scope, halt.by, halt.reason, halt.at_us),
+        )
+        assert await problems(runtime) == "record 2: begins a change, while tool:pay was halted"
+        await runtime.operations.unhalt("tool:pay")
+        assert (await runtime.call("pay", {"amount": 2}, actor="ann", call_id="2")).ok
+        assert await problems(runtime) == "record 2: begins a change, while tool:pay was halted"
 
 
 async def test_a_budget_that_was_set_back_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from interlock.audit.fold_keys import KeyFold, exact_keys
+from interlock.audit.signed_times import CLOCKS_US
 from interlock.ports import Store
 from interlock.records import Changed, Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketState
+from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketState, halt_scopes
 
 # Looked for in the text: a pass over millions of records cannot parse each of them.
 _SAYS_SOMETHING = ('"change":', '"ticket":')
@@ -53,7 +54,8 @@ class Fold:
         self._claims: dict[tuple[str, int], _Claim] = {}
         self._newest: dict[str, tuple[str, int]] = {}
         self._tickets: dict[str, _Ticket] = {}
-        self._halts: set[str] = set()
+        self._halts: dict[str, int] = {}
+        """What is halted, and since when."""
         self._spent: dict[str, list[int]] = {}
         self._keys = KeyFold()
         self._faults: list[str] = []
@@ -109,8 +111,15 @@ class Fold:
             self._faults.append(f"record {record.id}: {fault}")
         if known is None or known.state is not ClaimState.OPEN:  # else it says anew what it will do, under its lease
             self._keys.begin(keys, record.id)
+            self._check_halts(record, content)
         first = _Claim(ClaimState.OPEN, record.id, record.id, undoes=change.undoes, shown=content.keys, keys=keys)
         self._claims[name], self._newest[change.claim] = first, name
+
+    def _check_halts(self, record: Stored, content: Content) -> None:
+        """A change is not begun while it is halted. What was begun beside the halt may come after it by a moment."""
+        for scope in halt_scopes(record.tool, record.actor, content.run):
+            if record.at_us > self._halts.get(scope, record.at_us) + CLOCKS_US:
+                self._faults.append(f"record {record.id}: begins a change, while {scope} was halted")
 
     def _again_fault(self, before: _Claim) -> str | None:
         """Why a change that stands could not be made again; None if it could, or its keys are not known here."""
@@ -158,7 +167,9 @@ class Fold:
     def _see_decision(self, record: Stored, what: dict[str, object]) -> None:
         scope, ticket, claim = (str(what.get(key) or "") for key in ("scope", "ticket", "claim"))
         if record.kind == "halt":
-            (self._halts.add if record.status == "halted" else self._halts.discard)(scope)
+            self._halts.pop(scope, None)
+            if record.status == "halted":
+                self._halts[scope] = record.at_us
             return
         said = str(what.get("status", "")) if record.kind == "turn" else record.status
         answered = what.get("tickets")
@@ -225,9 +236,9 @@ class Fold:
                 yield f"ticket {name}: the store holds it, and the ledger did not open it"
 
     def _halt_faults(self, rows: set[str]) -> Iterator[str]:
-        for scope in sorted(self._halts - rows):
+        for scope in sorted(set(self._halts) - rows):
             yield f"halt {scope}: stands in the ledger, and not in the store: it was lifted without a record"
-        for scope in sorted(rows - self._halts):
+        for scope in sorted(rows - set(self._halts)):
             yield f"halt {scope}: stands in the store, and not in the ledger"
 
 

@@ -12,7 +12,7 @@ from interlock.audit.checkpoints import statement_of
 from interlock.ports import lanes_of
 from interlock.records import Checkpoint, Stored
 
-_CLOCKS_US = 300_000_000
+CLOCKS_US = 300_000_000
 """How far the clocks of machines that write into one ledger may be apart."""
 
 
@@ -58,7 +58,7 @@ class SignedTimes:
         if signed is None or place == 0:
             return
         _number, n, at_us = signed[place - 1]
-        if record.at_us >= at_us - _CLOCKS_US:
+        if record.at_us >= at_us - CLOCKS_US:
             return
         late = self._late.setdefault((record.lane, n, at_us), _Late(record.id, record.id, 0, record.at_us))
         late.last, late.count, late.oldest_us = record.id, late.count + 1, min(late.oldest_us, record.at_us)
