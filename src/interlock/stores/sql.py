@@ -43,6 +43,7 @@ from interlock.transitions import (
 
 T = TypeVar("T")
 _PAGE = 2000
+_FEW = 16
 _TRIES = 5
 _LAST = 2**62
 _MARGIN_S = 5.0
@@ -107,12 +108,14 @@ class SqlStore:
     async def records(self, query: Query) -> AsyncIterator[Stored]:
         last, left = query.after, query.newest
         until = _LAST if query.until is None else query.until
-        few = until - last <= 1 or (query.turn is not None and query.call is not None)
+        # One record, or those of a turn, are found by an index. A turn may be long: only its first few come at once.
+        few = self._dialect.reads_at_once and (until - last <= 1 or query.turn is not None)
         while left is None or left > 0:
-            size = _PAGE if left is None else min(_PAGE, left)
+            most = _FEW if few else _PAGE
+            size = most if left is None else min(most, left)
             statement, parameters = scan(query, last, until, size)
             ask = partial(checked_rows, statement=statement, parameters=parameters)
-            rows = await self._on_reader(ask, few=few)
+            rows, few = await self._on_reader(ask, few=few), False
             for row in rows:
                 yield Stored(*row)
             if len(rows) < size:
