@@ -221,6 +221,8 @@ class Committed(Value, frozen=True):
 
     ids: tuple[int, ...] = ()
     tokens: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    """For each of those keys the token of the last change that landed, on it alone or on its whole resource."""
 
 
 class Refused(Value, frozen=True):

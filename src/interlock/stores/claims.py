@@ -25,6 +25,13 @@ def wildcard(key: str) -> str:
     return f"{key.partition('/')[0]}/*"
 
 
+class Grant(msgspec.Struct, frozen=True, gc=False):
+    """What the holder of a key is told: its fencing token, and that of the last change that landed on the key."""
+
+    token: int
+    changed: int
+
+
 class ClaimTable:
     """Claims and leases, as far as they are loaded."""
 
@@ -34,7 +41,7 @@ class ClaimTable:
         self.changed: set[str] = set()
         self.changed_keys: set[str] = set()
         self.unnumbered: list[tuple[str, str]] = []
-        self.granted: tuple[int, ...] = ()
+        self.granted: tuple[Grant, ...] = ()
 
     def check(self, ask: ClaimTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
@@ -119,11 +126,15 @@ class ClaimTable:
             None if ask.generation == expected else Refused(RefusalKind.CLAIMED, ask.name, "the claim moved meanwhile")
         )
 
-    def _newest(self, key: str) -> int:
-        """The highest token of a key, of everything in its resource, and for everything of each key in it."""
+    def _grant(self, key: str, now_us: int) -> Grant:
+        """From the leases of the key and of everything in its resource, and for everything of each key in it."""
         everything = wildcard(key)
         names = (key, everything) if key != everything else self._of(everything)
-        return max((self.leases[name].token for name in names if name in self.leases), default=0)
+        held = [self.leases[name] for name in names if name in self.leases]
+        newest = max((lease.token for lease in held), default=0)
+        # Not below the time: a copy that was put back has forgotten tokens that resources remember as fences, of
+        # keys, too, that it has never heard of. What it grants next is above all of them.
+        return Grant(max(newest + 1, now_us), max((lease.changed for lease in held), default=0))
 
     def _held(self, ask: OpenClaim, now_us: int) -> Refused | None:
         for key in ask.keys:
@@ -140,7 +151,7 @@ class ClaimTable:
         return [key for key in self.leases if key.startswith(everything[:-1])]
 
     def _claim(self, ask: OpenClaim, now_us: int) -> None:
-        tokens, before = [], self.claims.get(ask.name)
+        granted, before = [], self.claims.get(ask.name)
         if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and not before.is_lock:
             # It stands, and can still be undone; or it is history.
             kept = before.superseded()
@@ -148,12 +159,10 @@ class ClaimTable:
             self.changed.add(kept.name)
         for key in ask.keys:
             lease = self.leases.get(key) or Lease(key)
-            # Not below the time: a copy that was put back has forgotten tokens that resources remember as fences, of
-            # keys, too, that it has never heard of. What it grants next is above all of them.
-            tokens.append(max(self._newest(key) + 1, now_us))
-            held = {"holder": ask.holder, "token": tokens[-1], "expires_us": now_us + ask.lease_us}
+            granted.append(self._grant(key, now_us))
+            held = {"holder": ask.holder, "token": granted[-1].token, "expires_us": now_us + ask.lease_us}
             self._lease(msgspec.structs.replace(lease, **held))
-        self.granted = tuple(tokens)
+        self.granted = tuple(granted)
         self.claims[ask.name] = Claimed(
             name=ask.name,
             request=ask.request,
@@ -163,7 +172,7 @@ class ClaimTable:
             call=ask.call,
             tool=ask.tool,
             keys=ask.keys,
-            tokens=self.granted,
+            tokens=tuple(grant.token for grant in granted),
             expires_us=now_us + ask.lease_us,
             turn=ask.turn,
             run=ask.run,

@@ -15,7 +15,7 @@ from interlock.ports import LedgerIdentity, Query, Spent, genesis, ledger_name
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
 from interlock.stores.claims import matches_filter, wildcard
-from interlock.stores.state import Chain, State
+from interlock.stores.state import Chain, State, receipt
 from interlock.transitions import Append, Batch, Committed, Receipt, RenewClaim, Settle
 
 SCHEMA = 0
@@ -59,11 +59,11 @@ class MemoryStore:
         for record in self._state.dropped:
             self._payloads.pop(record, None)
         self._state.dropped.clear()
-        wanting, tokens = self._state.drain()
+        wanting, granted = self._state.drain()
         if any(wanting) and ids:
             self._state.number(wanting, ids[0])
         self._state.forget_changes()
-        return Committed(ids, tokens)
+        return receipt(ids, granted)
 
     def _append(self, append: Append) -> int:
         number = self._chain.id + 1

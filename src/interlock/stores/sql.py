@@ -18,7 +18,7 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
 from interlock.stores import statements as sql
-from interlock.stores.claims import matches_filter
+from interlock.stores.claims import Grant, matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.opening import migrate, missing_heads
@@ -26,12 +26,11 @@ from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
 from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, scan, typed
-from interlock.stores.state import Chain, PendingWrites, State, Wanting
+from interlock.stores.state import Chain, PendingWrites, State, Wanting, receipt
 from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
     Batch,
-    Committed,
     DropPayload,
     Receipt,
     Refused,
@@ -307,7 +306,7 @@ class SqlStore:
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
         numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
-        granted: dict[int, tuple[int, ...]] = {}
+        granted: dict[int, tuple[Grant, ...]] = {}
         for batch in batches:
             transitions = batch.transitions
             if len(transitions) == 1 and type(transitions[0]) is Append:  # most batches: nothing to check or change
@@ -373,10 +372,10 @@ class SqlStore:
         return ids
 
 
-def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[int, ...]]) -> list[Receipt]:
-    """What each batch of a group hears: the ids of its records and the tokens it was granted, or its refusal."""
+def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[Grant, ...]]) -> list[Receipt]:
+    """What each batch of a group hears: the ids of its records and the keys it was granted, or its refusal."""
     return [
-        item if isinstance(item, Refused) else Committed(tuple(islice(ids, item)), granted.get(place, ()))
+        item if isinstance(item, Refused) else receipt(tuple(islice(ids, item)), granted.get(place, ()))
         for place, item in enumerate(landed)
     ]
 

@@ -14,12 +14,13 @@ import msgspec
 from interlock.ports import Spent, hash_of, linked_text
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Record
-from interlock.stores.claims import ClaimTable
+from interlock.stores.claims import ClaimTable, Grant
 from interlock.stores.tickets import HaltTable, TicketTable
 from interlock.transitions import (
     Append,
     Batch,
     CloseClaim,
+    Committed,
     DecideTicket,
     DropPayload,
     EscalateTicket,
@@ -242,8 +243,8 @@ class State:
                 self.last_checkpoint = transition.checkpoint.n
                 self.sealed.append(transition.checkpoint)
 
-    def drain(self) -> tuple[Wanting, tuple[int, ...]]:
-        """What wants the id of a record of the batch that just landed, and the tokens it was granted."""
+    def drain(self) -> tuple[Wanting, tuple[Grant, ...]]:
+        """What wants the id of a record of the batch that just landed, and the keys it was granted."""
         self.touched = False
         wanting = (self.claims.unnumbered, self.tickets.unnumbered)
         granted = self.claims.granted
@@ -310,6 +311,13 @@ class State:
             account.settle(done)
             if self._changes is not None:
                 self._changes.note_settled(done)
+
+
+def receipt(ids: tuple[int, ...], granted: tuple[Grant, ...]) -> Committed:
+    """What the caller of a batch that landed hears."""
+    if not granted:
+        return Committed(ids)
+    return Committed(ids, tuple(grant.token for grant in granted), tuple(grant.changed for grant in granted))
 
 
 def _refill(held: tuple[float, int] | None, ask: TakeToken, now_us: int) -> float:

@@ -292,7 +292,7 @@ class StoreContract:
     @_on_one_store
     async def test_claims_tickets_and_halts_refuse_what_does_not_fit(self, store: Store) -> None:
         claim = OpenClaim("n", "request", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")
-        assert await store.commit(batch(entry(1), claim)) == Committed(ids=(1,), tokens=(T0,))
+        assert await store.commit(batch(entry(1), claim)) == Committed((1,), tokens=(T0,), changed=(0,))
         for other, kind in (
             (claim, "claimed"),
             (OpenClaim("n", "another", 1, "h2", "c2", "t", (), 100), "reused"),
@@ -310,10 +310,10 @@ class StoreContract:
             assert refused.kind == kind
         assert await record_ids(store) == [1], "a refused batch leaves nothing"
         assert isinstance(await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE))), Committed)
-        held = await store.claim("n")
-        assert held is not None
+        assert (held := await store.claim("n")) is not None
         assert (held.state, held.intent, held.record) == (ClaimState.DONE, 1, 2)
-        assert [lease.changed for lease in await store.leases(("r/a",)) if lease.key == "r/a"] == [T0]
+        everything = OpenClaim("m", "request", 1, "h2", "c2", "t", ("r/*",), 100)
+        assert await store.commit(batch(entry(4), everything)) == Committed((3,), tokens=(T0 + 1,), changed=(T0,))
 
     @_on_one_store
     async def test_it_does_what_the_in_memory_twin_does(self, store: Store) -> None:

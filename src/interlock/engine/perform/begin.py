@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
 import msgspec
 
@@ -33,6 +34,8 @@ class Begun(msgspec.Struct, frozen=True):
     intent: int
     since_s: float
     """When its lease began at the earliest, by the heart's stopwatch."""
+    changed: Mapping[str, int]
+    """The token of the last change of each key. It stands while the key is leased, as nobody else can change it."""
 
 
 async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
@@ -66,7 +69,8 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
         if isinstance(receipt, Committed):
             keys = prepared.plan.keys
             work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
-            return Begun(prepared, work, holder, receipt.ids[0], since_s)
+            changed = dict(zip(keys, receipt.changed, strict=True))
+            return Begun(prepared, work, holder, receipt.ids[0], since_s, changed)
         step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)

@@ -58,7 +58,7 @@ async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
     binding, claim = admitted.binding, admitted.claim
     assert binding.planner is not None
     assert claim is not None
-    snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader)
+    snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader, begun.changed)
     if binding.tool.resource is None or tuple(snapshot.version for snapshot in snapshots) == plan.versions:
         return plan
     return binding.planner.on(snapshots, plan.keys, admitted.facts.arguments, binding.rules.version, claim)
