@@ -13,34 +13,41 @@ class Connection:
 
     def __init__(self, raw: Any, dialect: Dialect) -> None:
         self.raw = raw
+        self._cursor = raw.cursor()
+        """One for all statements, as each is read to its end: to make one takes as long as to find a row."""
         self._dialect = dialect
         self.locks_rows = dialect.locks_rows
         self._spelled: dict[str, str] = {}
 
-    def run(self, statement: str, parameters: Sequence[Any] = ()) -> Any:
-        """Execute one statement; the cursor."""
-        return self.raw.execute(self._spell(statement), parameters)
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> None:
+        """Execute one statement."""
+        self._cursor.execute(self._spell(statement), parameters)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute one statement for many rows."""
         several = list(rows)
         if len(several) == 1:
-            self.raw.execute(self._spell(statement), several[0])
+            self._cursor.execute(self._spell(statement), several[0])
         elif several:
-            self.raw.cursor().executemany(self._spell(statement), several)
+            self._cursor.executemany(self._spell(statement), several)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
-        rows: list[tuple[Any, ...]] = self.run(statement, parameters).fetchall()
+        self._cursor.execute(self._spell(statement), parameters)
+        rows: list[tuple[Any, ...]] = self._cursor.fetchall()
         return rows
 
     def one(self, statement: str, parameters: Sequence[Any] = ()) -> tuple[Any, ...] | None:
-        """The first row of a statement."""
-        row: tuple[Any, ...] | None = self.run(statement, parameters).fetchone()
-        return row
+        """The row of a statement that finds one at most."""
+        rows = self.rows(statement, parameters)
+        return rows[0] if rows else None
 
     def close(self) -> None:
         """Let go."""
+        try:
+            self._cursor.close()  # SQLite keeps the file open for as long as a cursor knows a statement
+        except self._dialect.errors:
+            pass  # a thread hangs in it, or the connection is gone
         self.raw.close()
 
     def _spell(self, statement: str) -> str:

@@ -19,6 +19,12 @@ _Row = tuple[int, int, str, int, str, str, str | None, str, str, str, Any]
 """A record's columns: what `Stored` holds. What its text is instead, if it is none, is for `audit verify` to say."""
 
 
+class _Rows(msgspec.Struct, array_like=True):
+    """Held in a struct, whose types are taken apart once and not by each `convert`."""
+
+    rows: list[_Row]
+
+
 def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
     filters = [
         item
@@ -44,7 +50,7 @@ def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any
 
 
 def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:
-    return msgspec.convert(connection.rows(statement, parameters), list[_Row])
+    return msgspec.convert((connection.rows(statement, parameters),), _Rows).rows
 
 
 def typed(kind: type[Head], row: tuple[Any, ...]) -> Head:

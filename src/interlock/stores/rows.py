@@ -13,7 +13,6 @@ from interlock.stores.claims import ClaimTable, wildcard
 from interlock.stores.dialect import Connection
 from interlock.stores.state import Account, PendingWrites, State
 from interlock.transitions import (
-    Append,
     Batch,
     CloseClaim,
     DecideTicket,
@@ -37,51 +36,60 @@ from interlock.transitions import (
 )
 from interlock.values import Budget
 
+_ON_ACCOUNTS = (Reserve, Settle)
+_ON_CLAIMS = (OpenClaim, RenewClaim, CloseClaim, ResolveClaim, MarkUndone, RequireClaim)
+_ON_TICKETS = (DecideTicket, EscalateTicket, RemindTicket, SpendTicket)
+_ON_HALTS = (Halt, Lift, RequireNotHalted)
+
 
 def load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
     """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    transitions = [t for batch in batches for t in batch.transitions if type(t) is not Append]
-    if not transitions:
-        return state
-    for scope in sorted({t.scope for t in transitions if isinstance(t, Reserve | Settle)}):
+    asked: dict[type[Transition], list[Any]] = {}
+    for batch in batches:
+        for transition in batch.transitions:
+            asked.setdefault(type(transition), []).append(transition)
+    for scope in sorted({t.scope for t in _of(asked, _ON_ACCOUNTS)}):
         load_scope(connection, state, scope, lock=True)
-    for bucket in sorted({t.bucket for t in transitions if isinstance(t, TakeToken)}):
+    for bucket in sorted({t.bucket for t in asked.get(TakeToken, ())}):
         connection.run(sql.OPEN_BUCKET, (bucket,))
         row = connection.one(sql.READ_BUCKET, (bucket,))
         if row is not None and row[1] != 0:
             state.buckets[bucket] = (float(row[0]), int(row[1]))
-    if any(isinstance(t, Seal) for t in transitions):
+    if Seal in asked:
         connection.rows(sql.LOCK_CHECKPOINTS)
         row = connection.one(sql.LAST_CHECKPOINT)
         state.last_checkpoint = int(row[0]) if row else 0
-    _load_claims(connection, state, transitions)
-    _load_tickets(connection, state, transitions)
-    if any(isinstance(t, Halt | Lift | RequireNotHalted) for t in transitions):
+    claims = _of(asked, _ON_CLAIMS)
+    if claims:
+        _load_claims(connection, state, {ask.name for ask in claims}, asked.get(OpenClaim, []))
+    _load_tickets(connection, state, asked.get(OpenTicket, []), _of(asked, _ON_TICKETS))
+    if _of(asked, _ON_HALTS):
         state.halts.halts = {row[0]: Halted(*row) for row in connection.rows(sql.HALTS)}
     return state
 
 
-def _load_claims(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
-    asks = [
-        t
-        for t in transitions
-        if isinstance(t, OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim)
-    ]
-    if not asks:
-        return
-    opened = [t for t in asks if isinstance(t, OpenClaim)]
-    rows_lock = connection.locks_rows  # where they do, there must be a row to lock
-    if rows_lock:
-        connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
-    keys = {key for ask in opened for key in ask.keys}
-    for name in sorted({t.name for t in asks}):
+def _of(asked: dict[type[Transition], list[Any]], kinds: tuple[type[Transition], ...]) -> list[Any]:
+    return [transition for kind in kinds for transition in asked.get(kind, ())]
+
+
+def _load_claims(connection: Connection, state: State, names: set[str], opened: list[OpenClaim]) -> None:
+    if connection.locks_rows:  # then there must be a row to lock
+        connection.run_many(sql.OPEN_CLAIM, sorted({(ask.name,) for ask in opened}))
+    wanted = {key for ask in opened for key in ask.keys}
+    keys = set(wanted)
+    for name in sorted(names):
         row = connection.one(sql.LOCK_CLAIM, (name,))
         if row is not None and row[2]:
             state.claims.claims[name] = found = claim_of_row(row)
             keys.update(found.keys)
-    shared = {wildcard(key) for ask in opened for key in ask.keys} - keys
-    if rows_lock:
-        connection.run_many(sql.OPEN_LEASE, [(key,) for key in sorted(keys | shared)])
+    if connection.locks_rows:
+        _lock_leases(connection, state, keys, {wildcard(key) for key in wanted} - keys)
+    else:
+        state.claims.leases.update({lease.key: lease for lease in leases(connection, sorted(keys))})
+
+
+def _lock_leases(connection: Connection, state: State, keys: set[str], shared: set[str]) -> None:
+    connection.run_many(sql.OPEN_LEASE, [(key,) for key in sorted(keys | shared)])
     for key in sorted(keys | shared):
         if key in shared:  # held by whoever changes everything in the resource; others may look at it side by side
             rows = connection.rows(sql.SHARE_LEASE, (key,))
@@ -92,13 +100,12 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
         state.claims.leases.update({row[0]: Lease(*row) for row in rows})
 
 
-def _load_tickets(connection: Connection, state: State, transitions: Iterable[Transition]) -> None:
-    for binding in sorted({t.ticket.binding for t in transitions if isinstance(t, OpenTicket)}):
+def _load_tickets(connection: Connection, state: State, opened: list[OpenTicket], named: list[Any]) -> None:
+    for binding in sorted({ask.ticket.binding for ask in opened}):
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    named = {t.ticket for t in transitions if isinstance(t, DecideTicket | EscalateTicket | RemindTicket | SpendTicket)}
-    for name in sorted(named | {t.ticket.id for t in transitions if isinstance(t, OpenTicket)}):
+    for name in sorted({ask.ticket for ask in named} | {ask.ticket.id for ask in opened}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:
             state.tickets.tickets[name] = ticket(one)
@@ -169,7 +176,7 @@ def _save_tickets(connection: Connection, state: State) -> None:
             connection.run(sql.WRITE_HALT, (scope, halt.by, halt.reason, halt.at_us))
 
 
-def leases(connection: Connection, keys: tuple[str, ...]) -> tuple[Lease, ...]:
+def leases(connection: Connection, keys: Iterable[str]) -> tuple[Lease, ...]:
     """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
     found: dict[str, Lease] = {}
     for key in keys:
@@ -181,18 +188,34 @@ def leases(connection: Connection, keys: tuple[str, ...]) -> tuple[Lease, ...]:
     return tuple(found.values())
 
 
-_ClaimRow = tuple[str, str, str, int, str, str, str, str, str, int, int | None, int | None, str | None, str | None, int]
-"""What its columns hold, unless somebody else wrote them."""
+class _ClaimRow(msgspec.Struct, array_like=True, gc=False):
+    """What the columns of a claim hold, unless somebody else wrote them. A struct: a type like `tuple[str, ...]` is
+    taken apart anew by each `convert`, which takes longer than to find the row."""
+
+    name: str
+    request: str
+    state: ClaimState
+    generation: int
+    holder: str
+    call: str
+    tool: str
+    keys: str
+    tokens: str
+    expires_us: int
+    intent: int | None
+    record: int | None
+    turn: str | None
+    run: str | None
+    at_us: int
 
 
 def claim_of_row(row: Sequence[Any]) -> Claimed:
     """A claim from its row."""
-    name, request, state, generation, holder, call, tool, keys, tokens, expires_us, *rest = msgspec.convert(
-        row, _ClaimRow
-    )
+    held = msgspec.convert(row, _ClaimRow)
     return Claimed(
-        name, request, ClaimState(state), generation, holder, call, tool,
-        tuple(_decode(keys)), tuple(_decode(tokens)), expires_us, *rest,
+        held.name, held.request, held.state, held.generation, held.holder, held.call, held.tool,
+        tuple(_decode(held.keys)), tuple(_decode(held.tokens)), held.expires_us, held.intent, held.record,
+        held.turn, held.run, held.at_us,
     )  # fmt: skip
 
 
