@@ -13,7 +13,8 @@ ROOMS = {"engine": ("engine", "changes"), "changes": ("changes",), "stores": ("s
 NEAR = 8
 # Waits that are no boundary: nothing outside can have happened, or the wait is for a part of the same call.
 INSIDE = {
-    "asyncio.wait": "for the call's own task, whose awaits have points of their own",
+    "end.waiting": "for the call's own task, whose awaits have points of their own",
+    "own_work": "the same, from within that task",
     "places.take": "for a place in line in this process",
     "line.acquire": "the same",
     "asyncio.wrap_future": "for the tool's own thread; the attempt that waits for it has a point",

@@ -7,14 +7,14 @@ of the next change is refused, and so is one that has begun and not yet reached 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from typing import Any
 
 import msgspec
 
 from interlock.engine.context import EngineContext
 from interlock.engine.heart import Beat
+from interlock.engine.uninterrupted import uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
 from interlock.state import LOCK, ClaimState
@@ -70,18 +70,8 @@ async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.Cancelle
         beat.stop()
     interrupt = None
     for lock in held.locks:
-        interrupt = await _to_the_end(_let_go(ctx, lock)) or interrupt
-    return interrupt
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> asyncio.CancelledError | None:
-    task, interrupt = asyncio.ensure_future(work), None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            interrupt = error
-    task.result()
+        _, cancelled = await uninterrupted(_let_go(ctx, lock))
+        interrupt = cancelled or interrupt
     return interrupt
 
 
@@ -97,7 +87,7 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
         except asyncio.CancelledError as error:
             landed = noted_receipt(error)
             if isinstance(landed, Committed):
-                await _to_the_end(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
+                await uninterrupted(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
             raise
         if isinstance(receipt, Committed):
             return Lock(name, holder, key, receipt.tokens[0])

@@ -12,6 +12,7 @@ from interlock.records import Checkpoint, LaneHead
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
 
+_WHATEVER = (None,) * 7
 Head = TypeVar("Head", LaneHead, Checkpoint)
 UNREADABLE = (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, msgspec.MsgspecError)
 """What comes of a row that we have not written."""
@@ -26,27 +27,16 @@ class _Rows(msgspec.Struct, array_like=True):
 
 
 def scan(query: Query, last: int, until: int, size: int) -> tuple[str, tuple[Any, ...]]:
-    filters = [
-        item
-        for value in (
-            query.lane,
-            query.call,
-            query.actor,
-            query.tool,
-            query.status,
-            query.since_us,
-            query.before_us,
-        )
-        for item in (value, value)
-    ]
-    newest = query.newest is not None
-    if query.turn is not None:
-        return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (query.turn, last, until, *filters, size)
-    if newest:
-        return sql.NEWEST, (last, until, *filters, size)
-    if all(item is None for item in filters):
-        return sql.SCAN_ALL, (last, until, size)
-    return sql.SCAN, (last, until, *filters, size)
+    """Which statement answers a query, and its parameters."""
+    wanted = (query.lane, query.call, query.actor, query.tool, query.status, query.since_us, query.before_us)
+    newest, turn = query.newest is not None, query.turn
+    if not newest and wanted == _WHATEVER:  # a parameter that filters nothing is not free: most ask for no filter
+        every = (last, until, size)
+        return (sql.SCAN_ALL, every) if turn is None else (sql.SCAN_ALL_OF_TURN, (turn, *every))
+    filters = [item for value in wanted for item in (value, value)]
+    if turn is not None:
+        return sql.NEWEST_TURN if newest else sql.SCAN_TURN, (turn, last, until, *filters, size)
+    return sql.NEWEST if newest else sql.SCAN, (last, until, *filters, size)
 
 
 def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, ...]) -> list[_Row]:

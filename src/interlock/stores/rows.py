@@ -11,73 +11,49 @@ from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket
 from interlock.stores import statements as sql
 from interlock.stores.claims import ClaimTable, wildcard
 from interlock.stores.dialect import Connection
-from interlock.stores.state import Account, PendingWrites, State
+from interlock.stores.state import TABLE_OF, Account, PendingWrites, State, Table
 from interlock.transitions import (
     Batch,
-    CloseClaim,
-    DecideTicket,
-    EscalateTicket,
-    Halt,
-    Lift,
-    MarkUndone,
     OpenClaim,
     OpenTicket,
-    RemindTicket,
-    RenewClaim,
-    RequireClaim,
-    RequireNotHalted,
     Reserve,
-    ResolveClaim,
-    Seal,
-    Settle,
-    SpendTicket,
-    TakeToken,
-    Transition,
 )
 from interlock.values import Budget
-
-_ON_ACCOUNTS = (Reserve, Settle)
-_ON_CLAIMS = (OpenClaim, RenewClaim, CloseClaim, ResolveClaim, MarkUndone, RequireClaim)
-_ON_TICKETS = (DecideTicket, EscalateTicket, RemindTicket, SpendTicket)
-_ON_HALTS = (Halt, Lift, RequireNotHalted)
 
 
 def load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
     """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    asked: dict[type[Transition], list[Any]] = {}
+    asked: dict[Table, list[Any]] = {}
     for batch in batches:
         for transition in batch.transitions:
-            asked.setdefault(type(transition), []).append(transition)
-    for scope in sorted({t.scope for t in _of(asked, _ON_ACCOUNTS)}):
+            asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
+    for scope in sorted({t.scope for t in asked.get("accounts", ())}):
         load_scope(connection, state, scope, lock=True)
-    for bucket in sorted({t.bucket for t in asked.get(TakeToken, ())}):
+    for bucket in sorted({t.bucket for t in asked.get("buckets", ())}):
         connection.run(sql.OPEN_BUCKET, (bucket,))
         row = connection.one(sql.READ_BUCKET, (bucket,))
         if row is not None and row[1] != 0:
             state.buckets[bucket] = (float(row[0]), int(row[1]))
-    if Seal in asked:
+    if "checkpoints" in asked:
         connection.rows(sql.LOCK_CHECKPOINTS)
         row = connection.one(sql.LAST_CHECKPOINT)
         state.last_checkpoint = int(row[0]) if row else 0
-    claims = _of(asked, _ON_CLAIMS)
-    if claims:
-        _load_claims(connection, state, {ask.name for ask in claims}, asked.get(OpenClaim, []))
-    _load_tickets(connection, state, asked.get(OpenTicket, []), _of(asked, _ON_TICKETS))
-    if _of(asked, _ON_HALTS):
+    if "claims" in asked:
+        _load_claims(connection, state, asked["claims"])
+    if "tickets" in asked:
+        _load_tickets(connection, state, asked["tickets"])
+    if "halts" in asked:
         state.halts.halts = {row[0]: Halted(*row) for row in connection.rows(sql.HALTS)}
     return state
 
 
-def _of(asked: dict[type[Transition], list[Any]], kinds: tuple[type[Transition], ...]) -> list[Any]:
-    return [transition for kind in kinds for transition in asked.get(kind, ())]
-
-
-def _load_claims(connection: Connection, state: State, names: set[str], opened: list[OpenClaim]) -> None:
+def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
+    opened = [ask for ask in asks if type(ask) is OpenClaim]
     if connection.locks_rows:  # then there must be a row to lock
         connection.run_many(sql.OPEN_CLAIM, sorted({(ask.name,) for ask in opened}))
     wanted = {key for ask in opened for key in ask.keys}
     keys = set(wanted)
-    for name in sorted(names):
+    for name in sorted({ask.name for ask in asks}):
         row = connection.one(sql.LOCK_CLAIM, (name,))
         if row is not None and row[2]:
             state.claims.claims[name] = found = claim_of_row(row)
@@ -100,12 +76,14 @@ def _lock_leases(connection: Connection, state: State, keys: set[str], shared: s
         state.claims.leases.update({row[0]: Lease(*row) for row in rows})
 
 
-def _load_tickets(connection: Connection, state: State, opened: list[OpenTicket], named: list[Any]) -> None:
-    for binding in sorted({ask.ticket.binding for ask in opened}):
+def _load_tickets(connection: Connection, state: State, asks: list[Any]) -> None:
+    opened = [ask.ticket for ask in asks if type(ask) is OpenTicket]
+    for binding in sorted({asked.binding for asked in opened}):
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    for name in sorted({ask.ticket for ask in named} | {ask.ticket.id for ask in opened}):
+    named = {ask.ticket for ask in asks if type(ask) is not OpenTicket}
+    for name in sorted(named | {asked.id for asked in opened}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:
             state.tickets.tickets[name] = ticket(one)

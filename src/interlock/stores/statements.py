@@ -82,6 +82,7 @@ _FILTERS = (
     " AND (CAST(? AS BIGINT) IS NULL OR at_us < ?)"
 )
 SCAN_ALL = _COLUMNS + " WHERE id > ? AND id <= ? ORDER BY id LIMIT ?"
+SCAN_ALL_OF_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ? ORDER BY id LIMIT ?"
 SCAN = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
 SCAN_TURN = _COLUMNS + " WHERE turn = ? AND id > ? AND id <= ?" + _FILTERS + " ORDER BY id LIMIT ?"
 NEWEST = _COLUMNS + " WHERE id > ? AND id <= ?" + _FILTERS + " ORDER BY id DESC LIMIT ?"

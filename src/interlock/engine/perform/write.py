@@ -21,6 +21,7 @@ from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
 from interlock.engine.perform.replan import Stopped, replan
+from interlock.engine.uninterrupted import uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
@@ -78,13 +79,7 @@ async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
     if isinstance(begun, Ended):
         return begun
     # In a task of its own: a cancelled caller must not tear the effect from its outcome.
-    task, interrupt = asyncio.ensure_future(_under_claim(ctx, begun)), None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            interrupt = error
-    ended = task.result()
+    ended, interrupt = await uninterrupted(_under_claim(ctx, begun))
     return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
