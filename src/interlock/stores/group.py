@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Sequence
+from math import inf
 from typing import Any
 
 import msgspec
@@ -29,7 +30,41 @@ class _Waiting(msgspec.Struct, eq=False):
     batch: Batch
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
+    wait_s: float
+    until: float
+    """By the clock of the loop."""
     late: Answer | None = None
+
+
+class _Patience:
+    """Those who wait on one loop. One timer stands at the end of the shortest wait: one for each batch, set and
+    cancelled, takes as long as its row."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.waiting: set[_Waiting] = set()
+        self._loop = loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._when = inf
+
+    def add(self, waiting: _Waiting) -> None:
+        """Somebody waits."""
+        self.waiting.add(waiting)
+        if waiting.until < self._when:  # never to a later time: one that stands for nobody fires once, for nothing
+            self._set(waiting.until)
+
+    def _set(self, when: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._when, self._timer = when, self._loop.call_at(when, self._look)
+
+    def _look(self) -> None:
+        self._timer, self._when = None, inf
+        late = [waiting for waiting in self.waiting if waiting.until <= self._loop.time()]
+        self.waiting.difference_update(late)
+        for waiting in late:
+            _give_up(waiting)
+        if self.waiting:
+            self._set(min(waiting.until for waiting in self.waiting))
 
 
 class GroupWriter:
@@ -43,6 +78,7 @@ class GroupWriter:
         self._faults = faults
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._closed = False
+        self._patience: dict[asyncio.AbstractEventLoop, _Patience] = {}
         self._process = os.getpid()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._work, name="interlock-writer", daemon=True)
@@ -51,7 +87,8 @@ class GroupWriter:
     async def commit(self, batch: Batch) -> Receipt:
         """Wait until the batch is durable or refused."""
         loop = asyncio.get_running_loop()
-        waiting = _Waiting(batch, loop, loop.create_future())
+        wait_s = self._patience_s if batch.wait_s is None else batch.wait_s
+        waiting = _Waiting(batch, loop, loop.create_future(), wait_s, loop.time() + wait_s)
         if os.getpid() != self._process:
             raise StoreError("the store was opened before this process was forked; open the runtime in the child")
         if self._closed:
@@ -63,20 +100,27 @@ class GroupWriter:
             self._refuse_rest()
         if self._faults is not None:
             self._faults.at("store.queued")
-        wait_s = self._patience_s if batch.wait_s is None else batch.wait_s
-        timer = loop.call_later(wait_s, _give_up, waiting, wait_s)
+        patience = self._patience.get(loop) or self._patience_on(loop)
+        patience.add(waiting)
         try:
             answer: Answer = await waiting.future
         except asyncio.CancelledError as interrupt:
             note_receipt(interrupt, await self._until_landed(waiting))
             raise
         finally:
-            timer.cancel()
+            patience.waiting.discard(waiting)
         if type(answer) is Committed:
             return answer
         if isinstance(answer, StoreError):
             raise answer
         return answer
+
+    def _patience_on(self, loop: asyncio.AbstractEventLoop) -> _Patience:
+        """Of a loop that is new here; those that have ended are let go."""
+        with self._lock:
+            alive = {known: patience for known, patience in self._patience.items() if not known.is_closed()}
+            self._patience = alive | {loop: _Patience(loop)}
+            return self._patience[loop]
 
     async def _until_landed(self, waiting: _Waiting) -> Answer:
         """What was accepted will land: whoever is cancelled learns of it only after it has, or when its time is up."""
@@ -149,9 +193,11 @@ def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
             continue
 
 
-def _give_up(waiting: _Waiting, wait_s: float) -> None:
+def _give_up(waiting: _Waiting) -> None:
     """Its caller has waited long enough. It stays in line: nobody can take back what a database may be writing."""
-    silent = StoreSilent(f"the store gave no answer within {wait_s:.3g} s: it is not known whether it was written")
+    silent = StoreSilent(
+        f"the store gave no answer within {waiting.wait_s:.3g} s: it is not known whether it was written"
+    )
     if waiting.future.done():
         waiting.late = waiting.late or silent
     else:
