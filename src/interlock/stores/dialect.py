@@ -17,23 +17,24 @@ class Connection:
         """One for all statements, as each is read to its end: to make one takes as long as to find a row."""
         self._dialect = dialect
         self.locks_rows = dialect.locks_rows
-        self._spelled: dict[str, str] = {}
+        self._spelled = _Spelled(dialect)
 
-    def run(self, statement: str, parameters: Sequence[Any] = ()) -> None:
-        """Execute one statement."""
-        self._cursor.execute(self._spell(statement), parameters)
+    def run(self, statement: str, parameters: Sequence[Any] = ()) -> int:
+        """Execute one statement; how many rows it changed."""
+        self._cursor.execute(self._spelled[statement], parameters)
+        return int(self._cursor.rowcount)
 
     def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
         """Execute one statement for many rows."""
         several = list(rows)
         if len(several) == 1:
-            self._cursor.execute(self._spell(statement), several[0])
+            self._cursor.execute(self._spelled[statement], several[0])
         elif several:
-            self._cursor.executemany(self._spell(statement), several)
+            self._cursor.executemany(self._spelled[statement], several)
 
     def rows(self, statement: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a statement."""
-        self._cursor.execute(self._spell(statement), parameters)
+        self._cursor.execute(self._spelled[statement], parameters)
         rows: list[tuple[Any, ...]] = self._cursor.fetchall()
         return rows
 
@@ -50,10 +51,15 @@ class Connection:
             pass  # a thread hangs in it, or the connection is gone
         self.raw.close()
 
-    def _spell(self, statement: str) -> str:
-        spelled = self._spelled.get(statement)
-        if spelled is None:
-            spelled = self._spelled[statement] = self._dialect.spell(statement)
+
+class _Spelled(dict[str, str]):
+    """Statements as one database spells them; each is spelled when it is first used."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def __missing__(self, statement: str) -> str:
+        spelled = self[statement] = self._dialect.spell(statement)
         return spelled
 
 

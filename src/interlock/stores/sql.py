@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,12 +20,13 @@ from interlock.stores import statements as sql
 from interlock.stores.claims import Grant, matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
+from interlock.stores.lanes import Lanes
 from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
 from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, scan, typed
-from interlock.stores.state import Chain, PendingWrites, State, Wanting, receipt
+from interlock.stores.state import PendingWrites, State, Wanting, receipt
 from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
@@ -66,7 +66,7 @@ class SqlStore:
         try:
             self._identity = migrate(connection, dialect)
             self._witness = Witness(None) if witness is None else witness
-            self._missing = missing_heads(connection, self._witness.heads(self._identity.ledger))
+            missing = missing_heads(connection, self._witness.heads(self._identity.ledger))
         except dialect.errors as error:
             connection.close()
             raise dialect.explain(error) from None
@@ -81,9 +81,7 @@ class SqlStore:
         self._payloads = PayloadTable(keys)
         self._write = connection
         self._committing = False
-        self._head: LaneHead | None = None
-        self._seen: dict[int, LaneHead] = {}
-        """Where this process has seen lanes end."""
+        self._lanes = Lanes(dialect, self._identity.ledger, self._witness, missing)
         self._read: Connection | None = None
         self._reading = threading.Lock()
         self._closed = False
@@ -99,7 +97,7 @@ class SqlStore:
 
     @property
     def missing(self) -> tuple[LaneHead, ...]:
-        return self._missing
+        return self._lanes.missing
 
     def commit(self, batch: Batch) -> Coroutine[Any, Any, Receipt]:
         return self._writer.commit(batch)
@@ -256,8 +254,8 @@ class SqlStore:
                     return [
                         StoreError("the connection broke during the commit: it is not known whether it landed")
                     ] * len(batches)
-                if self._missing and broken:
-                    return [StoreError(rolled_back_message(self._missing))] * len(batches)
+                if self._lanes.missing and broken:
+                    return [StoreError(rolled_back_message(self._lanes.missing))] * len(batches)
                 if broken and attempt == 0:
                     continue  # nothing was sent to be committed, so the group may be tried on a new connection
                 known = self._dialect.explain(error)
@@ -286,8 +284,7 @@ class SqlStore:
             return False
         try:
             self._write = self._dialect.connect()
-            # Who had to connect anew may have come to an older copy of the database.
-            self._missing = self._missing or missing_heads(self._write, tuple(self._seen.values()))
+            self._lanes.reconnected(self._write)
         except StoreError:
             pass  # still away; the next batch will say so
         except self._dialect.errors:
@@ -296,7 +293,8 @@ class SqlStore:
 
     def _transact(self, batches: Sequence[Batch]) -> list[Receipt]:
         connection = self._write
-        self._committing, self._head, self._payloads.agreeing = False, None, False
+        self._committing, self._payloads.agreeing = False, False
+        self._lanes.begin()
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = PendingWrites()
@@ -323,7 +321,7 @@ class SqlStore:
                     numbered.append((wanting, len(appends)))
             appends += added
             landed.append(len(added))
-        numbers = self._chain(connection, appends) if appends else []
+        numbers = self._append(connection, appends) if appends else []
         for wanting, first in numbered:
             state.number(wanting, numbers[first])
         rows.save(connection, state, changes)
@@ -336,40 +334,19 @@ class SqlStore:
         self._payloads.committed()
         if state.dropped:
             self._dialect.wipe(connection)
-        # Of a history that nobody has accepted nothing is noted: the next open must still see what is missing.
-        if self._head is not None and not self._missing:
-            self._seen[self._head.lane] = self._head
-            self._witness.note(self._identity.ledger, self._head)
+        self._lanes.committed()
         return _receipts(landed, ids, granted)
+
+    def _append(self, connection: Connection, appends: list[Append]) -> list[int]:
+        ids = self._lanes.append(connection, appends)
+        payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
+        if payloads:
+            self._payloads.add(connection, payloads)
+        return ids
 
     def _at(self, point: str) -> None:
         if self._faults is not None:
             self._faults.at(point)
-
-    def _chain(self, connection: Connection, appends: list[Append]) -> list[int]:
-        row = connection.one(sql.PICK_LANE)
-        if row is None:  # every lane is being written: wait for one
-            row = connection.one(sql.LOCK_LANE, (os.getpid() % self._dialect.lanes,))
-        if row is None:
-            raise StoreError("the ledger has no lanes; the store is damaged")
-        lane = Chain(lane=row[0], id=row[1], count=row[2], hash=row[3])
-        seen = self._seen.get(lane.lane)
-        if seen is not None and (lane.id, lane.hash) != (seen.id, seen.hash) and lane.id <= seen.id:
-            self._missing = (seen,)
-            raise StoreError(rolled_back_message(self._missing))
-        ids = self._dialect.next_ids(connection, lane.id, len(appends))
-        rows = [lane.extend(append.record, number) for append, number in zip(appends, ids, strict=True)]
-        start = 0
-        for count, statement in sql.APPEND_TOGETHER.items():  # many rows in a statement: one step through the database
-            while len(rows) - start >= count:
-                connection.run(statement, list(chain.from_iterable(rows[start : start + count])))
-                start += count
-        payloads = [(number, a.payload) for a, number in zip(appends, ids, strict=True) if a.payload is not None]
-        if payloads:
-            self._payloads.add(connection, payloads)
-        connection.run(sql.MOVE_LANE, (lane.id, lane.count, lane.hash, lane.lane))
-        self._head = LaneHead(lane.lane, lane.id, lane.count, lane.hash)
-        return ids
 
 
 def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[Grant, ...]]) -> list[Receipt]:

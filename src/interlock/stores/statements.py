@@ -59,6 +59,7 @@ LANES = "SELECT lane, id, count, hash FROM lanes ORDER BY lane"
 PICK_LANE = "SELECT lane, id, count, hash FROM lanes {pick_lane}"
 LOCK_LANE = "SELECT lane, id, count, hash FROM lanes WHERE lane = ? {for_update}"
 MOVE_LANE = "UPDATE lanes SET id = ?, count = ?, hash = ? WHERE lane = ?"
+MOVE_LANE_FROM = MOVE_LANE + " AND id = ? AND hash = ?"
 APPEND = (
     "INSERT INTO records (id, lane, hash, at_us, kind, call, turn, actor, tool, status, body)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
