@@ -39,6 +39,9 @@ class ClaimTable:
         self.claims: dict[str, Claimed] = {}
         self.leases: dict[str, Lease] = {}
         self.changed: set[str] = set()
+        """Claims that were opened, or put aside, and are written whole."""
+        self.moved: set[str] = set()
+        """Claims of which only the state, the expiry or a record changed."""
         self.changed_keys: set[str] = set()
         self.unnumbered: list[tuple[str, str]] = []
         self.granted: tuple[Grant, ...] = ()
@@ -73,7 +76,7 @@ class ClaimTable:
         """Make a transition that was checked."""
         if isinstance(ask, RequireClaim):
             return
-        self.changed.add(ask.name)
+        (self.changed if isinstance(ask, OpenClaim) else self.moved).add(ask.name)
         match ask:
             case OpenClaim():
                 self._claim(ask, now_us)

@@ -135,6 +135,10 @@ def save(connection: Connection, state: State, changes: PendingWrites) -> None:
 def _save_claims(connection: Connection, claims: ClaimTable) -> None:
     if claims.changed:
         connection.run_many(sql.WRITE_CLAIM, [_claim_row(claims.claims[name]) for name in sorted(claims.changed)])
+    moved = [claims.claims[name] for name in sorted(claims.moved - claims.changed)]
+    if moved:
+        columns = [(claim.state.value, claim.expires_us, claim.intent, claim.record, claim.name) for claim in moved]
+        connection.run_many(sql.MOVE_CLAIM, columns)
     if claims.changed_keys:
         leases = [claims.leases[key] for key in sorted(claims.changed_keys)]
         connection.run_many(sql.WRITE_LEASE, [_lease_row(lease) for lease in leases])

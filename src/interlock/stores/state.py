@@ -284,7 +284,8 @@ class State:
 
     def forget_changes(self) -> None:
         """For a store that has nothing to write back."""
-        for names in (self.claims.changed, self.claims.changed_keys, self.tickets.changed, self.halts.changed):
+        claims = self.claims
+        for names in (claims.changed, claims.moved, claims.changed_keys, self.tickets.changed, self.halts.changed):
             names.clear()
 
     def account(self, scope: str) -> Account:
