@@ -148,12 +148,19 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
     if not ended.is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload = None
+    # What lies beside the record is gathered, and written out once.
+    beside: dict[str, Json] = {}
     if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
-        content, payload = _less(ctx, ended, content)
+        content, beside = _less(ctx, ended, content)
     if plan is not None and plan.claim:
-        content, payload = _with_change(ctx, ended, plan, content, payload)
-    if reading.traceback:
-        content, payload = _with_traceback(ctx, reading.traceback, content, payload)
+        changed, more = _change(ended, plan, content)
+        payload = encode_canonical(beside | more | ({"traceback": reading.traceback} if reading.traceback else {}))
+        content = msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(payload))
+    elif reading.traceback:
+        payload = encode_canonical({**beside, "traceback": reading.traceback})
+        content = msgspec.structs.replace(content, payload_digest=ctx.digest(payload))
+    elif beside:
+        payload = encode_canonical(beside)
     at_us = ended.started.at_us + duration_us
     return Record(
         at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
@@ -193,7 +200,7 @@ def _problem_of(reading: Reading) -> dict[str, Any]:
     return {"problem": shorten_problem(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
 
 
-def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, bytes | None]:
+def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, dict[str, Json]]:
     """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it.
 
     Arguments that are not even an object cannot be told apart into fields: only their digest is kept.
@@ -224,9 +231,7 @@ def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, 
         verdict=_redacted_verdict(ended.verdict, redactor),
         payload=tool is not None,
     )
-    if tool is None:
-        return less, None
-    return less, encode_canonical({"arguments": ended.arguments, "value": reading.value})
+    return less, {} if tool is None else {"arguments": ended.arguments, "value": reading.value}
 
 
 def _redacted_fields(ctx: EngineContext, ended: Ended) -> frozenset[str]:
@@ -244,46 +249,36 @@ def _redacted_fields(ctx: EngineContext, ended: Ended) -> frozenset[str]:
     return fields | misspelled_fields(ended.arguments, fields, known)
 
 
-def _with_change(
-    ctx: EngineContext, ended: Ended, plan: Plan, content: Content, full: bytes | None
-) -> tuple[Content, bytes]:
-    """The record of a change, and beside it the snapshots that undo needs, under a digest of their own."""
+def _change(ended: Ended, plan: Plan, content: Content) -> tuple[Changed, dict[str, Json]]:
+    """What the record of a change says beside the call, and what lies beside it: the snapshots that undo needs."""
     performed = ended.intent is not None
-    payload: dict[str, Json] = {} if full is None else msgspec.json.decode(full)
-    if ended.asked is not None:
-        payload["asked"] = ended.asked
+    beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
     if performed:
-        payload["after"] = [snapshot.state for snapshot in ended.after]
+        beside["after"] = [snapshot.state for snapshot in ended.after]
     else:
-        payload |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
+        beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
-            payload["diff"] = plan.diff
-    text = encode_canonical(payload)
+            beside["diff"] = plan.diff
     changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
         intent=ended.intent,
         tokens=ended.tokens,
-        versions=tuple(snapshot.version for snapshot in ended.after) if performed else plan.versions,
+        versions=tuple([snapshot.version for snapshot in ended.after]) if performed else plan.versions,
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
         under={hold.key: hold.token for hold in ended.call.locks},
-        # As the record writes them: a key may hold what is redacted.
-        deviates=tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates),
+        deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
         closed=next((item.state.value for item in ended.settle if type(item) is CloseClaim), ""),
-        charged=tuple(item.scope for item in ended.settle if type(item) is Settle and item.calls),
+        charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
-    return msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(text)), text
+    return changed, beside
 
 
-def _with_traceback(
-    ctx: EngineContext, traceback: str, content: Content, payload: bytes | None
-) -> tuple[Content, bytes]:
-    """The record, and beside it where the tool's own code went wrong, under the digest of all that lies there."""
-    whole: dict[str, Json] = {} if payload is None else msgspec.json.decode(payload)
-    text = encode_canonical({**whole, "traceback": traceback})
-    return msgspec.structs.replace(content, payload_digest=ctx.digest(text)), text
+def _shown_deviations(ended: Ended, plan: Plan, content: Content) -> tuple[str, ...]:
+    """The keys that are not as planned, as the record writes them: a key may hold what is redacted."""
+    return tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates)
 
 
 def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:

@@ -33,6 +33,10 @@ class _KeyRing:
         self._ciphers: dict[str, Any] = {}
         self.lost: set[str] = set()
         self.current = ""
+        self.encrypt: Any = None
+        """With the current key."""
+        self.mark = b""
+        """What a payload under the current key begins with."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # here: a ledger without payloads needs none
 
         for number, line in enumerate(_read_private(file).splitlines(), 1):
@@ -48,6 +52,7 @@ class _KeyRing:
                 raise StoreError(f"{file}:{number}: not a payload key: it is 64 hexadecimal digits, one key to a line")
         if not self.current:
             raise StoreError(f"{file}: holds no payload key; {_MAKE}")
+        self.encrypt, self.mark = self._ciphers[self.current].encrypt, _LOCKED + bytes.fromhex(self.current)
 
     def __contains__(self, name: str) -> bool:
         return name in self._ciphers
@@ -94,8 +99,8 @@ class PayloadKeys:
         ring = self._ring
         assert ring is not None, "ready() comes first"
         nonce = os.urandom(_NONCE_BYTES)
-        text = ring.cipher(ring.current).encrypt(nonce, payload, self._bound_to(record))
-        return b"".join((_LOCKED, bytes.fromhex(ring.current), nonce, text))
+        text: bytes = ring.encrypt(nonce, payload, self._bound_to(record))
+        return ring.mark + nonce + text
 
     def open(self, record: int, stored: bytes) -> bytes:
         """A payload as it was; `PayloadUnreadable` if the key for it is not here.
