@@ -295,7 +295,7 @@ def _refuse_odd_details(details: Mapping[str, Any]) -> None:
     if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
         raise ConfigError(f"confidence is a number between 0 and 1, not {confidence!r}")
     for name in ("evidence", "offered", "locks", "budgets"):
-        if isinstance(details.get(name, ()), str) or not isinstance(details.get(name, ()), list | tuple):
+        if name in details and not isinstance(details[name], list | tuple):
             raise ConfigError(f"{name}= is a tuple, not {details[name]!r}")
 
 

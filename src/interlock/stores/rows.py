@@ -13,6 +13,7 @@ from interlock.stores.claims import ClaimTable, wildcard
 from interlock.stores.dialect import Connection
 from interlock.stores.state import TABLE_OF, Account, PendingWrites, State, Table
 from interlock.transitions import (
+    Append,
     Batch,
     OpenClaim,
     OpenTicket,
@@ -23,10 +24,7 @@ from interlock.values import Budget
 
 def load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
     """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    asked: dict[Table, list[Any]] = {}
-    for batch in batches:
-        for transition in batch.transitions:
-            asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
+    asked = _by_table(batches)
     for scope in sorted({t.scope for t in asked.get("accounts", ())}):
         load_scope(connection, state, scope, lock=True)
     for bucket in sorted({t.bucket for t in asked.get("buckets", ())}):
@@ -45,6 +43,15 @@ def load(connection: Connection, state: State, batches: Sequence[Batch]) -> Stat
     if "halts" in asked:
         state.halts.halts = {row[0]: Halted(*row) for row in connection.rows(sql.HALTS)}
     return state
+
+
+def _by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
+    asked: dict[Table, list[Any]] = {}
+    for batch in batches:
+        for transition in batch.transitions:
+            if type(transition) is not Append:  # most are, and touch no row but their own
+                asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
+    return asked
 
 
 def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:

@@ -300,7 +300,8 @@ class SqlStore:
         changes = PendingWrites()
         state = rows.load(connection, State(changes), batches)
         # After the rows are locked: whoever had to wait for them is judged by the time at which it got them.
-        clock_us = self._dialect.now_us(connection) if any(map(_goes_by_the_clock, batches)) else None
+        goes_by_clock = any(type(item) not in _TIMELESS for batch in batches for item in batch.transitions)
+        clock_us = self._dialect.now_us(connection) if goes_by_clock else None
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
         numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
@@ -355,10 +356,6 @@ def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int
         item if isinstance(item, Refused) else receipt(tuple(islice(ids, item)), granted.get(place, ()))
         for place, item in enumerate(landed)
     ]
-
-
-def _goes_by_the_clock(batch: Batch) -> bool:
-    return any(type(item) not in _TIMELESS for item in batch.transitions)
 
 
 def _is_broken(connection: Connection | None) -> bool:

@@ -168,9 +168,9 @@ class PendingWrites:
     def note(self, batch: Batch) -> None:
         """What a batch that landed has set aside and spent."""
         for transition in batch.transitions:
-            if isinstance(transition, Settle):
+            if type(transition) is Settle:
                 self.note_settled(transition)
-            elif isinstance(transition, Reserve):
+            elif type(transition) is Reserve:
                 self.held[transition.call, transition.scope] = transition
 
     def note_settled(self, done: Settle) -> None:
