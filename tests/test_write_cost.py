@@ -5,22 +5,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from interlock import Runtime, Status
+from interlock.audit import verify
+from interlock.errors import StoreSilent
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from interlock.state import ClaimState
 from interlock.stores import open_store
+from interlock.transitions import Batch, CloseClaim, Committed, MarkUndone, OpenClaim, RenewClaim
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, retitle
 from tests.test_store_contract import batch, entry
 
-STATEMENTS = 23
+STATEMENTS = 22
 """Of a write in a turn: three looks before it, and two transactions."""
 
 
@@ -40,6 +44,18 @@ async def opened(url: str, *tools: Any, **parts: Any) -> AsyncIterator[Runtime]:
         yield runtime
 
 
+@contextmanager
+def traced(store: Any) -> Iterator[list[str]]:
+    """The statements that a store of SQLite runs meanwhile."""
+    seen: list[str] = []
+    connections = [connection.raw for connection in (store._write, store._read) if connection is not None]
+    for connection in connections:
+        connection.set_trace_callback(seen.append)
+    yield seen
+    for connection in connections:
+        connection.set_trace_callback(None)
+
+
 async def set_title(runtime: Runtime, title: str, **details: Any) -> Any:
     return await runtime.call("title", {"id": "a", "title": title}, actor="ann", **details)
 
@@ -48,25 +64,21 @@ async def test_a_write_is_two_transactions_of_few_statements(tmp_path: Path) -> 
     async with opened(f"sqlite:///{tmp_path / 'x.db'}", retitle(Shelf(), [])) as runtime:
         for n in range(3):  # the key of the payloads is noted, what is halted is known, connections are open
             assert (await set_title(runtime, f"t{n}", turn=f"t{n}")).ok
-        store: Any = runtime.store
-        seen: list[str] = []
-        for connection in (store._write, store._read):
-            connection.raw.set_trace_callback(seen.append)
         runtime.context.halts.until = float("inf")
-        assert (await set_title(runtime, "counted", turn="counted")).ok
-        for connection in (store._write, store._read):
-            connection.raw.set_trace_callback(None)
+        with traced(runtime.store) as seen:
+            assert (await set_title(runtime, "counted", turn="counted")).ok
     assert seen.count("COMMIT") == seen.count("BEGIN IMMEDIATE") == 2
     assert len(seen) <= STATEMENTS, "\n".join(seen)
 
 
 async def test_what_a_write_in_a_turn_reads_takes_no_thread(tmp_path: Path) -> None:
-    async with opened(f"sqlite:///{tmp_path / 'x.db'}", retitle(Shelf(), [])) as runtime:
-        before = set(threading.enumerate())
-        for n in range(5):
-            assert (await set_title(runtime, f"t{n}", turn="t", call_id=f"c{n}")).ok
-        started = {thread.name for thread in set(threading.enumerate()) - before}
-    assert started == {"interlock-heart"}
+    tools = [retitle(Shelf(), [])]
+    runtime = Runtime.open(f"sqlite:///{tmp_path / 'x.db'}", policy=parse_policy(OPEN), tools=tools)
+    before = set(threading.enumerate())
+    for n in range(5):
+        assert (await set_title(runtime, f"t{n}", turn="t", call_id=f"c{n}")).ok
+    assert {thread.name for thread in set(threading.enumerate()) - before} == {"interlock-heart"}
+    await runtime.close()
 
 
 async def test_a_turn_is_read_whole_whether_it_is_short_or_long(durable_url: str) -> None:
@@ -140,3 +152,89 @@ async def test_a_state_that_was_left_and_come_back_to_before_the_lease_is_anothe
         assert (outcome.status, expect(outcome.problem).reason.value, made) == (Status.DENIED, "plan_moved", [])
     else:
         assert (outcome.ok, versions) == (True, ["0", "2"]), "planned again, and the intent restated"
+
+
+async def test_the_end_of_the_lane_is_looked_at_only_where_somebody_else_has_moved_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    ours, theirs = open_store(url), open_store(url)
+
+    async def looks(store: Any, n: int) -> int:
+        with traced(store) as seen:
+            assert await store.commit(batch(entry(n))) == Committed((n,))
+        return len([text for text in seen if text.startswith("SELECT") and "FROM lanes" in text])
+
+    assert [await looks(ours, n) for n in range(1, 5)] == [1, 1, 0, 0]
+    assert await looks(theirs, 5) == 1
+    assert await looks(ours, 6) == 1
+    assert [await looks(theirs, n) for n in (7, 8, 9)] == [1, 1, 0]
+    report = await verify(ours)
+    assert (report.intact, report.records) == (True, 9)
+    for store in (ours, theirs):
+        await store.close()
+
+
+async def test_stores_that_write_the_same_lane_by_turns_keep_one_chain(tmp_path: Path) -> None:
+    stores = [open_store(f"sqlite:///{tmp_path / 'x.db'}") for _ in range(3)]
+
+    async def write(k: int) -> None:
+        for n in range(40):
+            assert isinstance(await stores[k].commit(batch(entry(100 * k + n))), Committed)
+
+    await asyncio.gather(*map(write, range(3)))
+    report = await verify(stores[0])
+    assert (report.intact, report.records) == (True, 120)
+    for store in stores:
+        await store.close()
+
+
+async def test_what_ends_or_renews_a_claim_writes_no_index_of_turns_and_runs(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    await store.commit(batch(entry(1), OpenClaim("n", "r", 1, "h", "c", "t", ("r/a",), 100, "turn", "run")))
+    with traced(store) as seen:
+        await store.commit(batch(entry(2), RenewClaim("n", "h", 900, restated=True)))
+        await store.commit(batch(entry(3), CloseClaim("n", "h", ClaimState.DONE)))
+        await store.commit(batch(MarkUndone("n", 1)))
+    written = [text for text in seen if "claims" in text and not text.startswith("SELECT")]
+    assert len(written) == 3
+    assert not any("turn" in text or "run" in text for text in written)
+    found = expect(await store.claim("n"))
+    assert (found.state, found.intent, found.record) == (ClaimState.UNDONE, 2, 3)
+    assert (found.turn, found.run, found.keys, found.tokens) == ("turn", "run", ("r/a",), (1,))
+    await store.close()
+
+
+async def test_each_of_those_who_wait_hears_when_its_own_time_is_up(tmp_path: Path) -> None:
+    """One timer stands for all of them, at the end of the shortest wait."""
+    going = threading.Event()
+
+    class Hanging:
+        def at(self, point: str) -> None:
+            if point == "store.begun":
+                going.wait(30)
+
+    store = open_store(f"sqlite:///{tmp_path / 'x.db'}", faults=Hanging())
+    order: list[float] = []
+
+    async def wait(n: int, wait_s: float) -> Any:
+        try:
+            return await store.commit(Batch(0, (entry(n),), wait_s))
+        except StoreSilent as error:
+            order.append(wait_s)
+            return error
+
+    work = [asyncio.create_task(wait(n, wait_s)) for n, wait_s in enumerate((0.3, 0.01, 60.0, 0.1))]
+    silent = [await work[n] for n in (1, 3, 0)]
+    assert order == [0.01, 0.1, 0.3]
+    assert all(f"within {wait_s:g} s" in str(error) for wait_s, error in zip(order, silent, strict=True))
+    assert not work[2].done()
+    going.set()
+    assert await work[2] == Committed((3,))
+    await store.close()
+
+
+def test_loops_that_have_ended_are_let_go(tmp_path: Path) -> None:
+    store: Any = open_store(f"sqlite:///{tmp_path / 'x.db'}")
+    for n in range(5):
+        asyncio.run(store.commit(batch(entry(n))))
+    assert len(store._writer._patience) == 1
+    asyncio.run(store.close())
