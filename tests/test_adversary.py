@@ -850,7 +850,7 @@ async def test_an_answer_that_came_with_the_cancellation_is_not_waited_for_again
     from tests.test_store_contract import batch, entry
 
     loop = asyncio.get_running_loop()
-    waiting = _Waiting(batch(entry(1)), loop, loop.create_future())
+    waiting = _Waiting(batch(entry(1)), loop, loop.create_future(), 5.0, loop.time() + 5.0)
     answer = Committed()
     waiting.future.set_result(answer)
     writer = GroupWriter(lambda batches: [], 5.0)
