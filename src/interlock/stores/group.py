@@ -168,25 +168,21 @@ class GroupWriter:
                 return
 
     def _gather(self) -> tuple[list[_Waiting], bool]:
-        item = self._queue.get()
         group: list[_Waiting] = []
-        while True:
-            if item is None:
-                return group, True
+        # Whoever empties the queue at the end leaves a None in it: what is waited for here comes.
+        while (item := self._queue.get()) is not None:
             group.append(item)
-            if len(group) >= _MOST:
+            if len(group) >= _MOST or self._queue.empty():
                 return group, False
-            try:
-                item = self._queue.get_nowait()
-            except queue.Empty:
-                return group, False
+        return group, True
 
 
 def _answer(group: list[_Waiting], answers: list[Answer]) -> None:
     """One call into each loop for everything it waits for."""
     everybody = list(zip(group, answers, strict=True))
-    for loop in {waiting.loop for waiting in group}:
-        pairs = [pair for pair in everybody if pair[0].loop is loop]
+    loops = {waiting.loop for waiting in group}
+    for loop in loops:
+        pairs = everybody if len(loops) == 1 else [pair for pair in everybody if pair[0].loop is loop]
         try:
             loop.call_soon_threadsafe(_resolve, pairs)
         except RuntimeError:  # the loop ended while we committed; what it asked for is durable all the same
