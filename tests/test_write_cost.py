@@ -19,6 +19,7 @@ from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import ClaimState
 from interlock.stores import open_store
+from interlock.testing.store_moves import T0
 from interlock.transitions import Batch, CloseClaim, Committed, MarkUndone, OpenClaim, RenewClaim
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, retitle
@@ -147,11 +148,11 @@ async def test_a_state_that_was_left_and_come_back_to_before_the_lease_is_anothe
             plan = expect((await set_title(runtime, "new", turn="t", mode="dry_run")).plan).digest
         outcome = await set_title(runtime, "new", turn="t", plan=plan)
         content = [r.content() async for r in runtime.store.records(Query(turn="t")) if r.kind == "intent"]
-    versions = [expect(item.change).versions[0].rpartition("@")[2] for item in content]
+    changed = [int(expect(item.change).versions[0].rpartition("@")[2]) for item in content]
     if looked_at:
         assert (outcome.status, expect(outcome.problem).reason.value, made) == (Status.DENIED, "plan_moved", [])
     else:
-        assert (outcome.ok, versions) == (True, ["0", "2"]), "planned again, and the intent restated"
+        assert (outcome.ok, changed[0], changed[1] > 0) == (True, 0, True), "planned again, and the intent restated"
 
 
 async def test_the_end_of_the_lane_is_looked_at_only_where_somebody_else_has_moved_it(tmp_path: Path) -> None:
@@ -199,7 +200,7 @@ async def test_what_ends_or_renews_a_claim_writes_no_index_of_turns_and_runs(tmp
     assert not any("turn" in text or "run" in text for text in written)
     found = expect(await store.claim("n"))
     assert (found.state, found.intent, found.record) == (ClaimState.UNDONE, 2, 3)
-    assert (found.turn, found.run, found.keys, found.tokens) == ("turn", "run", ("r/a",), (1,))
+    assert (found.turn, found.run, found.keys, found.tokens) == ("turn", "run", ("r/a",), (T0,))
     await store.close()
 
 
