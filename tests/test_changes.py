@@ -26,6 +26,7 @@ from interlock.errors import (
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.state import ClaimState
+from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
 from interlock.tools import Limits, RetryRule
 from tests.conftest import expect
@@ -573,8 +574,6 @@ class FailingStore:
 
 @pytest.mark.parametrize(("fails", "status", "effects"), [(1, Status.FAILED, 0), (2, Status.UNKNOWN, 1)])
 async def test_a_store_that_fails_before_or_after_the_effect(fails: int, status: Status, effects: int) -> None:
-    from interlock.stores import MemoryStore
-
     made: list[str] = []
     store = FailingStore(MemoryStore(), fails)
     runtime = Runtime.open(store, policy=parse_policy(OPEN), tools=[mailing(made, deadline_s=0.3)])
@@ -582,7 +581,126 @@ async def test_a_store_that_fails_before_or_after_the_effect(fails: int, status:
     assert (outcome.status, error(outcome), len(made)) == (status, "store_unavailable", effects)
     again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
     assert len(made) == 1
-    assert again.status is (Status.OK if fails == 1 else Status.FAILED)
+    # The claim of what was sent stays open until it is settled: whoever asks again is not told that it failed.
+    assert (again.status, fails) in ((Status.OK, 1), (Status.UNKNOWN, 2))
+
+
+ORDER: dict[str, Any] = {"actor": "ann", "call_id": "order-1"}
+
+
+class SilentStore:
+    """A store that never answers one kind of question, from the nth time on."""
+
+    def __init__(self, inner: Any, asks: str, first: int = 1) -> None:
+        self._inner, self._asks, self._left = inner, asks, first
+
+    def __getattr__(self, name: str) -> Any:
+        return self._ask if name == self._asks else getattr(self._inner, name)
+
+    async def _ask(self, *arguments: Any) -> Any:
+        self._left -= 1
+        if self._left <= 0:
+            await asyncio.Event().wait()
+        return await getattr(self._inner, self._asks)(*arguments)
+
+
+class SilentRecords:
+    """A store whose records cannot be read."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def records(self, _query: Query) -> AsyncIterator[Any]:
+        await asyncio.Event().wait()
+        yield
+
+
+async def ask_again(first: Any, then: Any, made: list[str]) -> Outcome:
+    """A mail that is sent over one store and delivered again, under the same call id, over another."""
+    mail = mailing(made, deadline_s=0.3)
+    await Runtime.open(first, policy=parse_policy(OPEN), tools=[mail]).call("mail", {"to": "x"}, **ORDER)
+    return await Runtime.open(then, policy=parse_policy(OPEN), tools=[mail]).call("mail", {"to": "x"}, **ORDER)
+
+
+@pytest.mark.parametrize("silent", [None, ("claim", 2), ("now_us", 1), ("now_us", 2)])
+async def test_while_somebody_may_be_making_the_same_change_nobody_is_told_that_it_failed(
+    silent: tuple[str, int] | None,
+) -> None:
+    made: list[str] = []
+    store = MemoryStore()
+    first = FailingStore(store, 2)  # it is sent, and what came of it is never written down: its claim stays open
+    again = await ask_again(first, store if silent is None else SilentStore(store, *silent), made)
+    assert (again.status, error(again), made) == (Status.UNKNOWN, "in_progress", ["x"])
+    assert "call 'order-1' is still making this very change" in again.summary
+
+
+@pytest.mark.parametrize("asks", ["claim", "halts"])
+async def test_a_change_that_could_not_be_looked_up_is_not_said_to_be_undone(asks: str) -> None:
+    made: list[str] = []
+    store = MemoryStore()
+    again = await ask_again(store, SilentStore(store, asks), made)
+    assert (again.status, error(again), made) == (Status.FAILED, "timeout", ["x"])
+    assert "before anything was done" not in again.summary
+    assert "whether the same change was made before could not be looked up" in again.summary
+
+
+async def test_a_change_that_was_made_is_not_said_to_have_failed_because_its_record_cannot_be_read() -> None:
+    made: list[str] = []
+    store = MemoryStore()
+    again = await ask_again(store, SilentRecords(store), made)
+    assert (again.status, error(again), made) == (Status.UNKNOWN, "timeout", ["x"])
+    assert "call 'order-1' made this very change" in again.summary
+
+
+class DamagedPayloads:
+    """A store whose payloads are something else than was written, or cannot be read at all."""
+
+    def __init__(self, inner: Any, payload: bytes | None) -> None:
+        self._inner, self._payload = inner, payload
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def payload(self, _record: int) -> bytes:
+        if self._payload is None:
+            raise StoreError("the key of the payloads is another one")
+        return self._payload
+
+
+@pytest.mark.parametrize("payload", [None, b'{"value": "another"}', b"\x00"])
+async def test_a_change_whose_answer_cannot_be_read_was_made_all_the_same(payload: bytes | None) -> None:
+    made: list[str] = []
+
+    @tool(effect="send", redact={"iban"})
+    async def wire(iban: str) -> str:
+        made.append(iban)
+        return "paid"
+
+    store = MemoryStore()
+    paid = await Runtime.open(store, policy=parse_policy(OPEN), tools=[wire]).call("wire", {"iban": "DE1"}, **ORDER)
+    damaged = Runtime.open(DamagedPayloads(store, payload), policy=parse_policy(OPEN), tools=[wire])
+    again = await damaged.call("wire", {"iban": "DE1"}, **ORDER)
+    assert (again.status, again.value, again.repeats, made) == (Status.OK, None, paid.record, ["DE1"])
+    assert f"made before (record {paid.record})" in again.summary
+
+
+async def test_a_change_that_failed_after_it_was_made_is_still_that_where_its_answer_is_gone() -> None:
+    shelf, store = Shelf(), MemoryStore()
+    policy = OPEN.replace('mode = "apply"', 'mode = "apply"\nas_planned = ["*"]')
+
+    @tool(effect="write", key="{id}", resource=shelf, redact={"title"}, simulate=lambda _state, _arguments: {"t": "y"})
+    async def title(id: str, title: str) -> str:
+        shelf.items[id] = {"t": title}
+        return title
+
+    first = Runtime.open(store, policy=parse_policy(policy), tools=[title])
+    assert error(await first.call("title", {"id": "a", "title": "x"}, **ORDER)) == "not_as_planned"
+    damaged = Runtime.open(DamagedPayloads(store, None), policy=parse_policy(policy), tools=[title])
+    again = await damaged.call("title", {"id": "a", "title": "x"}, **ORDER)
+    assert (again.status, error(again)) == (Status.FAILED, "not_as_planned")
 
 
 # Under the lease

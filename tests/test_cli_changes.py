@@ -208,6 +208,10 @@ def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     assert len(json.loads(run("plan-set", "set.json", "--name", "n", "--json")[1])["planned"]) == 2
     code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
     assert (code, "2 of 2 changes made" in out) == (0, True)
+    (tmp_path / "set.json").write_text(json.dumps(changes[:1] * 2))
+    code, out, _ = run("plan-set", "set.json", "--name", "twice", "--apply")
+    assert (code, "2 of 2 changes made" in out, ", repeats record" in out) == (0, True, True)
+    assert "1 of them the same as another one of the set, and made once with that" in out
     (tmp_path / "set.json").write_text('[{"tool": "nope", "arguments": {}}]')
     assert run("plan-set", "set.json", "--name", "m", "--apply")[0] == 1
     assert run("plan-set", "set.json", "--name", "m", "--json")[0] == 1

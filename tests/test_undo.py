@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -638,6 +639,35 @@ async def test_a_plan_set_does_not_go_over_what_somebody_else_wrote() -> None:
     assert "the resource changed since" in outcomes[1].summary
     assert unplanned == []
     assert wrong is not None
+
+
+async def test_the_same_change_twice_in_a_set_is_made_once_and_said_to_be_repeated(store_url: str) -> None:
+    made: list[Any] = []
+    changes = [Change("title", {"id": "a", "title": "1"})] * 2 + [Change("mail", {"to": "x"})] * 2
+    async with running(retitle(Shelf(), made), mailing(made), url=store_url) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann")
+        outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+        again = await runtime.operations.apply_set("s", planned, actor="ann")
+    title, title_again, mail, mail_again = outcomes
+    assert [outcome.ok for outcome in outcomes] == [True] * 4
+    assert (title.repeats, title_again.repeats) == (None, title.record)
+    assert (mail.repeats, mail_again.repeats) == (None, mail.record)
+    assert [outcome.repeats for outcome in again] == [title.record] * 2 + [mail.record] * 2
+    assert len(made) == 2
+
+
+async def test_a_set_whose_changes_were_purged_is_refused_in_a_sentence(store_url: str) -> None:
+    clock = ManualClock()
+    made: list[Any] = []
+    async with running(mailing(made), url=store_url, clock=clock) as runtime:
+        planned, _wrong = await runtime.operations.plan_set([Change("mail", {"to": "x"})], actor="ann")
+        assert (await runtime.operations.apply_set("s", planned, actor="ann"))[0].ok
+        clock.advance(timedelta(days=2).total_seconds())
+        await runtime.operations.purge(older_than=timedelta(days=1))
+        with pytest.raises(NotAllowed, match=r"the changes of the set 's' \(record \d+\) were deleted.* another name"):
+            await runtime.operations.apply_set("s", planned, actor="ann")
+        assert (await runtime.operations.apply_set("s2", planned, actor="ann"))[0].ok
+    assert made == ["x", "x"]
 
 
 async def test_a_plan_that_rests_on_another_cannot_be_applied_alone() -> None:

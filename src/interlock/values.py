@@ -239,6 +239,8 @@ class Outcome(Value, frozen=True):
     ticket: str | None = None
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned: the change was made, not as planned."""
+    repeats: int | None = None
+    """The record that answers this call, made before for the same call or the same change; None if it was made now."""
 
     @property
     def ok(self) -> bool:

@@ -82,9 +82,9 @@ def show(outcome: Outcome) -> None:
     out = console()
     took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
-    out.print(
-        f"{colorize(outcome.status.value)}  {sanitize(outcome.tool)}  [dim]{took}{tries}, record {outcome.record}[/]"
-    )
+    repeats = "" if outcome.repeats is None else f", repeats record {outcome.repeats}"
+    said = f"{took}{tries}, record {outcome.record}{repeats}"
+    out.print(f"{colorize(outcome.status.value)}  {sanitize(outcome.tool)}  [dim]{said}[/]")
     if outcome.verdict is not None:
         out.print(f"  [dim]rule {sanitize(outcome.verdict.rule)}: {sanitize(outcome.verdict.reason)}[/]")
         for item in outcome.verdict.rewrites:

@@ -55,6 +55,9 @@ async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
         for outcome in outcomes:
             show(outcome)
         console().print(f"[bold]{fine} of {format_count(len(changes), 'change')} made[/]")
+        same = fine - len({outcome.repeats or outcome.record for outcome in outcomes if outcome.ok})
+        if same:
+            console().print(f"{same} of them the same as another one of the set, and made once with that")
         console().print(f"[dim]taken back by: interlock undo --turn {sanitize(turn_of(given.name))}[/]")
     return 0 if fine == len(changes) else 1
 

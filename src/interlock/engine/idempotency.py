@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import Expected, claim_name, keys_of, scope_of
+from interlock.changes import ClaimName, Expected, claim_name, keys_of, scope_of
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
@@ -13,6 +16,7 @@ from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.reasons import Reason
 from interlock.records import Content, Stored
+from interlock.resilience import Expired
 from interlock.state import Claimed, ClaimState
 from interlock.stores.claims import changed_since
 from interlock.tools import Reading, Tool
@@ -20,6 +24,8 @@ from interlock.values import Call, Effect, Json, Mode, Status
 
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
+_MADE = (ClaimState.DONE, ClaimState.UNDONE)
+T = TypeVar("T")
 
 
 async def read_turn(ctx: EngineContext, call: Call, started: Started) -> FoldedTurn | Ended | None:
@@ -49,10 +55,17 @@ async def look_up(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn | Non
         if isinstance(found, Ended):
             return found
         if found is not None:
-            answered = await _answer_again(ctx, accepted, found)
+            answered = await _ask(ctx, accepted, _answer_again(ctx, accepted, found))
             if answered is not None:  # else its payload was deleted, and the read is simply made again
                 return answered
     return accepted if accepted.binding.planner is None else await _claim_of(ctx, accepted)
+
+
+async def _ask(ctx: EngineContext, stage: Accepted | Admitted, work: Coroutine[Any, Any, T]) -> T:
+    """What is asked of the store for a call; `Expired` if it does not answer in the time that the call has."""
+    ctx.at("claim.wait")
+    until = stage.started.clock + stage.binding.tool.deadline_s
+    return await ctx.deadlines.within(_left_s(ctx, until), work)
 
 
 def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> int | Ended | None:
@@ -80,10 +93,14 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
 
 
 async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> Ended | None:
+    """The recorded answer of a read; None if its payload was deleted."""
     try:
-        return await recorded_answer(ctx, accepted, await _record(ctx, number))
+        answer = await _recorded_answer(ctx, accepted, await _record(ctx, number))
     except StoreError as error:
         return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+    if isinstance(answer, Ended) or answer.is_deleted:
+        return answer if isinstance(answer, Ended) else None
+    return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, answer.why))
 
 
 def _end_reused(accepted: Accepted) -> Ended:
@@ -102,27 +119,60 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     applies = facts.call.mode is Mode.APPLY
     if applies and _says_nothing(tool, facts.call):
         return _end_no_call_id(accepted)
-    end = accepted.started.clock + tool.deadline_s
+    # A dry run does not wait for whoever is making the same change: it only looks.
+    until = accepted.started.clock + tool.deadline_s if applies else 0.0
+    claim = None
     try:
-        # A dry run does not wait for whoever is making the same change: it only looks.
-        claim = await settled_claim(ctx, name.name, end if applies else 0.0)
-        delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
-        if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
-            return _end_reused(accepted)
-        if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
-            delivered = None if claim.record is None else await _record(ctx, claim.record)
-        if delivered is not None:
-            return await recorded_answer(ctx, accepted, delivered) or _end_forgotten(accepted, delivered)
-        if claim is None:
-            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
-        # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
-        again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
-        if not applies or again or claim.state is ClaimState.FAILED:
-            expected = Expected(name.name, name.request, claim.generation + again)
-            return msgspec.structs.replace(accepted, claim=expected)
-        return await answer_of_claim(ctx, accepted, claim)
+        claim = await settled_claim(ctx, name.name, until)
+        return await _ask(ctx, accepted, _same_or_again(ctx, accepted, name, claim))
+    except Expired:
+        return await _end_unanswered(ctx, accepted, claim, Reason.TIMEOUT, "the store gave no answer in time")
     except StoreError as error:
-        return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+        return await _end_unanswered(ctx, accepted, claim, Reason.STORE_UNAVAILABLE, str(error))
+
+
+async def _same_or_again(
+    ctx: EngineContext, accepted: Accepted, name: ClaimName, claim: Claimed | None
+) -> Accepted | Ended:
+    """Whether a call is the one that its claim stands for, and so is answered, or which generation it will be."""
+    facts, tool = accepted.facts, accepted.binding.tool
+    applies = facts.call.mode is Mode.APPLY
+    delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
+    if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
+        return _end_reused(accepted)
+    if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
+        delivered = None if claim.record is None else await _record(ctx, claim.record)
+    if delivered is not None:
+        return await _answer_of_record(ctx, accepted, delivered)
+    if claim is None:
+        return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
+    # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
+    again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
+    if not applies or again or claim.state is ClaimState.FAILED:
+        expected = Expected(name.name, name.request, claim.generation + again)
+        return msgspec.structs.replace(accepted, claim=expected)
+    return await answer_of_claim(ctx, accepted, claim)
+
+
+async def _end_unanswered(
+    ctx: EngineContext, accepted: Accepted, claim: Claimed | None, reason: Reason, why: str
+) -> Ended:
+    """The store did not say whether this change was made: what is known of its claim is said, and no more than that."""
+    if accepted.facts.call.mode is not Mode.APPLY:
+        return _end(accepted, refuse(Status.FAILED, reason, why))
+    if claim is None or claim.state is ClaimState.FAILED:
+        return _end(accepted, refuse(Status.FAILED, reason, not_looked_up(why)))
+    if claim.state not in _MADE:
+        return await answer_of_claim(ctx, accepted, claim)
+    return _end_unheard(accepted, claim, reason, why)
+
+
+def not_looked_up(why: str) -> str:
+    """What can be said of a change where nobody knows whether it was made before: that this call has not made it."""
+    return (
+        f"this call has made nothing; whether the same change was made before could not be looked up: {why};"
+        " ask again with the same call id"
+    )
 
 
 def _says_nothing(tool: Tool, call: Call) -> bool:
@@ -145,8 +195,13 @@ def _end_no_call_id(accepted: Accepted) -> Ended:
 
 def _is_redelivery(call: Call, claim: Claimed) -> bool:
     """Whether this very call was made before, by its caller's own id: the same call, whatever happened since."""
-    made = claim.state in (ClaimState.DONE, ClaimState.UNDONE)
-    return made and not call.id_is_ours and call.turn is None and not call.replays and claim.call == call.call_id
+    return (
+        claim.state in _MADE
+        and not call.id_is_ours
+        and call.turn is None
+        and not call.replays
+        and claim.call == call.call_id
+    )
 
 
 class _OtherCall(msgspec.Struct, frozen=True):
@@ -169,25 +224,43 @@ async def _find_delivery(ctx: EngineContext, call: Call, claim: str) -> Stored |
 
 
 async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed | None:
-    """A claim as soon as nobody is making it any more, or as it is when time is up."""
-    wait_s = _FIRST_LOOK_S
+    """A claim as soon as nobody is making it any more, or as it is when time is up.
+
+    The store is given a moment more than whoever makes it. A claim that was seen is not forgotten because the store
+    falls silent then; `Expired` or `StoreError` if none was.
+    """
+    wait_s, claim = _FIRST_LOOK_S, None
     while True:
-        ctx.at("claim.read")
-        claim = await ctx.store.claim(name)
-        left_s = until - ctx.clock.monotonic()
-        if claim is None or claim.state is not ClaimState.OPEN or left_s <= 0:
+        try:
+            ctx.at("claim.read")
+            claim = await ctx.deadlines.within(_left_s(ctx, until), ctx.store.claim(name))
+            if claim is None or claim.state is not ClaimState.OPEN:
+                return claim
+            now_us = await ctx.deadlines.within(_left_s(ctx, until), ctx.store.now_us(ctx.clock.now_us()))
+        except (Expired, StoreError):
+            if claim is None:
+                raise
             return claim
-        if claim.expires_us <= await ctx.store.now_us(ctx.clock.now_us()):
+        left_s = until - ctx.clock.monotonic()
+        if left_s <= 0 or claim.expires_us <= now_us:
             return claim
         await ctx.clock.sleep(min(wait_s, left_s))
         wait_s = min(wait_s * 2, _LAST_LOOK_S)
+
+
+def _left_s(ctx: EngineContext, until: float) -> float:
+    """How long the store is waited for: until then, and not less than a moment.
+
+    Whoever has waited for somebody else until the deadline must still be told what became of that.
+    """
+    return max(_LAST_LOOK_S, until - ctx.clock.monotonic())
 
 
 def in_doubt(claim: Claimed, now_us: int) -> Reading:
     """The reading of a call whose change was begun by another one that nobody has heard the end of."""
     if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
         message = f"call {claim.call!r} is still making this very change; ask again later"
-        return refuse(Status.FAILED, Reason.IN_PROGRESS, message)
+        return refuse(Status.UNKNOWN, Reason.IN_PROGRESS, message)
     message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
     return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
 
@@ -195,10 +268,45 @@ def in_doubt(claim: Claimed, now_us: int) -> Reading:
 async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
     """The outcome of whoever made this change before, or while the call was on its way."""
     if claim.state is not ClaimState.DONE or claim.record is None:
+        return _end(stage, in_doubt(claim, await _store_now_us(ctx)))
+    try:
+        return await _ask(ctx, stage, _answer_of_number(ctx, stage, claim.record))
+    except Expired:
+        return _end_unheard(stage, claim, Reason.TIMEOUT, "the store gave no answer in time")
+    except StoreError as error:
+        return _end_unheard(stage, claim, Reason.STORE_UNAVAILABLE, str(error))
+
+
+async def _answer_of_number(ctx: EngineContext, stage: Accepted | Admitted, number: int) -> Ended:
+    return await _answer_of_record(ctx, stage, await _record(ctx, number))
+
+
+async def _answer_of_record(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended:
+    """The recorded answer of a change; that it was made stands, also where what it answered cannot be given."""
+    answer = await _recorded_answer(ctx, stage, record)
+    if isinstance(answer, Ended):
+        return answer
+    content, status = record.content(), Status(record.status)
+    if status is Status.OK:
+        return _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
+    reading = Reading(status=status, said=content.said, problem=content.problem)
+    return _end(stage, reading, repeats=record.id)
+
+
+async def _store_now_us(ctx: EngineContext) -> int:
+    """The store's time, or our own where it does not say: then it only words what nobody knows."""
+    here_us = ctx.clock.now_us()
+    try:
         ctx.at("claim.clock")
-        return _end(stage, in_doubt(claim, await ctx.store.now_us(ctx.clock.now_us())))
-    record = await _record(ctx, claim.record)
-    return await recorded_answer(ctx, stage, record) or _end_forgotten(stage, record)
+        return await ctx.deadlines.within(_LAST_LOOK_S, ctx.store.now_us(here_us))
+    except (Expired, StoreError):
+        return here_us
+
+
+def _end_unheard(stage: Accepted | Admitted, claim: Claimed, reason: Reason, why: str) -> Ended:
+    """The change was made, and the store does not say now what it answered."""
+    message = f"call {claim.call!r} made this very change; what it answered could not be looked up: {why}; ask again"
+    return _end(stage, refuse(Status.UNKNOWN, reason, message))
 
 
 async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
@@ -229,27 +337,28 @@ def _end(stage: Accepted | Admitted, reading: Reading, repeats: int | None = Non
     )
 
 
-def _end_forgotten(stage: Accepted | Admitted, record: Stored) -> Ended:
-    return _end_made(stage, record, f"made before (record {record.id}); its answer has been deleted")
-
-
 def _end_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
     """The change was made, and there is no answer to give beside that."""
     return _end(stage, Reading(status=Status.OK, said=said), repeats=record.id)
 
 
-async def recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | None:
-    """The recorded answer; None if its payload was deleted."""
+class _NoValue(msgspec.Struct, frozen=True):
+    """There is a record, and what lay beside it is gone, cannot be read, or is not what was recorded."""
+
+    why: str
+    is_deleted: bool = False
+
+
+async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended | _NoValue:
+    """The recorded answer, or why its value cannot be given."""
     if record.kind != "call":  # the end of the call that made it is not known, but it was settled that it landed
         return _end_made(stage, record, f"made before; it was settled that it landed (record {record.id})")
     if record.actor != stage.facts.call.actor:  # that it was made is for everyone to know, what it answered is not
         return _end_made(stage, record, f"made before by {record.actor} (record {record.id})")
     content = record.content()
     value = await _recorded_value(ctx, record, content)
-    if value is None:
-        return None
-    if isinstance(value, _Unusable):
-        return _end(stage, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, value.why))
+    if isinstance(value, _NoValue):
+        return value
     reading = Reading(
         status=Status(record.status),
         value=value.value,
@@ -270,26 +379,20 @@ class _Held(msgspec.Struct, frozen=True):
     value: Json
 
 
-class _Unusable(msgspec.Struct, frozen=True):
-    """What lies beside a record cannot be read, or is not what was recorded."""
-
-    why: str
-
-
-async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) -> _Held | _Unusable | None:
+async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) -> _Held | _NoValue:
     if not content.payload:
         return _Held(content.value)
     try:
         ctx.at("answer.payload")
         payload = await ctx.store.payload(record.id)
     except StoreError as error:
-        return _Unusable(f"the recorded answer cannot be read: {error}")
+        return _NoValue(f"the recorded answer cannot be read: {error}")
     if payload is None:
-        return None
+        return _NoValue("its answer has been deleted", is_deleted=True)
     try:
         value = msgspec.json.decode(payload)["value"]
         if ctx.digest(canonical(value, WHATEVER)) == content.value_digest:
             return _Held(value)
     except (msgspec.DecodeError, KeyError, TypeError, Refusal):
         pass
-    return _Unusable(f"the payload of record {record.id} is not what was recorded; run audit verify")
+    return _NoValue(f"the payload of record {record.id} is not what was recorded; run audit verify")

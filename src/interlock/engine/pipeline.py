@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from interlock.engine.admit import accept, admit
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started, refuse
-from interlock.engine.idempotency import look_up, read_turn
+from interlock.engine.idempotency import look_up, not_looked_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
 from interlock.engine.prepare import decide_read, prepare
@@ -15,7 +15,7 @@ from interlock.engine.record import record
 from interlock.errors import StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
-from interlock.values import Call, Outcome, Status
+from interlock.values import Call, Mode, Outcome, Status
 
 T = TypeVar("T")
 _NO_TOOL_S = 5.0
@@ -40,7 +40,7 @@ class Engine:
         """
         if self.closed:
             raise StoreError("the runtime is closed")
-        ctx = self._ctx
+        ctx, prepares = self._ctx, False
         self.running += 1
         try:
             started = Started(ctx.clock.now_us(), ctx.clock.monotonic())
@@ -52,16 +52,17 @@ class Engine:
             # ADMIT: contract and grant, the same or again, clamps and the rules that need no plan.
             accepted = accept(ctx, call, started, turn)
             if isinstance(accepted, Accepted) and (turn is not None or accepted.changes):
-                accepted = await self._in_time(call, started, look_up(ctx, accepted, turn))
+                accepted = await look_up(ctx, accepted, turn)  # it knows what may be said when time is up
             if not isinstance(accepted, Accepted):
                 return await record(ctx, accepted)
             admitted = admit(ctx, accepted)
             if not isinstance(admitted, Admitted):
                 return await record(ctx, admitted)
             # PREPARE: the plan, its preconditions, and all rules.
+            prepares = True
             plans = accepted.changes or call.ticket is not None
             if plans:
-                prepared = await self._in_time(call, started, prepare(ctx, admitted))
+                prepared = await prepare(ctx, admitted)
             else:
                 prepared = decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
@@ -70,7 +71,7 @@ class Engine:
             ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)
             return await record(ctx, ended)
         except Expired:
-            return await record(ctx, self._end_unanswered(call, started))
+            return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
         finally:
             self.running -= 1
 
@@ -82,8 +83,13 @@ class Engine:
         self._ctx.at("run.wait")
         return await self._ctx.deadlines.within(max(0.0, left_s), work)
 
-    def _end_unanswered(self, call: Call, started: Started) -> Ended:
+    def _end_unanswered(self, call: Call, started: Started, *, prepares: bool) -> Ended:
+        """This call has done nothing. Before it prepares, that does not say that nothing was done: it may be delivered
+        again, and nobody has looked."""
         binding = self._ctx.bindings.get(call.tool)
         said = "its deadline passed before anything was done: the store, or what it plans by, gave no answer"
+        changes = binding is not None and binding.planner is not None and call.mode is Mode.APPLY
+        if changes and not prepares:
+            said = not_looked_up("the store gave no answer in time")
         tool = None if binding is None else binding.tool
         return Ended(call=call, started=started, tool=tool, reading=refuse(Status.FAILED, Reason.TIMEOUT, said))

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
 import msgspec
 
 from interlock.canonical import Refusal
 from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
-from interlock.engine.idempotency import answer_of_claim, settled_claim
+from interlock.engine.idempotency import answer_of_claim, not_looked_up, settled_claim
 from interlock.engine.preconditions import violated_precondition
 from interlock.errors import StoreError
 from interlock.policy import decide
 from interlock.policy.decide import risk_by_rules
 from interlock.reasons import Reason
+from interlock.resilience import Expired
 from interlock.review import approval_fault, open_ticket, rejection_reason
 from interlock.state import ClaimState, Ticket, TicketState
 from interlock.tools import Reading
 from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
 
+T = TypeVar("T")
 NOTHING_CHANGES = Plan(digest="")
 _ALLOW = Decision.ALLOW  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 
@@ -33,13 +38,22 @@ def decide_read(ctx: EngineContext, admitted: Admitted) -> Prepared | Ended:
 
 async def prepare(ctx: EngineContext, admitted: Admitted) -> Prepared | Ended:
     """The call with its plan, finally allowed, or how it ended here."""
-    made = NOTHING_CHANGES if admitted.binding.planner is None else await _plan(ctx, admitted)
+    made = NOTHING_CHANGES if admitted.binding.planner is None else await _in_time(ctx, admitted, _plan(ctx, admitted))
     if isinstance(made, Ended):
         return made
-    ticket = await _ticket_of(ctx, admitted)
+    ticket = None if admitted.facts.call.ticket is None else await _in_time(ctx, admitted, _ticket_of(ctx, admitted))
+    if ticket is not None and not isinstance(ticket, Ended):
+        ticket = await _spent_meanwhile(ctx, admitted, ticket)
     if isinstance(ticket, Ended):
         return ticket
     return decide_plan(ctx, admitted, made, ticket)
+
+
+async def _in_time(ctx: EngineContext, admitted: Admitted, work: Coroutine[Any, Any, T]) -> T:
+    """What is planned by is waited for no longer than the call may last; `Expired` says that nothing was done."""
+    left_s = admitted.started.clock + admitted.binding.tool.deadline_s - ctx.clock.monotonic()
+    ctx.at("prepare.wait")
+    return await ctx.deadlines.within(max(0.0, left_s), work)
 
 
 async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
@@ -67,8 +81,7 @@ async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
 async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended | None:
     """The ticket that the call carries."""
     name = admitted.facts.call.ticket
-    if name is None:
-        return None
+    assert name is not None
     ctx.at("prepare.ticket")
     try:
         ticket = await ctx.store.ticket(name)
@@ -78,15 +91,25 @@ async def _ticket_of(ctx: EngineContext, admitted: Admitted) -> Ticket | Ended |
             if fault is not None:
                 message = f"ticket {name!r} is not approved as the ledger has it: {fault}; run interlock audit verify"
                 return _end_unplanned(admitted, refuse(Status.DENIED, Reason.NOT_APPROVED, message))
-        if ticket is None or ticket.state is not TicketState.SPENT or admitted.claim is None:
-            return ticket
-        # Spent meanwhile, perhaps by this very call, delivered twice at once: then the first one has the answer.
-        end = admitted.started.clock + admitted.binding.tool.deadline_s
-        claim = await settled_claim(ctx, admitted.claim.name, end)
-        made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
-        return await answer_of_claim(ctx, admitted, claim) if made and claim is not None else ticket
+        return ticket
     except StoreError as error:
         return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+
+
+async def _spent_meanwhile(ctx: EngineContext, admitted: Admitted, ticket: Ticket) -> Ticket | Ended:
+    """The ticket; or the answer of this very call where that has spent it, delivered twice at once."""
+    if ticket.state is not TicketState.SPENT or admitted.claim is None:
+        return ticket
+    end = admitted.started.clock + admitted.binding.tool.deadline_s
+    try:
+        claim = await settled_claim(ctx, admitted.claim.name, end)
+    except Expired:
+        why = not_looked_up("the store gave no answer in time")
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.TIMEOUT, why))
+    except StoreError as error:
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, not_looked_up(str(error))))
+    made = claim is not None and claim.call == admitted.facts.call.call_id and claim.state is not ClaimState.FAILED
+    return await answer_of_claim(ctx, admitted, claim) if made and claim is not None else ticket
 
 
 def decide_plan(ctx: EngineContext, admitted: Admitted, plan: Plan, ticket: Ticket | None = None) -> Prepared | Ended:

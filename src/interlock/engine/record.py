@@ -334,6 +334,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
         ticket=ended.ticket,
         deviates=ended.deviates,
+        repeats=ended.repeats,
     )
 
 

@@ -56,11 +56,18 @@ async def plan_set(
 
 
 async def stored_set(ctx: EngineContext, name: str) -> list[PlannedChange] | None:
-    """The set of that name as it was stored, or None."""
+    """The set of that name as it was stored, or None; `NotAllowed` if there was one that cannot be read any more."""
     ctx.at("plan_set.read")
     for number in [r.id async for r in ctx.store.records(Query(turn=turn_of(name))) if r.kind == "plan_set"]:
         _record, whole = await record_with_payload(ctx.store, number)
-        return msgspec.convert(whole.get("set"), list[PlannedChange])
+        try:
+            return msgspec.convert(whole.get("set"), list[PlannedChange])
+        except msgspec.ValidationError:  # what lay beside the record was deleted, or is not what was recorded
+            raise NotAllowed(
+                f"the changes of the set {name!r} (record {number}) were deleted or cannot be read, so nobody can tell"
+                f" whether these are the same; see what it made (interlock audit show --turn {turn_of(name)}), and give"
+                " what is left another name"
+            ) from None
     return None
 
 
@@ -70,7 +77,8 @@ async def apply_set(
     """Make the changes in order, each exactly as planned, until one does not succeed.
 
     Versions that the set wrote itself have not moved: a later change of the same key is held against what the earlier
-    one made of it.
+    one made of it. The same change twice in a set is one change, unless its tool is repeatable: the second outcome
+    `repeats` the first.
     """
     # Two who store a set of one name at once would each take their own for the stored one.
     wait_s = ctx.lease_us / 1e6 + _MARGIN_S
