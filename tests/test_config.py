@@ -53,6 +53,8 @@ def test_paths_are_relative_to_the_file_that_names_them(tmp_path: Path, monkeypa
         ("stroe = 'x'", {}, "there is no such setting; did you mean 'store'?"),
         ("qqqqqq = 1", {}, "settings are store, policy"),
         ("store = ", {}, "not valid TOML"),
+        ("a = " + "[" * 5_000 + "]" * 5_000, {}, "more than 64 levels deep; make it shallower"),
+        (".".join(["a"] * 5_000) + " = 1", {}, "more than 64 levels deep"),
         ("threads = 'two'", {}, "Expected `int`"),
         ("threads = 0", {}, "threads must be at least 1"),
         ("repeats = 'maybe'", {}, "repeats is answer, stop or allow"),

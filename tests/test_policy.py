@@ -82,6 +82,11 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
     ("text", "sentence"),
     [
         ("version = 1\n[[rule", "p.toml: not valid TOML"),
+        ("a = " + "[" * 5_000 + "]" * 5_000, "p.toml: not valid TOML: it is nested more than 64 levels deep"),
+        (
+            "version = 1\n[[rule]]\nid" + ".a" * 5_000 + " = 1",
+            "p.toml: not valid TOML: it is nested more than 64 levels deep",
+        ),
         ("", "p.toml:1: write version = 1 at the top"),
         ("version = 1\nrules = []", "p.toml:1: the policy: unknown key 'rules'; did you mean 'rule'?"),
         ("version = 1\nrule = 3", "rule is a list of tables: write [[rule]]"),
@@ -482,6 +487,13 @@ def test_the_confidence_of_a_case_is_between_0_and_1(tmp_path: Path, sure: str) 
     (tmp_path / "cases.toml").write_text(f'[[case]]\nname = "a"\ntool = "t"\nexpect = "allow"\nconfidence = {sure}\n')
     with pytest.raises(ConfigError, match=r"confidence"):
         load_cases(tmp_path / "cases.toml")
+
+
+def test_cases_that_are_nested_without_end_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    for deep in ("[" * 5_000 + "]" * 5_000, "{a = " * 5_000 + "1" + "}" * 5_000):
+        (tmp_path / "cases.toml").write_text(f"[[case]]\nname = {deep}\n")
+        with pytest.raises(ConfigError, match="more than 64 levels deep; make it shallower"):
+            load_cases(tmp_path / "cases.toml")
 
 
 @tool(effect="read")

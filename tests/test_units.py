@@ -106,6 +106,12 @@ def found(vocabulary: Vocabulary, text: str) -> list[tuple[str, str, str | None]
     return [(claim.kind, claim.text, ",".join(sorted(claim.units)) or None) for claim in vocabulary.claims(text)]
 
 
+def test_a_vocabulary_that_is_nested_without_end_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 5_000 + "]" * 5_000)
+    with pytest.raises(ConfigError, match="is no vocabulary: it is nested more than 64 levels deep"):
+        default_vocabulary().extend(tmp_path / "deep.toml")
+
+
 def test_entries_are_added_to_every_table(extended: Vocabulary) -> None:
     assert found(extended, "1,200 board feet") == [("number", "1,200 board feet", "board_foot")]
     assert found(extended, "two score") == [("number", "two score", None)]

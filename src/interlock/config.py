@@ -24,7 +24,28 @@ APPLICATIONS = "app"
 """The table of interlock.toml that belongs to applications: `[app.NAME]`."""
 _STRETCH = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DEEPEST = 64
+_TOO_DEEP = f"it is nested more than {_DEEPEST} levels deep; make it shallower"
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """What a TOML text holds; `ValueError` says in a sentence why it cannot be read.
+
+    What is nested without end is refused here, for all that read such files: whatever looks at it later, also only to
+    quote it, would go as deep.
+    """
+    try:
+        found = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    layer: list[Any] = [found]
+    for _ in range(_DEEPEST):
+        below = [part.values() if isinstance(part, dict) else part for part in layer if isinstance(part, dict | list)]
+        layer = [item for items in below for item in items]
+        if not layer:
+            return found
+    raise ValueError(_TOO_DEEP)
 
 
 def setting(help: str, *, anchor: Literal["file", "database"] | None = None) -> msgspec.Meta:
@@ -118,8 +139,8 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         if not path.exists():
             return {}
         try:
-            found = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            found = parse_toml(path.read_text(encoding="utf-8"))
+        except (ValueError, OSError) as error:
             raise ConfigError(f"{path}: not valid TOML: {error}") from None
         where = f"{path}: "
         for part in self.table.split(".") if self.table else ():

@@ -78,6 +78,6 @@ def _read_changes(file: str) -> list[Change]:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         return msgspec.json.decode(data, type=list[Change])
-    except (OSError, msgspec.MsgspecError) as error:
+    except (OSError, msgspec.MsgspecError, RecursionError) as error:
         example = '[{"tool": "set_title", "arguments": {"id": "a"}}]'
         raise ConfigError(f"{file}: not a list of changes: {error}; write {example}") from None

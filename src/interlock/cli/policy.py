@@ -94,7 +94,7 @@ def _explain(given: argparse.Namespace) -> int:
         proposed = msgspec.json.decode(Path(given.call).read_bytes(), type=ProposedCall)
     except OSError as error:
         raise ConfigError(f"{given.call}: cannot be read: {error.strerror}") from None
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise ConfigError(f"{given.call}: not a call: {error}") from None
     tool = tools.get(proposed.tool)
     if tool is None:

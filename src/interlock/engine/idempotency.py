@@ -393,6 +393,6 @@ async def _recorded_value(ctx: EngineContext, record: Stored, content: Content) 
         value = msgspec.json.decode(payload)["value"]
         if ctx.digest(canonical(value, WHATEVER)) == content.value_digest:
             return _Held(value)
-    except (msgspec.DecodeError, KeyError, TypeError, Refusal):
+    except (msgspec.DecodeError, KeyError, TypeError, Refusal, RecursionError):
         pass
     return _NoValue(f"the payload of record {record.id} is not what was recorded; run audit verify")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from interlock.canonical import Refusal
+from interlock.config import parse_toml
 from interlock.errors import ConfigError
 from interlock.policy.compile import Ruleset
 from interlock.policy.conditions import Facts
@@ -70,14 +71,12 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
 
 def load_cases(path: str | Path) -> tuple[Case, ...]:
     """The cases in a TOML file; ConfigError if there is none, or if it holds something else."""
-    import tomllib
-
     try:
-        raw = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        raw = parse_toml(Path(path).read_text(encoding="utf-8"))
         return tuple(msgspec.convert(raw, _File).case)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except ValueError as error:  # no TOML, no text, or none of cases: msgspec's error is one as well
         raise ConfigError(
             f"{path}: {error}; a case has name, tool, arguments, expect and more: see docs/policy.md"
         ) from None

@@ -9,6 +9,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from interlock.config import parse_toml
 from interlock.errors import ConfigError, PolicyError
 from interlock.policy.model import ListSpec, Place, Policy
 from interlock.policy.packs import Pack, Use
@@ -64,11 +65,9 @@ def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
 
 def parse_policy(text: str, file: str = "policy", *, packs: Iterable[Pack] = ()) -> Policy:
     """The policy in a text; raises PolicyError with every finding at once."""
-    import tomllib
-
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        raw = parse_toml(text)
+    except ValueError as error:
         raise PolicyError([f"{file}: not valid TOML: {error}"]) from None
     return _Reader(raw, file, _find_lines(text), packs).read()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from interlock.answers.grounding.recognisers.number_words import NumberWords
 from interlock.answers.grounding.recognisers.numbers import Numbers, OtherDigits
 from interlock.answers.grounding.recognisers.times import Times
 from interlock.answers.grounding.units import UnitTable
+from interlock.config import parse_toml
 from interlock.errors import ConfigError
 
 _TABLES = ("units", "numbers", "dates", "citations")
@@ -65,8 +65,8 @@ class Vocabulary:
     def extend(self, file: Path) -> Vocabulary:
         """This vocabulary with the tables of a file added: the same tables, with entries of its own."""
         try:
-            more = tomllib.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            more = parse_toml(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
             raise ConfigError(f"{file}: is no vocabulary: {error}") from None
         strange = sorted(set(more) - set(_TABLES))
         if strange:
@@ -81,7 +81,7 @@ class Vocabulary:
 def default_vocabulary() -> Vocabulary:
     """The vocabulary of everyday English."""
     folder = files("interlock.answers.grounding") / "tables"
-    return Vocabulary({name: tomllib.loads((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _TABLES})
+    return Vocabulary({name: parse_toml((folder / f"{name}.toml").read_text(encoding="utf-8")) for name in _TABLES})
 
 
 def _merge(one: Any, more: Any) -> Any:

@@ -43,7 +43,7 @@ def read_tokens(file: Path) -> dict[str, TokenHolder]:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigError(f"{file}: there are no tokens; make one with `interlock catalog token NAME`") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     found = {}
     for name, table in raw.get("token", {}).items():
