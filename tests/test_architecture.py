@@ -63,6 +63,7 @@ SIDEWAYS = {
     ("review", "changes"),
     ("policy", "tools"),
     ("budget", "tools"),
+    ("audit", "tools"),
     ("resilience", "tools"),
     ("resources", "resilience"),
     ("resources", "stores"),

@@ -15,7 +15,18 @@ import httpx
 import pytest
 
 from interlock import ConfigError, Status, tool
-from interlock.errors import Conflict, Forbidden, InvalidInput, NotFound, RateLimited, TimedOut, TooLarge, Unavailable
+from interlock.errors import (
+    Conflict,
+    Forbidden,
+    InDoubt,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    TimedOut,
+    TooLarge,
+    Unavailable,
+)
+from interlock.resources import HttpClient
 from interlock.tools.egress import Egress, raise_for_status
 from tests.conftest import expect, running
 
@@ -41,7 +52,10 @@ class Site:
             await writer.drain()
             writer.close()
             return
-        if path.startswith("/to/"):
+        if path.startswith("/to-packed/"):  # a redirect whose body cannot be unpacked
+            packed = "Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nhello"
+            text = f"HTTP/1.1 302 Found\r\nLocation: {path[11:]}\r\n{packed}"
+        elif path.startswith("/to/"):
             text = f"HTTP/1.1 302 Found\r\nLocation: {path[4:]}\r\nContent-Length: 0\r\n\r\n"
         elif path.startswith("/status/"):
             text = f"HTTP/1.1 {path[8:]} Oops\r\nRetry-After: 7\r\nContent-Length: 0\r\n\r\n"
@@ -327,6 +341,7 @@ async def test_an_answer_that_is_too_large_is_refused_packed_or_not(site: Site, 
         ("/coded/br", "answered compressed as br, though it was asked for gzip, deflate; not unpacked"),
         ("/coded/gzip,gzip,gzip,gzip", "answered compressed as gzip, gzip, gzip, gzip"),
         ("/coded/gzip", "cannot be unpacked"),
+        ("/coded/odd,gzip", "answered compressed as odd, gzip"),
         ("/half", "ends in the middle of its compressed text"),
     ],
 )
@@ -334,6 +349,46 @@ async def test_what_cannot_be_unpacked_within_bounds_is_not(site: Site, path: st
     async with SMALL.client() as client:
         with pytest.raises(Unavailable, match=re.escape(sentence)):
             await client.get(f"http://127.0.0.1:{site.port}{path}")
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/endless", "sends more than the 50,000 bytes allowed; ask for less, or set HttpClient(wire_bytes=...)"),
+        ("/announced", "sends more than the 50,000 bytes allowed"),
+        ("/packed/gzip", "unpacks to more than the 200,000 bytes allowed; ask for less, or set HttpClient(body_bytes"),
+        ("/packed/gzip,gzip", "unpacks to more than the 200,000 bytes allowed"),
+        ("/to//packed/gzip", "unpacks to more than the 200,000 bytes allowed"),
+        ("/coded/odd,gzip", "answered compressed as odd, gzip, though it was asked for gzip, deflate; not unpacked"),
+        ("/half", "ends in the middle of its compressed text"),
+    ],
+)
+async def test_an_http_client_takes_no_more_than_it_was_told_over_whatever_client(
+    site: Site, path: str, sentence: str
+) -> None:
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{site.port}", follow_redirects=True) as bare:
+        client = HttpClient(bare, wire_bytes=50_000, body_bytes=200_000)
+        with pytest.raises((TooLarge, Unavailable), match=re.escape(sentence)):
+            await client.request("GET", path)
+        # The request had left: what became of a change is not known because its answer is too large.
+        with pytest.raises(InDoubt, match="it may have landed"):
+            await client.request("POST", path.removeprefix("/to/"), body={})
+
+
+async def test_an_http_client_gives_what_is_within_bounds_and_follows_a_read(site: Site) -> None:
+    async with httpx.AsyncClient(
+        base_url=f"http://127.0.0.1:{site.port}", follow_redirects=True, max_redirects=2
+    ) as bare:
+        client = HttpClient(bare)
+        packed = await client.request("GET", "/packed/gzip")
+        followed = await client.request("GET", "/to//to//a")
+        past = await client.request("GET", "/to-packed//a")
+        with pytest.raises(Unavailable, match="more than 2 redirects"):
+            await client.request("GET", "/to//to//to//a")
+    assert (packed.content, "content-encoding" in packed.headers) == (BOMB, False)
+    assert (followed.text, followed.url.path, past.text) == ("hello", "/a", "hello")
+    with pytest.raises(ConfigError, match="body_bytes of an HttpClient is a whole number of bytes above 0"):
+        HttpClient(bare, body_bytes=0)
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "raw", "gzip,gzip", "deflate,gzip", "two-members"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gzip
 import json
 import sqlite3
 import subprocess
@@ -540,9 +542,27 @@ class _Log(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["content-length"]))
         self.taken.append((self.path, body))
+        if self.path in ("/drip", "/bomb"):
+            self._answer_badly()
+            return
         self.send_response(403 if self.path == "/full" else 200)
         self.end_headers()
         self.wfile.write(b"\xf0proof" if self.path == "/digest" else b'{"entry": 7}')
+
+    def _answer_badly(self) -> None:
+        """Byte by byte, none of which comes late; or 1 kB that unpack to a megabyte."""
+        packed = gzip.compress(b"0" * 1_000_000)
+        self.send_response(200)
+        self.send_header("content-length", "40" if self.path == "/drip" else str(len(packed)))
+        if self.path == "/bomb":
+            self.send_header("content-encoding", "gzip")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for piece in [packed] if self.path == "/bomb" else [b" "] * 40:
+                self.wfile.write(piece)
+                self.ended.wait(0.1)
+
+    ended = threading.Event()
 
     def log_message(self, *_arguments: Any) -> None: ...
 
@@ -584,3 +604,10 @@ async def test_anchors_are_published_where_others_hold_them(
     ):
         with pytest.raises(ConfigError, match=sentence):
             publish(target, signed)
+    monkeypatch.setattr("interlock.audit.publish._TIMEOUT_S", 0.5)
+    for target, sentence in (
+        ("/drip", r"there is no receipt: no whole answer within 0\.5 s"),
+        ("/bomb", "may have been taken, and there is no receipt: .* unpacks to more than the 65,536 bytes allowed$"),
+    ):
+        with pytest.raises(ConfigError, match=sentence):
+            publish(base + target, signed)

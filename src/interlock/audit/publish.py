@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import msgspec
 
 from interlock.audit.checkpoints import statement_of
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, ToolError
 from interlock.records import Checkpoint
+from interlock.tools.body_limits import BodyLimits
 
 _GIT = "git:"
 _CALENDAR = "/digest"
 _TIMEOUT_S = 30.0
-_MOST_BYTES = 65_536
+_LIMITS = BodyLimits(wire_bytes=65_536, body_bytes=65_536, owner="")
 
 
 class Receipt(msgspec.Struct, frozen=True):
@@ -75,14 +78,31 @@ def _post(url: str, checkpoint: Checkpoint) -> str:
         digest.digest() if calendar else msgspec.json.encode({"digest": digest.hexdigest(), "checkpoint": checkpoint})
     )
     kind = "application/octet-stream" if calendar else "application/json"
-    try:
-        answer = httpx.post(url, content=body, headers={"Content-Type": kind}, timeout=_TIMEOUT_S)
-    except httpx.HTTPError as error:
-        raise ConfigError(f"{url}: the anchor could not be published: {type(error).__name__}: {error}") from None
-    if answer.status_code >= 300:
-        raise ConfigError(f"{url}: the anchor was not taken: HTTP {answer.status_code}")
-    content = answer.content[:_MOST_BYTES]
+    # In a thread of its own: whoever publishes may be in a loop already, and only a loop can give a whole exchange up.
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            status, content = thread.submit(asyncio.run, _exchange(url, body, kind)).result()
+        except (TimeoutError, ToolError) as error:
+            why = str(error) or f"no whole answer within {_TIMEOUT_S:g} s"
+            raise ConfigError(f"{url}: the anchor may have been taken, and there is no receipt: {why}") from None
+        except httpx.HTTPError as error:
+            raise ConfigError(f"{url}: the anchor could not be published: {type(error).__name__}: {error}") from None
+    if status >= 300:
+        raise ConfigError(f"{url}: the anchor was not taken: HTTP {status}")
     try:
         return content.decode()
     except UnicodeDecodeError:
         return base64.b64encode(content).decode()
+
+
+async def _exchange(url: str, body: bytes, kind: str) -> tuple[int, bytes]:
+    """The status and the whole answer of an endpoint; it gets so much time and so many bytes, however it sends them."""
+    import httpx
+
+    from interlock.tools.egress import ask_for_bounded, read_bounded
+
+    async with asyncio.timeout(_TIMEOUT_S), httpx.AsyncClient(timeout=_TIMEOUT_S) as client:
+        request = client.build_request("POST", url, content=body, headers={"Content-Type": kind})
+        ask_for_bounded(request)
+        answer = await read_bounded(await client.send(request, stream=True), _LIMITS)
+    return answer.status_code, answer.content

@@ -24,7 +24,8 @@ from interlock.errors import (
 )
 from interlock.resilience import next_wait
 from interlock.tools import RetryRule
-from interlock.tools.egress import from_transport, retry_after_s
+from interlock.tools.body_limits import BodyLimits
+from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, retry_after_s
 from interlock.tools.wire import SAFE_METHODS, note_request
 from interlock.values import Effect, Json
 
@@ -35,6 +36,7 @@ except ImportError:
 
 ONCE = RetryRule(max_attempts=1)
 _WITHIN_S = 120.0
+_SIGNED: Any = httpx.USE_CLIENT_DEFAULT
 
 
 class More(TypedDict, total=False):
@@ -50,9 +52,18 @@ class More(TypedDict, total=False):
     """For all attempts and waits together."""
 
 
+class AnswerBytes(TypedDict, total=False):
+    """How much of an answer is taken; as much as `Egress` takes, unless it is said."""
+
+    wire_bytes: int
+    body_bytes: int
+
+
 # What may be tried again follows from the effect, not from the status alone.
 class HttpClient:
     """Requests with a time limit each (None: that of the client), tried again by the class of their error.
+
+    An answer may have `wire_bytes` as it comes, and `body_bytes` when it is unpacked, whatever the client allows.
 
     A read is tried again after whatever may pass. A change is tried again if nothing can have landed (never sent, or
     refused with 429); if its answer was lost or the server failed (5xx), only under an idempotency key that the server
@@ -68,7 +79,9 @@ class HttpClient:
         key_header: str = "Idempotency-Key",
         keyed: bool = False,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        **limits: Unpack[AnswerBytes],
     ) -> None:
+        self._limits = BodyLimits(owner="HttpClient", **limits).check()
         self._client = client
         self._retry = retry
         self._timeout_s = timeout_s
@@ -103,6 +116,19 @@ class HttpClient:
                     raise
             await self._sleep(wait_s)
 
+    async def _send(self, request: httpx.Request, *, follow: bool) -> httpx.Response:
+        """A whole answer within the limits. Redirects are followed here: httpx reads all there is of each."""
+        ask_for_bounded(request)
+        following, auth = request, _SIGNED
+        for _ in range(self._client.max_redirects + 1):
+            answer = await self._client.send(following, auth=auth, stream=True, follow_redirects=False)
+            if not follow or answer.next_request is None:
+                return await read_bounded(answer, self._limits)
+            await answer.aclose()
+            # What signs in has signed the first request; of the next, httpx has taken out what is not for its host.
+            following, auth = answer.next_request, httpx.Auth()
+        raise httpx.TooManyRedirects(f"more than {self._client.max_redirects} redirects", request=request)
+
     async def _once(
         self, method: str, url: str, effect: Effect, what: tuple[Json, Mapping[str, str]], left_s: float
     ) -> httpx.Response:
@@ -115,7 +141,7 @@ class HttpClient:
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):
                 follow = self._client.follow_redirects and reads
-                answer = await self._client.send(request, follow_redirects=follow)
+                answer = await self._send(request, follow=follow)
         except (httpx.HTTPError, TimeoutError, Transient) as error:
             lost = way.explain(error, request)
             if reads or isinstance(lost, NothingLanded):

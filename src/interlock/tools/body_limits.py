@@ -21,15 +21,18 @@ _MOST_CODINGS = 3
 class BodyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Bytes of one answer."""
 
-    wire_bytes: int
-    body_bytes: int
+    wire_bytes: int = 16 * 2**20
+    """As it comes."""
+    body_bytes: int = 64 * 2**20
+    """When it is unpacked."""
+    owner: str = "Egress"
+    """Where they are set, for what is said of an answer that is too large; empty if they cannot be."""
 
     def check(self) -> BodyLimits:
         """Itself; ConfigError if a limit is none."""
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
+        for name, value in (("wire_bytes", self.wire_bytes), ("body_bytes", self.body_bytes)):
             if type(value) is not int or value < 1:
-                raise ConfigError(f"{name} of an Egress is a whole number of bytes above 0, not {value!r}")
+                raise ConfigError(f"{name} of an {self.owner} is a whole number of bytes above 0, not {value!r}")
         return self
 
 
@@ -76,8 +79,8 @@ class Meter:
 
     def _over(self, does: str, most: int, setting: str) -> TooLarge:
         return TooLarge(
-            f"the answer of {self._host!r} {does} more than the {most:,} bytes allowed; ask for less, or set"
-            f" Egress({setting}=...)"
+            f"the answer of {self._host!r} {does} more than the {most:,} bytes allowed"
+            + (f"; ask for less, or set {self._limits.owner}({setting}=...)" if self._limits.owner else "")
         )
 
 
@@ -87,8 +90,9 @@ def codings_of(header: str, host: str) -> tuple[str, ...]:
     Those that nobody undoes are left to whoever reads the answer: then it is as large as it was on the wire.
     """
     named = tuple(name for name in (part.strip().lower() for part in header.split(",")) if name not in ("", "identity"))
-    refused = _UNBOUNDED.intersection(named)
-    if refused or (len(named) > _MOST_CODINGS and _KNOWN.issuperset(named)):
+    refused, known = _UNBOUNDED.intersection(named), _KNOWN.intersection(named)
+    # Of several codings httpx undoes those that it knows, as much as there is, and leaves the others.
+    if refused or (known and (len(named) > _MOST_CODINGS or not _KNOWN.issuperset(named))):
         what = ", ".join(sorted(refused) or named)
         raise Unavailable(f"{host!r} answered compressed as {what}, though it was asked for {ACCEPTED}; not unpacked")
     return named if _KNOWN.issuperset(named) else ()

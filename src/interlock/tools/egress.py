@@ -37,8 +37,7 @@ _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "ap
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
 _MOST_HOSTS = 64  # a tool that crawls must not keep a pool for every host it ever saw
 _LONGEST_WAIT_S = 86_400.0
-_WIRE_BYTES = 16 * 2**20
-_BODY_BYTES = 64 * 2**20
+_USUAL = BodyLimits()
 _BODILESS = frozenset({204, 304})
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
 """A request is written only once its connection stands, TLS and all."""
@@ -59,8 +58,8 @@ class Egress:
         schemes: Iterable[str] = ("https",),
         networks: Iterable[str] = (),
         resolve: Resolve | None = None,
-        wire_bytes: int = _WIRE_BYTES,
-        body_bytes: int = _BODY_BYTES,
+        wire_bytes: int = _USUAL.wire_bytes,
+        body_bytes: int = _USUAL.body_bytes,
     ) -> None:
         self.hosts = tuple(hosts)
         self.schemes = tuple(schemes)
@@ -137,8 +136,7 @@ class _Pinned(httpx.AsyncBaseTransport):
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
-        if request.headers.get("accept-encoding", "") != "identity":
-            request.headers["accept-encoding"] = ACCEPTED
+        ask_for_bounded(request)
         try:
             answer = await host.transport.handle_async_request(request)
         except BaseException as error:
@@ -154,20 +152,13 @@ class _Pinned(httpx.AsyncBaseTransport):
     async def _bound(self, answer: httpx.Response, method: str, name: str, host: _Host) -> httpx.Response:
         """The answer, of which no more can be read than is allowed; unpacked here, as httpx unpacks without a limit."""
         assert isinstance(answer.stream, httpx.AsyncByteStream)
-        inner, headers = answer.stream, answer.headers
-        # Without a body, headers speak of an answer that does not come.
-        has_body = method != "HEAD" and answer.status_code not in _BODILESS
+        inner = answer.stream
         try:
-            codings = codings_of(headers.get("content-encoding", ""), name) if has_body else ()
-            meter = Meter(self._egress.limits, name, codings)
-            meter.announce(headers.get("content-length", "") if has_body else "")
+            meter = _meter(answer, method, name, self._egress.limits)
         except BaseException:
             await inner.aclose()
             await self._give_back(host)
             raise
-        if codings:
-            for header in ("content-encoding", "content-length"):
-                headers.pop(header, None)
         answer.stream = _Body(inner, meter, lambda: self._give_back(host))
         return answer
 
@@ -189,6 +180,47 @@ class _Pinned(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         while self._hosts:
             await self._hosts.popitem()[1].transport.aclose()
+
+
+def _meter(answer: httpx.Response, method: str, host: str, limits: BodyLimits) -> Meter:
+    """What the body of an answer is read through; its headers then say what comes out of that."""
+    headers = answer.headers
+    # Without a body, headers speak of an answer that does not come.
+    has_body = method != "HEAD" and answer.status_code not in _BODILESS
+    codings = codings_of(headers.get("content-encoding", ""), host) if has_body else ()
+    meter = Meter(limits, host, codings)
+    meter.announce(headers.get("content-length", "") if has_body else "")
+    if codings:
+        for header in ("content-encoding", "content-length"):
+            headers.pop(header, None)
+    return meter
+
+
+def ask_for_bounded(request: httpx.Request) -> None:
+    """Ask for an answer that can be unpacked piece by piece."""
+    if request.headers.get("accept-encoding", "") != "identity":
+        request.headers["accept-encoding"] = ACCEPTED
+
+
+async def read_bounded(answer: httpx.Response, limits: BodyLimits) -> httpx.Response:
+    """The whole of an answer that is being streamed, over whatever client, and no more of it than is allowed."""
+    if answer.is_stream_consumed:  # it never was on a wire
+        return answer
+    request = answer.request
+    try:
+        meter = _meter(answer, request.method, request.url.host, limits)
+        content = b"".join([piece async for chunk in answer.aiter_raw() for piece in meter.take(chunk)])
+        meter.finish()
+    finally:
+        await answer.aclose()
+    return httpx.Response(
+        answer.status_code,
+        headers=answer.headers,
+        content=content,
+        request=request,
+        extensions=answer.extensions,
+        history=answer.history,
+    )
 
 
 class _Body(httpx.AsyncByteStream):
