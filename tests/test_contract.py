@@ -8,6 +8,7 @@ import threading
 from collections.abc import AsyncIterator, Iterator
 from datetime import date
 from enum import StrEnum
+from math import inf
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,8 +19,10 @@ from pydantic import BaseModel, Field
 
 from interlock import Context, ContractError, Limits, Result, RetryRule, Status, Tool, tool
 from interlock.canonical import Refusal, canonical, guard
+from interlock.engine.admit import accept
+from interlock.engine.context import Ended, Started
 from interlock.tools.registry import Registry
-from interlock.values import Grant
+from interlock.values import Call, Grant
 from tests.conftest import echo, expect, running
 
 
@@ -453,3 +456,44 @@ def test_a_result_type_with_a_parameter_describes_its_value() -> None:
         return Result(value=Box(width_m=1.0))
 
     assert "width_m" in str(box.output.schema)
+
+
+class Unlooked(dict[str, Any]):
+    """Arguments that may be counted, and not looked at."""
+
+    def __iter__(self) -> Iterator[str]:
+        raise AssertionError("somebody goes through them")
+
+    items = keys = values = __iter__  # type: ignore[assignment]
+
+
+MANY = {f"a{n}": n for n in range(60_000)}
+
+
+async def test_more_arguments_than_a_tool_can_have_are_refused_before_any_is_looked_at() -> None:
+    async with running() as runtime:
+        context = runtime.context
+        for name in ("echo", "nope"):
+            ended = accept(context, Call("c", name, Unlooked(MANY), "a", "p"), Started(0, 0.0), None)
+            assert isinstance(ended, Ended)
+            assert ended.arguments == {"unreadable": "60,000 arguments, which are not kept"}
+        outcome = await runtime.call("echo", MANY, actor="a")
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.DENIED, "invalid_arguments")
+    assert "there are 60,000 of them, and the tool takes 2; give only those" in outcome.summary
+
+
+async def test_a_tool_that_does_not_name_all_it_takes_may_be_given_many_arguments() -> None:
+    async def count(numbers: dict[str, Any]) -> int:
+        return len(numbers)
+
+    schemas: list[dict[str, Any]] = [
+        {"type": "object", "properties": {"x": {}}, "additionalProperties": {"type": "integer"}},
+        {"type": "object", "properties": {"x": {}}, "patternProperties": {"^a": {}}, "additionalProperties": False},
+        {"type": "object", "anyOf": [{"patternProperties": {"^a": {}}}]},
+    ]
+    for schema in schemas:
+        made = Tool.from_schema("count", count, schema=schema, effect="read")
+        assert made.input.most_arguments == inf
+        assert made.input.parse(dict(list(MANY.items())[:2_000])).arguments["a1999"] == 1999
+    closed = Tool.from_schema("count", count, schema={"type": "object", "properties": {"x": {}}}, effect="read")
+    assert closed.input.most_arguments == 1_001

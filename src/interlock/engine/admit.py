@@ -13,6 +13,7 @@ from interlock.policy.decide import clamp, missing_grant, rule_error
 from interlock.reasons import Reason
 from interlock.state import Halted, halt_message
 from interlock.tools import Parsed, Redactor, Tool, Unclear, resolve
+from interlock.tools.inputs import MOST_UNKNOWN
 from interlock.tools.tracebacks import log_traceback
 from interlock.values import Call, Decision, Json, Rewrite, Status, TurnView, Verdict
 
@@ -47,6 +48,9 @@ def _parse(ctx: EngineContext, call: Call, started: Started, binding: ToolBindin
     tool, given = binding.tool, call.arguments
     meant: tuple[Rewrite, ...] = ()
     try:
+        if isinstance(given, dict) and len(given) > tool.input.most_arguments:  # before any of them is looked at
+            names = tool.input.schema["properties"]
+            raise Refusal(f"there are {len(given):,} of them, and the tool takes {len(names):,}; give only those")
         if tool.known_values:
             known = resolve(tool.known_values, given, ctx.limits)
             if isinstance(known, Unclear):
@@ -170,7 +174,9 @@ def _end_unclear(call: Call, started: Started, binding: ToolBinding, unclear: Un
 
 
 def _as_far_as_possible(arguments: Json) -> Json:
-    """Arguments that passed no contract, if they can be written down at all."""
+    """Arguments that passed no contract, if they can be written down at all; more than anybody looks at are counted."""
+    if isinstance(arguments, dict) and len(arguments) > MOST_UNKNOWN:
+        return {"unreadable": f"{len(arguments):,} arguments, which are not kept"}
     try:
         canonical(arguments)
     except Refusal as refusal:

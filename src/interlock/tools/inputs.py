@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from enum import Enum
 from functools import partial
 from itertools import islice
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -24,6 +25,10 @@ DECIMAL = "decimal"
 """The format of a text that is a decimal number, in what rules are shown."""
 
 
+MOST_UNKNOWN = 1_000
+"""So many arguments that a tool does not have are looked at, to say which they are; more are only counted."""
+
+
 class Parsed(msgspec.Struct, frozen=True, gc=False):
     """Arguments that passed the contract: as the tool takes them, and as JSON with defaults filled in."""
 
@@ -39,6 +44,8 @@ class Input(Protocol):
     shown: dict[str, Json]
     """The same, with the types that rules see: a decimal number is let in as a number, and shown as text."""
     fills_inner_defaults: bool
+    most_arguments: float
+    """More than these cannot all be its own, and are refused before any of them is looked at."""
 
     def parse(self, raw: Json) -> Parsed:
         """Arguments as the tool takes them, or `Refusal`."""
@@ -58,6 +65,7 @@ class ModelInput:
         self.model = model
         self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
         self.shown = _describe_shown(model, self.schema)
+        self.most_arguments = _most_arguments(self.schema)
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         names = frozenset(self.schema.get("properties", {}))
@@ -237,6 +245,7 @@ class SchemaInput:
         try:
             compiled(schema)  # as it came: what is closed below is then of the right shape
             self.schema = self.shown = _close(schema, top=True)
+            self.most_arguments = _most_arguments(self.schema)
             # The mask keeps values out of messages, which go into records and logs.
             self._validator = compiled(self.schema, mask="the value")
             self._properties = {name: compiled(_alone(schema, name)) for name in schema.get("properties", {})}
@@ -288,6 +297,12 @@ class SchemaInput:
 
 
 _COMPOSED = ("allOf", "anyOf", "oneOf", "$ref", "if", "not", "patternProperties", "unevaluatedProperties")
+
+
+def _most_arguments(schema: dict[str, Json]) -> float:
+    """So many as it has and may be told of; no limit where it does not name all that it takes."""
+    is_open = schema.get("additionalProperties", False) is not False or any(key in schema for key in _COMPOSED)
+    return inf if is_open or "properties" not in schema else len(schema["properties"]) + MOST_UNKNOWN
 
 
 def _close(part: Json, *, top: bool = False, parts: frozenset[str] = frozenset()) -> Json:
