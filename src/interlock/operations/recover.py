@@ -104,7 +104,8 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
             idempotency_key=f"{claim.name}.{claim.generation}",
             tokens={local_key(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
         )
-        said = await probe(ctx, tool, payload["arguments"], context)
+        held = tuple(payload.get(part) for part in ("asked", "before", "planned"))
+        said = await probe(ctx, tool, payload["arguments"], context, held)
         if said is not None:
             left = await versions_left(ctx, claim, payload) if said else ()
             return _Finding(said, "its probe says so", left)
