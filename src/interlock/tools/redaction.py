@@ -10,6 +10,7 @@ from interlock.canonical import encode_canonical, nearest
 from interlock.tools.contract import Tool
 from interlock.tools.redacted_fields import property_names
 from interlock.tools.spellings import Spellings
+from interlock.tools.text_views import readings
 from interlock.tools.word_search import LEAST
 from interlock.values import Json
 
@@ -43,6 +44,7 @@ class Redactor:
                 self._known.add(text)
                 chars += len(text)
         self._spellings = Spellings(self._known)
+        self._numbers = {form for text in self._known if text[-1].isdigit() for form in readings(text)}
         self._names: dict[str, str] = {}
         """Names of fields as they are written: rows of one table share theirs."""
 
@@ -59,7 +61,7 @@ class Redactor:
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return MARK if self._withholds or not self._known.isdisjoint(_number_texts(value)) else value
+            return MARK if self._withholds or not self._numbers.isdisjoint(_number_texts(value)) else value
         return self.text(value) if isinstance(value, str) else value
 
     def field(self, name: str, value: Json) -> Json:

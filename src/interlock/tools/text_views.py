@@ -10,11 +10,14 @@ import msgspec
 
 Span = tuple[int, int]
 
-_ESCAPES = re.compile(
-    r"(?:%[0-9A-Fa-f]{2})+"  # URLs
-    r"|(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\[abfnrtv0/\"'\\]"  # JSON, Python, JavaScript
-    r"|&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"  # HTML and XML
-)
+_KINDS = {
+    # URLs; JSON, Python and JavaScript; HTML and XML.
+    "%": r"(?:%[0-9A-Fa-f]{2})+",
+    "\\": r"(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\[abfnrtv0/\"'\\]",
+    "&": r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+}
+_ESCAPES = {mark: re.compile(kind) for mark, kind in _KINDS.items()}
+_ANY_ESCAPE = re.compile("|".join(_KINDS.values()))
 _MAY_BE_ESCAPED = re.compile(r"[%\\&]")
 _BREAKS = re.compile(r"[\r\n]+[ \t]*")
 _PLUS = re.compile(r"\+")
@@ -58,13 +61,22 @@ def readings(text: str) -> set[str]:
 
 
 def _unescape(view: View) -> Iterator[View]:
-    """The view, and what it is when escapes are resolved once, twice, and so on."""
+    """The view, and what it is when escapes are resolved once, twice, and so on.
+
+    Of several kinds all together, as one may stand inside another, and each alone, as what looks like another may be
+    none.
+    """
     yield view
-    for _round in range(_MOST_ROUNDS):
-        if _MAY_BE_ESCAPED.search(view.text) is None or _ESCAPES.search(view.text) is None:
-            return
-        view = _replace(view, _ESCAPES, None)
-        yield view
+    if _MAY_BE_ESCAPED.search(view.text) is None:
+        return
+    kinds = [kind for mark, kind in _ESCAPES.items() if mark in view.text and kind.search(view.text) is not None]
+    for kind in kinds if len(kinds) < 2 else (_ANY_ESCAPE, *kinds):
+        again = view
+        for _round in range(_MOST_ROUNDS):
+            again = _replace(again, kind, None)
+            yield again
+            if kind.search(again.text) is None:
+                break
 
 
 def _replace(view: View, pattern: re.Pattern[str], by: str | None) -> View:
@@ -92,6 +104,9 @@ def _decode(escapes: str) -> list[tuple[str, int]]:
     match escapes[0], escapes[1]:
         case "%", _:
             return _decode_bytes(escapes.replace("%", ""), 3)
+        case "&", "#":
+            digits = escapes[2:-1].lower()
+            return _decode_number(int(digits[1:], 16) if digits[0] == "x" else int(digits), escapes)
         case "&", _:
             shown = html.unescape(escapes)
             return [(shown, len(escapes))] if len(shown) == 1 else _as_it_is(escapes)
@@ -102,10 +117,13 @@ def _decode(escapes: str) -> list[tuple[str, int]]:
             letters = units.decode("utf-16-be", "surrogatepass")
             return [(letter, 6 if ord(letter) < 0x10000 else 12) for letter in letters]
         case _, "U":
-            number = int(escapes[2:], 16)
-            return [(chr(number), len(escapes))] if number < 0x110000 else _as_it_is(escapes)
+            return _decode_number(int(escapes[2:], 16), escapes)
         case _, letter:
             return [(_LETTERS.get(letter, letter), 2)]
+
+
+def _decode_number(number: int, escapes: str) -> list[tuple[str, int]]:
+    return [(chr(number), len(escapes))] if number < 0x110000 else _as_it_is(escapes)
 
 
 def _as_it_is(escapes: str) -> list[tuple[str, int]]:
