@@ -404,7 +404,7 @@ async def test_a_call_that_is_cancelled_while_it_is_redacted_is_recorded_all_the
     class Waiting(Redactor):
         def __init__(self, *given: Any, **more: Any) -> None:
             redacting.set()
-            may_go_on.wait()
+            may_go_on.wait(10)
             super().__init__(*given, **more)
 
     runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[customers])
