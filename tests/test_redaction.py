@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field, field_validator
 
 from interlock import Context, ContractError, Result, Runtime, Status, Tool, tool
-from interlock.errors import Unavailable
+from interlock.errors import InDoubt, Unavailable
 from interlock.ports import Query
 from interlock.resources.client import raise_for
 from interlock.tools import MARK, Redactor
@@ -440,3 +440,23 @@ async def test_a_state_that_was_read_again_under_the_lease_is_redacted(
     assert "hunter3-new" in expect(outcome.problem).message
     assert "hunter" not in body + caplog.text
     assert MARK in body
+
+
+async def test_the_question_about_a_change_in_doubt_names_no_redacted_key(durable_url: str) -> None:
+    shelf = Shelf()
+
+    @tool(effect="write", key="{pin}", resource=shelf, redact={"pin"})
+    async def put(pin: str) -> str:
+        shelf.read_state = broken  # type: ignore[method-assign]
+        raise InDoubt("no answer")
+
+    async def broken(key: str) -> Any:
+        raise OSError
+
+    async with running(put, policy=APPLY, store=durable_url) as runtime:
+        await runtime.call("put", {"pin": "hunter2"}, actor="a", call_id="c")
+        await runtime.operations.recover()
+        (ticket,) = await runtime.store.tickets()
+        body = await written(runtime)
+    assert f"'shelf/{MARK}' cannot be read" in ticket.why
+    assert "hunter2" not in ticket.why + body
