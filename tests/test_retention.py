@@ -268,6 +268,25 @@ async def test_what_is_deleted_is_not_left_in_the_file_or_its_log(tmp_path: Path
         assert [part.name for part in tmp_path.glob("x.db*") if b"078-05-1120" in part.read_bytes()] == []
 
 
+async def test_what_somebody_still_reads_is_not_called_gone_and_goes_with_the_next_commit(tmp_path: Path) -> None:
+    file = tmp_path / "x.db"
+
+    def left() -> list[str]:
+        return [part.name for part in tmp_path.glob("x.db*") if b"078-05-1120" in part.read_bytes()]
+
+    async with running(look_up(), url=f"sqlite:///{file}", settings=Settings(payload_key="none")) as runtime:
+        await runtime.call("look_up", {"ssn": "078-05-1120"}, actor="ann")
+        reader = sqlite3.connect(file)
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM payloads").fetchone()
+        gone = await runtime.operations.forget(actor="ann", reason="r")
+        assert (len(gone.records), gone.lingers, left()) == (1, True, ["x.db-wal"])
+        reader.close()
+        await runtime.call("look_up", {"ssn": "another"}, actor="bob")
+        assert left() == []
+        assert not (await runtime.operations.forget(actor="ann", reason="r")).lingers
+
+
 def test_a_retention_is_a_stretch_of_time() -> None:
     assert look_up(retention="12h").retention == timedelta(hours=12)
     for wrong in ("soon", 30, "", b"1d"):
@@ -341,3 +360,19 @@ async def test_the_store_needs_no_runtime_to_list_payloads(tmp_path: Path) -> No
         assert [number async for number in store.payload_ids()] == []
     finally:
         await store.close()
+
+
+def test_a_command_says_that_what_it_deleted_is_not_gone_yet(run: Run) -> None:
+    assert run("call", "set_title", '{"id": "a", "title": "x", "pin": "1234"}', "--run", "r")[0] == 0
+    command = ("audit", "forget", "--key", "shelf/a", "--reason", "r", "--yes")
+    reader = sqlite3.connect("interlock.db")
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM payloads").fetchone()
+    code, out, _ = run(*command)
+    assert code == 1
+    assert "not gone yet" in out
+    assert json.loads(run(*command, "--json")[1])["lingers"] is True
+    reader.close()
+    code, out, _ = run(*command)
+    assert code == 0
+    assert "not gone yet" not in out

@@ -18,7 +18,8 @@ from interlock.config import Settings, TextLimits, load_settings
 from interlock.errors import ConfigError
 from interlock.models import Proposal
 from interlock.policy import parse_policy
-from interlock.tools import Tool, Unclear, resolve
+from interlock.ports import Query
+from interlock.tools import Redactor, Tool, Unclear, redaction, resolve
 from interlock.tools.name_index import NameIndex
 from tests.growth import LINEAR, growth
 from tests.test_turns import AGENT, OPEN, QUESTION, opened, tools
@@ -358,4 +359,63 @@ async def test_a_short_draft_over_a_long_result_leaves_the_loop_too() -> None:
     assert words.went_on
     assert isinstance(result, TurnResult)
     assert result.status is TurnStatus.VERIFIED
+    await runtime.close()
+
+
+# Redaction.
+
+
+def listing(rows: int) -> list[dict[str, str]]:
+    return [{"token": f"tok-{number:06d}", "name": f"customer {number}"} for number in range(rows)]
+
+
+async def test_other_work_goes_on_while_a_long_result_is_redacted() -> None:
+    loop_thread, threads = threading.get_ident(), list[int]()
+
+    @tool(effect="read", redact={"token"})
+    async def customers(rows: int) -> list[dict[str, str]]:
+        return listing(rows)
+
+    class Watching(Redactor):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            threads.append(threading.get_ident())
+            super().__init__(*given, **more)
+
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[customers])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(redaction, "Redactor", Watching)
+        await runtime.call("customers", {"rows": 2}, actor="a")
+        await runtime.call("customers", {"rows": 2_000}, actor="a")
+    await runtime.call("nobody", {"tokens": [row["token"] for row in listing(2_000)]}, actor="a")
+    assert [thread == loop_thread for thread in threads] == [True, False]
+    records = [record async for record in runtime.store.records(Query())]
+    assert "tok-" not in "".join(record.body for record in records)
+    await runtime.close()
+
+
+async def test_a_call_that_is_cancelled_while_it_is_redacted_is_recorded_all_the_same() -> None:
+    redacting, may_go_on = threading.Event(), threading.Event()
+
+    @tool(effect="read", redact={"token"})
+    async def customers(rows: int) -> list[dict[str, str]]:
+        return listing(rows)
+
+    class Waiting(Redactor):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            redacting.set()
+            may_go_on.wait(10)
+            super().__init__(*given, **more)
+
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[customers])
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(redaction, "Redactor", Waiting)
+        call = asyncio.ensure_future(runtime.call("customers", {"rows": 2_000}, actor="a"))
+        await asyncio.to_thread(redacting.wait)
+        call.cancel()
+        await asyncio.sleep(0)
+        may_go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+    (record,) = [record async for record in runtime.store.records(Query())]
+    assert record.status == "ok"
     await runtime.close()

@@ -145,11 +145,12 @@ class Shelf:
 
     def __init__(self, breaks: str) -> None:
         self.breaks = breaks
+        self.held: dict[str, Any] = {"title": "x"}
 
     async def read_state(self, key: str) -> Any:
         if self.breaks == "resource":
             raise OSError(SAID)
-        return {"title": "x"}
+        return self.held
 
     async def restore(self, key: str, state: Any) -> None: ...
 
@@ -208,3 +209,48 @@ async def test_a_probe_and_a_validator_that_break_are_in_the_log(caplog: pytest.
     assert SAID not in expect(wrong.problem).message + expect(outcome.problem).message
     for line in ("a validator of 'charge' raised LookupError", "the probe of 'charge' raised OSError"):
         assert line in caplog.text
+
+
+@pytest.mark.parametrize("fails", ["tool", "probe", "recovery"])
+async def test_a_traceback_that_quotes_the_state_is_redacted(
+    durable_url: str, caplog: pytest.LogCaptureFixture, fails: str
+) -> None:
+    people = Shelf("nothing")
+    people.held = {"ssn": "078-05-1120", "n": 1}
+
+    async def probe(_arguments: Any, _context: Any) -> bool:
+        raise OSError(f"cannot look at {people.held}")
+
+    @tool(
+        effect="write", key="{id}", resource=people, redact={"ssn"}, probe=None if fails == "tool" else probe,
+        simulate=lambda state, _given: {**state, "n": 2},
+    )  # fmt: skip
+    async def put(id: str) -> str:
+        raise ValueError(f"cannot save {people.held}")
+
+    async with running(put, policy=APPLY, store=durable_url) as runtime:
+        await runtime.call("put", {"id": "k"}, actor="a", call_id="c")
+        if fails == "recovery":
+            caplog.clear()
+            await runtime.operations.recover()
+        record = [record async for record in runtime.store.records(Query(call="c"))][-1]
+        kept = (await beside(runtime, record.id))["traceback"]
+    assert "cannot save {'ssn': '[redacted]', 'n': 1}" in kept
+    assert ("cannot save" if fails == "tool" else "cannot look at {'ssn': '[redacted]', 'n': 1}") in caplog.text
+    assert "078-05" not in caplog.text + kept
+
+
+async def test_a_resource_that_fails_is_logged_without_the_key_of_a_tool_that_redacts(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    @tool(effect="write", key="{iban}", resource=Shelf("resource"), redact={"iban"})
+    async def put(iban: str) -> str:
+        return "put"
+
+    async with running(put, policy=APPLY) as runtime:
+        outcome = await runtime.call("put", {"iban": "DE89370400440532013000"}, actor="a", call_id="c")
+        body = "".join([record.body async for record in runtime.store.records(Query())])
+    assert "'shelf/DE89370400440532013000' cannot be read" in expect(outcome.problem).message
+    assert "the resource of 'put', asked for a key that the record names, raised RuntimeError" in caplog.text
+    assert "DE89" not in caplog.text + body
+    assert "'shelf/[redacted]' cannot be read" in body

@@ -158,6 +158,10 @@ class Ledger(Protocol):
         """The records whose payloads are still there, in order of their ids."""
         ...
 
+    async def wipe(self) -> bool:
+        """Let go of copies of deleted payloads in files of the store's own; False where others read there now."""
+        ...
+
     async def heads(self) -> tuple[LaneHead, ...]:
         """Where every lane ends."""
         ...

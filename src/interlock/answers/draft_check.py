@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from interlock.answers.agent import Agent
 from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
-from interlock.answers.long_texts import leave_loop, size_of
 from interlock.answers.relevance import is_irrelevant
 from interlock.config import TextLimits
+from interlock.tools.long_texts import leave_loop, size_of
 from interlock.values import Value
 
 

@@ -13,7 +13,6 @@ from interlock.answers.events import Finished, TurnLog
 from interlock.answers.grounding import Grounded, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
-from interlock.answers.long_texts import leave_loop, size_of
 from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.config import TextLimits
 from interlock.engine import EngineContext
@@ -22,6 +21,7 @@ from interlock.models import Usage
 from interlock.operations.ledger_writer import LedgerWriter, store_digest
 from interlock.review import ticket_digest
 from interlock.state import Ticket, TicketKind, TicketState
+from interlock.tools.long_texts import leave_loop, size_of
 from interlock.transitions import OpenTicket as AskPerson
 from interlock.values import Status
 

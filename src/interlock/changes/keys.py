@@ -7,13 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.tools import KeyOf, Redactor, Tool
+from interlock.tools import KeyOf, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkUndone
-from interlock.values import Call, Json, shorten
+from interlock.values import Call, Json
 
 Digest = Callable[[bytes], str]
 _LONGEST_KEY = 512
+_LONGEST_SHOWN = 120
 
 
 class ClaimName(msgspec.Struct, frozen=True):
@@ -43,15 +44,24 @@ def _qualify(tool: Tool, naming: KeyOf, arguments: dict[str, Json]) -> tuple[str
     try:
         found = naming(arguments)
     except Exception as error:  # noqa: BLE001 - the tool's own function, on arguments that passed its contract
-        log_traceback(f"the key of {tool.name!r}", error, Redactor(tool.redact, arguments))
+        log_traceback(f"the key of {tool.name!r}", error, redactor_of(tool, arguments))
         raise Refusal(f"the key of {tool.name!r} cannot be told from the arguments ({type(error).__name__})") from None
     keys = (found,) if isinstance(found, str) else tuple(found)
     for key in keys:
-        odd = not isinstance(key, str) or not key or key.endswith("*") or not key.isprintable()
-        if odd or len(key) > _LONGEST_KEY:
-            said = shorten(str(key))
-            raise Refusal(f"{said!r} cannot be a key of {owner!r}: a key is printable text that does not end in '*'")
+        is_text = isinstance(key, str) and 0 < len(key) <= _LONGEST_KEY
+        if not is_text or key.endswith("*") or not key.isprintable():
+            raise Refusal(
+                f"{_show_whole(key)} cannot be a key of {owner!r}: a key is printable text that does not end in '*',"
+                f" of at most {_LONGEST_KEY} characters"
+            )
     return tuple(sorted({f"{owner}/{key}" for key in keys}))
+
+
+def _show_whole(key: object) -> str:
+    """What is given in place of a key. Never a part of it: half a secret is harder to find than a whole one."""
+    if not isinstance(key, str):
+        return f"a value of type {type(key).__name__}"
+    return repr(key) if len(key) <= _LONGEST_SHOWN else f"a text of {len(key):,} characters"
 
 
 def local_key(key: str) -> str:

@@ -17,7 +17,7 @@ from interlock.changes.snapshots import (
 )
 from interlock.errors import ToolError, safe_message
 from interlock.resilience import Expired
-from interlock.tools import Redactor, Tool
+from interlock.tools import Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.values import Json, Plan
 
@@ -84,7 +84,9 @@ class Planner(msgspec.Struct, frozen=True):
         except Expired:
             raise Unreadable(f"the invariants of {tool.name!r} gave no answer within {tool.timeout_s:g} s") from None
         except ToolError as error:
-            raise Unreadable(f"the invariants of {tool.name!r} cannot be checked: {error}") from None
+            message = f"the invariants of {tool.name!r} cannot be checked: {error}"
+            raise Unreadable(message, before, after) from None
         except Exception as error:  # noqa: BLE001 - the tool's own function
-            log_traceback(f"invariants of {tool.name!r}", error, Redactor(tool.redact, arguments, before, after))
-            raise Unreadable(f"the invariants of {tool.name!r} cannot be checked: {safe_message(error)}") from None
+            log_traceback(f"invariants of {tool.name!r}", error, redactor_of(tool, arguments, before, after))
+            message = f"the invariants of {tool.name!r} cannot be checked: {safe_message(error)}"
+            raise Unreadable(message, before, after) from None

@@ -17,7 +17,7 @@ from interlock.changes.keys import Digest, local_key
 from interlock.errors import ToolError, safe_message
 from interlock.ports import ClaimStore, Faults, Resource
 from interlock.resilience import Deadlines, Expired
-from interlock.tools import Redactor, Tool
+from interlock.tools import Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.values import NOT_THERE, Effect, Json, Versioned
 
@@ -30,7 +30,12 @@ _NOTHING = object()
 
 
 class Unreadable(Exception):
-    """A resource that cannot be read: nothing is planned or done on it."""
+    """A resource that cannot be read: nothing is planned or done on it. `seen` is what was read of it, and may be
+    quoted."""
+
+    def __init__(self, message: str, *seen: Json) -> None:
+        super().__init__(message)
+        self.seen = seen
 
 
 class Snapshot(msgspec.Struct, frozen=True):
@@ -118,11 +123,11 @@ async def _read(reading: Coroutine[Any, Any, Any], what: str, tool: Tool, snapsh
     except ToolError as error:
         raise Unreadable(f"{what!r} cannot be read: {error}") from None
     except Exception as error:  # noqa: BLE001 - a resource is somebody else's code
-        shown = error
-        if tool.redact:  # what stands in the resource is not known here: what is raised may quote it
+        shown, asked = error, repr(what)
+        if tool.redact:  # what stands in the resource is not known here: what is raised may quote it, and so do keys
             hidden = f"{type(error).__name__}, of which the text is not shown, as the tool redacts"
-            shown = RuntimeError(hidden).with_traceback(error.__traceback__)
-        log_traceback(f"the resource of {tool.name!r}, asked for {what!r},", shown, None)
+            shown, asked = RuntimeError(hidden).with_traceback(error.__traceback__), "a key that the record names"
+        log_traceback(f"the resource of {tool.name!r}, asked for {asked},", shown, None)
         raise Unreadable(f"{what!r} cannot be read: {safe_message(error)}") from None
 
 
@@ -161,8 +166,8 @@ def simulate(
         canonical(after, WHATEVER)
     except Exception as error:  # noqa: BLE001 - the tool's own function
         states = [snapshot.state for snapshot in snapshots]
-        log_traceback(f"simulate of {tool.name!r}", error, Redactor(tool.redact, arguments, states))
-        raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}") from None
+        log_traceback(f"simulate of {tool.name!r}", error, redactor_of(tool, arguments, states))
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}", states) from None
     return after
 
 
@@ -177,7 +182,7 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
         keys = tuple(owner + name for name in names)
         before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
     if tool.redact:
-        redactor = Redactor(tool.redact, before, after)
+        redactor = redactor_of(tool, before, after)
         before, after = redactor.value(before), redactor.value(after)
     return "\n".join(_shown_diff(zip(keys, before, after, strict=True)))
 

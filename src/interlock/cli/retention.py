@@ -49,8 +49,8 @@ def register(actions: Any, common: Any) -> None:
         parser.add_argument("--yes", action="store_true", help="delete it; there is no way back")
         common(parser)
         parser.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
-    document_exits(old)
-    document_exits(named, wrong="no record matches, or something was kept")
+    document_exits(old, wrong="what was deleted is not gone from the disk yet")
+    document_exits(named, wrong="no record matches, something was kept, or is not gone from the disk yet")
 
 
 async def _purge(given: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ async def _purge(given: argparse.Namespace) -> int:
         writer = _writer(store)
         made = await (purge(writer, expiry) if given.yes else plan_purge(store, expiry, writer.clock.now_us()))
     _show(given, made)
-    return 0
+    return 1 if made.lingers else 0
 
 
 async def _forget(given: argparse.Namespace) -> int:
@@ -77,7 +77,7 @@ async def _forget(given: argparse.Namespace) -> int:
         else:
             made = await plan_forget(store, target, writer.clock.now_us())
     _show(given, made)
-    return 1 if made.kept else 0
+    return 1 if made.kept or made.lingers else 0
 
 
 def _writer(store: Store) -> LedgerWriter:
@@ -105,6 +105,11 @@ def _show(given: argparse.Namespace, made: Erasure) -> None:
         out.print(
             f"{format_count(made.in_clear, 'record')} among those that match can still be read in the ledger itself:"
             " arguments or results that their tools do not redact stay there"
+        )
+    if made.lingers:
+        out.print(
+            "[yellow]not gone yet[/]  somebody reads the store, so that its log (the file that ends in -wal) still"
+            " holds what was deleted; run the command again when they are done"
         )
     if made.tombstones:
         out.print(f"[dim]recorded as {', '.join(map(str, made.tombstones))}[/]")

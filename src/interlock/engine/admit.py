@@ -12,8 +12,9 @@ from interlock.policy.conditions import ConditionError
 from interlock.policy.decide import clamp, missing_grant, rule_error
 from interlock.reasons import Reason
 from interlock.state import Halted, halt_message
-from interlock.tools import Parsed, Redactor, Tool, Unclear, resolve
+from interlock.tools import Parsed, Tool, Unclear, misspelled_fields, redactor_of, resolve
 from interlock.tools.inputs import MOST_UNKNOWN
+from interlock.tools.redacted_fields import property_names
 from interlock.tools.tracebacks import log_traceback
 from interlock.values import Call, Decision, Json, Rewrite, Status, TurnView, Verdict
 
@@ -62,7 +63,9 @@ def _parse(ctx: EngineContext, call: Call, started: Started, binding: ToolBindin
     except Refusal as refusal:
         return _end_bad_arguments(call, started, binding, refusal)
     except Exception as error:  # noqa: BLE001 - a validator of the tool's own that fails refuses the arguments
-        log_traceback(f"a validator of {tool.name!r}", error, Redactor(tool.redact, given))
+        slips = misspelled_fields(_as_far_as_possible(given), tool.redact, frozenset(property_names(tool.input.schema)))
+        redactor = redactor_of(tool, call.arguments, given, also=slips)
+        log_traceback(f"a validator of {tool.name!r}", error, redactor)
         return _end_bad_arguments(call, started, binding, Refusal(f"its validator failed ({type(error).__name__})"))
     return msgspec.structs.replace(parsed, rewrites=meant + parsed.rewrites) if meant else parsed
 
@@ -170,7 +173,16 @@ def _end_unclear(call: Call, started: Started, binding: ToolBinding, unclear: Un
     else:
         reading = refuse(Status.NO_DATA, Reason.NOT_FOUND, unclear.message, hints=unclear.names)
     arguments = _as_far_as_possible(call.arguments)
-    return Ended(call=call, started=started, tool=binding.tool, arguments=arguments, verdict=verdict, reading=reading)
+    return Ended(
+        call=call,
+        started=started,
+        tool=binding.tool,
+        arguments=arguments,
+        verdict=verdict,
+        reading=reading,
+        # Other values of a redacted argument are no more to be written down than its own.
+        seen=({unclear.field: [*unclear.fits, *unclear.names]},),
+    )
 
 
 def _as_far_as_possible(arguments: Json) -> Json:

@@ -150,6 +150,8 @@ class Ended(msgspec.Struct, frozen=True):
     """The snapshots of the keys after an effect."""
     asks: Ticket | None = None
     """The ticket that a parked call opens."""
+    seen: tuple[Json, ...] = ()
+    """What else was read on the way: it is not recorded, but what is redacted in it is known to be a secret."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
 

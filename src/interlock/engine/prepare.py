@@ -21,7 +21,7 @@ from interlock.resilience import Expired
 from interlock.review import approval_fault, open_ticket, rejection_reason
 from interlock.state import ClaimState, Ticket, TicketState
 from interlock.tools import Reading
-from interlock.values import Decision, Mode, Plan, Status, TurnView, Verdict
+from interlock.values import Decision, Json, Mode, Plan, Status, TurnView, Verdict
 
 T = TypeVar("T")
 NOTHING_CHANGES = Plan(digest="")
@@ -69,7 +69,7 @@ async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
             return _end(admitted, made, broken.verdict, reading)
         return made
     except Unreadable as error:
-        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.UNREADABLE, str(error)))
+        return _end_unplanned(admitted, refuse(Status.FAILED, Reason.UNREADABLE, str(error)), error.seen)
     except StoreError as error:
         return _end_unplanned(admitted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     except Refusal as refusal:
@@ -207,7 +207,7 @@ def _end(admitted: Admitted, plan: Plan, verdict: Verdict, reading: Reading, ask
     )
 
 
-def _end_unplanned(admitted: Admitted, reading: Reading) -> Ended:
+def _end_unplanned(admitted: Admitted, reading: Reading, seen: tuple[Json, ...] = ()) -> Ended:
     return Ended(
         call=admitted.facts.call,
         started=admitted.started,
@@ -216,4 +216,5 @@ def _end_unplanned(admitted: Admitted, reading: Reading) -> Ended:
         verdict=admitted.verdict,
         reading=reading,
         asked=admitted.asked,
+        seen=seen,
     )

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical, encode_canonical
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
+from interlock.engine.redaction import (
+    NOTHING_REDACTED,
+    redact_content,
+    redact_long,
+    redactor_of_end,
+    size_to_redact,
+)
 from interlock.errors import StoreError
 from interlock.ports import noted_receipt
 from interlock.reasons import Reason, RefusalKind
 from interlock.records import Changed, Content, Record
 from interlock.review import ticket_digest
-from interlock.tools import LONGEST_MESSAGE, MARK, Reading, Redactor, misspelled_fields, shorten_problem
-from interlock.tools.redacted_fields import property_names
+from interlock.tools import LONGEST_MESSAGE, Reading, Redactor, shorten_problem
 from interlock.transitions import (
     Append,
     Batch,
@@ -28,18 +35,21 @@ from interlock.transitions import (
     Settle,
     Transition,
 )
-from interlock.values import FieldProblem, Json, Mode, Outcome, Plan, Problem, Rewrite, Status, Trust, Verdict
+from interlock.values import Json, Mode, Outcome, Plan, Problem, Status, Trust
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
-_BEFORE_CONTRACT = frozenset({Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.AMBIGUOUS, Reason.NOT_FOUND})
-"""Why a call may end before its arguments were held against its contract."""
 
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out. Whoever cancelled it hears so then."""
     duration_us = int((ctx.clock.monotonic() - ended.started.clock) * 1e6)
-    entry, payload = _entry(ctx, ended, duration_us)
+    if ended.tool is None or ended.tool.redact:
+        work = partial(_entry, ctx, ended, duration_us)
+        (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
+        ended = ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
+    else:
+        entry, payload = _entry(ctx, ended, duration_us)
     transitions: tuple[Transition, ...] = (Append(entry, payload),) + ended.settle  # noqa: RUF005 - half the time
     if ended.asks is not None:
         transitions += (OpenTicket(ended.asks),)
@@ -94,7 +104,7 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None, is_plain=False)
 
 
-def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
+async def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
     """The record that stands before a change: what will be done to what, and everything that is needed to undo it."""
     admitted, plan = prepared.admitted, prepared.plan
     call, tool = admitted.facts.call, admitted.binding.tool
@@ -109,7 +119,10 @@ def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
         ticket=None if prepared.ticket is None else prepared.ticket.id,
         asked=admitted.asked,
     )
-    entry, payload = _entry(ctx, ended, max(0, now_us - admitted.started.at_us))
+    work = partial(_entry, ctx, ended, max(0, now_us - admitted.started.at_us))
+    (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
+    if interrupt is not None:
+        raise interrupt
     content = entry.content
     assert content.change is not None
     # Whoever settles it later, under whatever policy, finds here who may say whether it landed.
@@ -147,17 +160,20 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
     )
     if not ended.is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
-    payload = None
+    payload, redactor = None, NOTHING_REDACTED
     # What lies beside the record is gathered, and written out once.
     beside: dict[str, Json] = {}
     if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
-        content, beside = _less(ctx, ended, content)
+        redactor = redactor_of_end(ctx, ended)
+        content, beside = _less(ctx, ended, content, redactor)
+    # Redacted when it was raised; more is known now.
+    raised: dict[str, Json] = {"traceback": redactor.text(reading.traceback)} if reading.traceback else {}
     if plan is not None and plan.claim:
-        changed, more = _change(ended, plan, content)
-        payload = encode_canonical(beside | more | ({"traceback": reading.traceback} if reading.traceback else {}))
+        changed, more = _change(ended, plan, content, redactor)
+        payload = encode_canonical(beside | more | raised)
         content = msgspec.structs.replace(content, change=changed, payload_digest=ctx.digest(payload))
-    elif reading.traceback:
-        payload = encode_canonical({**beside, "traceback": reading.traceback})
+    elif raised:
+        payload = encode_canonical(beside | raised)
         content = msgspec.structs.replace(content, payload_digest=ctx.digest(payload))
     elif beside:
         payload = encode_canonical(beside)
@@ -200,56 +216,23 @@ def _problem_of(reading: Reading) -> dict[str, Any]:
     return {"problem": shorten_problem(reading.problem), "said": reading.said[:LONGEST_MESSAGE]}
 
 
-def _less(ctx: EngineContext, ended: Ended, content: Content) -> tuple[Content, dict[str, Json]]:
-    """What may be written into the chain: redacted and short, with digests of the whole; the whole goes beside it.
-
-    Arguments that are not even an object cannot be told apart into fields: only their digest is kept.
-    """
-    tool, reading = ended.tool, ended.reading
-    fields = _redacted_fields(ctx, ended)
-    before = [{item.field.rpartition(".")[2]: item.before} for item in ended.verdict.rewrites] if ended.verdict else []
-    snapshots = [] if ended.plan is None else [ended.plan.before, ended.plan.after, [i.state for i in ended.after]]
-    values = (reading.value, reading.rejected, reading.metadata)
-    redactor = Redactor(fields, ended.arguments, *values, before, *snapshots)
-    said = redactor.text(reading.said)
-    whole = isinstance(ended.arguments, dict) or not fields
-    value = redactor.value(reading.value)
-    if len(reading.text) > ctx.record_bytes:
-        value = {"omitted_bytes": len(reading.text)}
+def _less(ctx: EngineContext, ended: Ended, content: Content, redactor: Redactor) -> tuple[Content, dict[str, Json]]:
+    """What may be written into the chain, with digests of the whole; the whole goes beside it."""
     less = msgspec.structs.replace(
-        content,
-        arguments=redactor.value(ended.arguments) if whole else MARK,
+        redact_content(content, ended, redactor, ctx.record_bytes),
         arguments_digest=ctx.digest(canonical(ended.arguments, WHATEVER)),
-        value=value,
-        value_digest=ctx.digest(reading.text),
-        metadata=redactor.value(reading.metadata),
-        said=said if reading.problem is None else said[:LONGEST_MESSAGE],
-        keys=tuple(map(redactor.text, content.keys)),
-        snippets=tuple(map(redactor.text, reading.snippets)),
-        sources=tuple(map(redactor.text, reading.sources)),
-        problem=_redacted_problem(reading.problem, redactor),
-        verdict=_redacted_verdict(ended.verdict, redactor),
-        payload=tool is not None,
+        value_digest=ctx.digest(ended.reading.text),
+        payload=ended.tool is not None,
     )
-    return less, {} if tool is None else {"arguments": ended.arguments, "value": reading.value}
+    if ended.tool is None:
+        return less, {}
+    whole: dict[str, Json] = {"arguments": ended.arguments, "value": ended.reading.value}
+    if less.evidence != content.evidence:  # an approval is bound to it as it was
+        whole["evidence"] = content.evidence
+    return less, whole
 
 
-def _redacted_fields(ctx: EngineContext, ended: Ended) -> frozenset[str]:
-    """The tool's own. A call of an unknown tool may carry any tool's secrets, so every tool's are taken out of it.
-
-    Arguments that passed no contract may hold them under names that nobody declared: a slip, or a text that was no
-    call. Those names are redacted as well.
-    """
-    tool, problem = ended.tool, ended.reading.problem
-    fields = ctx.redacted if tool is None else tool.redact
-    refused = problem is not None and problem.reason in _BEFORE_CONTRACT and not ended.attempts
-    if not fields or (tool is not None and not refused):
-        return fields
-    known = None if tool is None else frozenset(property_names(tool.input.schema))
-    return fields | misspelled_fields(ended.arguments, fields, known)
-
-
-def _change(ended: Ended, plan: Plan, content: Content) -> tuple[Changed, dict[str, Json]]:
+def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> tuple[Changed, dict[str, Json]]:
     """What the record of a change says beside the call, and what lies beside it: the snapshots that undo needs."""
     performed = ended.intent is not None
     beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
@@ -259,6 +242,9 @@ def _change(ended: Ended, plan: Plan, content: Content) -> tuple[Changed, dict[s
         beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
             beside["diff"] = plan.diff
+    under = {redactor.text(lock.key): lock.token for lock in ended.call.locks} if ended.call.locks else {}
+    if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
+        beside["under"] = [lock.key for lock in ended.call.locks]
     changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
@@ -268,7 +254,7 @@ def _change(ended: Ended, plan: Plan, content: Content) -> tuple[Changed, dict[s
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
-        under={hold.key: hold.token for hold in ended.call.locks},
+        under=under,
         deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
         closed=next((item.state.value for item in ended.settle if type(item) is CloseClaim), ""),
         charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
@@ -279,33 +265,6 @@ def _change(ended: Ended, plan: Plan, content: Content) -> tuple[Changed, dict[s
 def _shown_deviations(ended: Ended, plan: Plan, content: Content) -> tuple[str, ...]:
     """The keys that are not as planned, as the record writes them: a key may hold what is redacted."""
     return tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates)
-
-
-def _redacted_problem(problem: Problem | None, redactor: Redactor) -> Problem | None:
-    """Redacted first and cut then: half a secret would not be found."""
-    if problem is None:
-        return None
-    fields = tuple(
-        FieldProblem(redactor.text(item.field), redactor.text(item.message), item.reason) for item in problem.fields
-    )
-    hints = tuple(map(redactor.text, problem.hints))
-    message = redactor.text(problem.message)
-    return shorten_problem(msgspec.structs.replace(problem, message=message, hints=hints, fields=fields))
-
-
-def _redacted_verdict(verdict: Verdict | None, redactor: Redactor) -> Verdict | None:
-    if verdict is None:
-        return None
-    rewrites = tuple(
-        Rewrite(
-            field=item.field,
-            before=redactor.field(item.field, item.before),
-            after=redactor.field(item.field, item.after),
-            rule=item.rule,
-        )
-        for item in verdict.rewrites
-    )
-    return msgspec.structs.replace(verdict, reason=redactor.text(verdict.reason), rewrites=rewrites)
 
 
 def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:

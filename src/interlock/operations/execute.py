@@ -120,7 +120,7 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
         turn=record.turn,
         run=content.run,
         parent=content.parent,
-        evidence=content.evidence,
+        evidence=tuple(whole.get("evidence", content.evidence)),
         confidence=content.confidence,
         ticket=name,
         undoes=None if content.change is None else content.change.undoes,
@@ -142,7 +142,7 @@ async def _details_of_intent(ctx: EngineContext, step: UndoStep) -> dict[str, An
         "run": content.run,
         "parent": content.parent,
         "on_behalf_of": content.on_behalf_of,
-        "evidence": content.evidence,
+        "evidence": tuple(whole.get("evidence", content.evidence)),
         "confidence": content.confidence,
     }
 

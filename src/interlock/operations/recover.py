@@ -14,7 +14,7 @@ from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record
 from interlock.records import Changed, Stored
 from interlock.review import chained_record, ticket_digest
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
-from interlock.tools import Tool
+from interlock.tools import Tool, redactor_of
 from interlock.transitions import OpenTicket, ResolveClaim
 from interlock.values import Context, Json, Plan
 
@@ -95,6 +95,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
     if binding is None or record is None or "arguments" not in payload:
         return _Finding(None, "there is no such tool any more, or its intent is gone")
     tool, said = binding.tool, None
+    held = tuple(payload.get(part) for part in ("asked", "before", "planned"))
     if tool.probe is not None:
         context = Context(
             call_id=claim.call,
@@ -104,15 +105,15 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
             idempotency_key=f"{claim.name}.{claim.generation}",
             tokens={local_key(key): token for key, token in zip(claim.keys, claim.tokens, strict=True)},
         )
-        said = await probe(ctx, tool, payload["arguments"], context)
+        said = await probe(ctx, tool, payload["arguments"], context, held)
         if said is not None:
             left = await versions_left(ctx, claim, payload) if said else ()
             return _Finding(said, "its probe says so", left)
     try:
         fenced = await _fence(ctx, claim, tool)
         snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
-    except Unreadable as error:
-        return _Finding(None, str(error))
+    except Unreadable as error:  # the question to a person quotes it, and a key may hold what is redacted
+        return _Finding(None, redactor_of(tool, payload["arguments"], *held).text(str(error)))
     content = record.content()
     plan = Plan(
         digest=content.plan or "",

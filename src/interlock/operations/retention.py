@@ -48,6 +48,8 @@ class Erasure(msgspec.Struct, frozen=True, kw_only=True):
     """Of a forget: matching records that hold arguments or a result in the chain itself, where they stay."""
     tombstones: tuple[int, ...] = ()
     """The records that say so; none while it is only planned."""
+    lingers: bool = False
+    """Whether the log of a SQLite file still holds what was deleted, as somebody reads there: delete again then."""
 
 
 class Expiry(Value, frozen=True, kw_only=True):
@@ -205,7 +207,8 @@ async def _erase(writer: LedgerWriter, plan: Erasure, status: str, what: dict[st
         some = plan.records[start : start + _AT_ONCE]
         entry = LedgerEntry("erasure", status, {**said, "count": len(some), "records": list(some)})
         tombstones.append(await writer.commit(entry, *map(DropPayload, some)))
-    return msgspec.structs.replace(plan, tombstones=tuple(tombstones))
+    # Also where nothing was left to delete: an earlier deletion may have left its traces.
+    return msgspec.structs.replace(plan, tombstones=tuple(tombstones), lingers=not await writer.store.wipe())
 
 
 async def _holds(store: Store, claims: tuple[Claimed, ...], now_us: int) -> _Holds:

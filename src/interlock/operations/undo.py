@@ -170,7 +170,8 @@ async def _step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
         unseen = outcome is not None and outcome.kind == "settle" and not recorded_versions(outcome)
         step = await _restoring(ctx, claim, tool, _Payloads(before, after, unseen), so_far)
         change = None if intent is None else intent.content().change
-        return msgspec.structs.replace(step, locks=() if change is None else tuple(change.under))
+        under = before.get("under") or (() if change is None else change.under)
+        return msgspec.structs.replace(step, locks=tuple(under))
     if tool.compensate is None:
         return impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:

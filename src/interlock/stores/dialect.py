@@ -108,8 +108,11 @@ class Dialect(Protocol):
         """Whether the whole transaction may simply be tried again."""
         ...
 
-    def wipe(self, connection: Connection) -> None:
-        """After a deletion was committed: let go of copies that the database keeps for itself, as far as it can."""
+    def wipe(self, connection: Connection, *, patient: bool) -> bool:
+        """After a deletion was committed: let go of copies that lie in files of ours; False where others hold them.
+
+        Patient: wait a little for those others.
+        """
         ...
 
     def cut(self, connection: Connection) -> None:

@@ -103,6 +103,9 @@ class MemoryStore:
         for record in sorted(self._payloads):
             yield record
 
+    async def wipe(self) -> bool:
+        return True
+
     async def heads(self) -> tuple[LaneHead, ...]:
         chain = self._chain
         return (LaneHead(lane=chain.lane, id=chain.id, count=chain.count, hash=chain.hash),)

@@ -122,8 +122,9 @@ class PostgresDialect:
         """Deadlock, serialization failure, or somebody else's row came first."""
         return getattr(error, "sqlstate", None) in ("40P01", "40001", "23505")
 
-    def wipe(self, connection: Connection) -> None:
-        """The server vacuums when it thinks fit, and its own log is the operator's."""
+    def wipe(self, connection: Connection, *, patient: bool) -> bool:
+        """Nothing: the server vacuums when it thinks fit, and its own log is the operator's."""
+        return True
 
     def cut(self, connection: Connection) -> None:
         """Close its socket under the thread that waits on it: the driver then sees a broken connection."""

@@ -81,6 +81,8 @@ class SqlStore:
         self._payloads = PayloadTable(keys)
         self._write = connection
         self._committing = False
+        self._lingers = False
+        """Whether the database still keeps a copy of what was deleted: every commit tries to be rid of it."""
         self._lanes = Lanes(dialect, self._identity.ledger, self._witness, missing)
         self._read: Connection | None = None
         self._reading = threading.Lock()
@@ -133,6 +135,9 @@ class SqlStore:
             for row in found:
                 yield int(row[0])
             size, last = len(found), found[-1][0] if found else last
+
+    async def wipe(self) -> bool:
+        return await self._on_reader(partial(self._dialect.wipe, patient=True))
 
     async def heads(self) -> tuple[LaneHead, ...]:
         return await self._on_reader(lambda c: tuple(typed(LaneHead, row) for row in c.rows(sql.LANES)))
@@ -197,6 +202,8 @@ class SqlStore:
         if not self._writer.close():
             # It hangs in the database: the line is cut, and what was in doubt stays in doubt.
             self._dialect.cut(self._write)
+        elif self._lingers:
+            self._dialect.wipe(self._write, patient=True)
         if self._read is not None and not self._reading.acquire(timeout=self._dialect.busy_s):
             self._dialect.cut(self._read)
         self._renewals.close()
@@ -333,8 +340,8 @@ class SqlStore:
         connection.run("COMMIT")
         self._at("store.committed")
         self._payloads.committed()
-        if state.dropped:
-            self._dialect.wipe(connection)
+        if state.dropped or self._lingers:
+            self._lingers = not self._dialect.wipe(connection, patient=bool(state.dropped))
         self._lanes.committed()
         return _receipts(landed, ids, granted)
 

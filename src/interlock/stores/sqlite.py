@@ -140,14 +140,17 @@ class SqliteDialect:
         """Never: the write lock was ours."""
         return False
 
-    def wipe(self, connection: Connection) -> None:
-        """Empty the log, which still holds the pages as they were; if others read it now, the next one does."""
+    def wipe(self, connection: Connection, *, patient: bool) -> bool:
+        """Empty the log, which still holds the pages as they were; False if others read there now."""
         try:
-            connection.run(f"PRAGMA busy_timeout = {_WIPE_MS}")
-            connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
-            connection.run(f"PRAGMA busy_timeout = {round(self.busy_s * 1000)}")
+            connection.run(f"PRAGMA busy_timeout = {_WIPE_MS if patient else 0}")
+            try:
+                busy = connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+            finally:
+                connection.run(f"PRAGMA busy_timeout = {round(self.busy_s * 1000)}")
         except sqlite3.Error:
-            pass  # the deletion is committed; only the log is longer than it should be
+            return False  # the deletion is committed; only the log is longer than it should be
+        return not busy
 
     def cut(self, connection: Connection) -> None:
         """A file does not hang for longer than `busy_s`; a statement that runs is ended."""

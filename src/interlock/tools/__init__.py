@@ -6,7 +6,7 @@ from interlock.tools.inputs import Parsed
 from interlock.tools.known_values import Unclear, match_values, names_of_values, nearest_values, resolve
 from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
-from interlock.tools.redaction import MARK, Redactor, misspelled_fields
+from interlock.tools.redaction import MARK, Redactor, misspelled_fields, redactor_of
 from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten_problem
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "nearest_values",
     "normalize",
     "read_result",
+    "redactor_of",
     "resolve",
     "shorten_problem",
     "tool",

@@ -50,7 +50,7 @@ class Unclear(msgspec.Struct, frozen=True):
     @property
     def message(self) -> str:
         """A question, or what is nearest."""
-        said = repr(shorten(self.said))
+        said = repr(self.said)  # whole, as no longer name is compared: what is cut cannot be redacted
         if self.several:
             choices = [*self.names, f"one of {self.more:,} more"] if self.more else self.names
             return f"which {self.field} is meant by {said}: {_join_choices(choices)}?"

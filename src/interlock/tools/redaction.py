@@ -3,36 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from functools import lru_cache
+from math import isfinite
 
-from interlock.canonical import nearest
+from interlock.canonical import encode_canonical, nearest
+from interlock.tools.contract import Tool
+from interlock.tools.redacted_fields import property_names
 from interlock.tools.spellings import Spellings
+from interlock.tools.text_views import readings
+from interlock.tools.word_search import LEAST
 from interlock.values import Json
 
 MARK = "[redacted]"
-# Shorter values stand in every second sentence: taking them out would hide the text and no secret.
-_SHORTEST = 3
+_LONGEST = 1_000_000
+"""Characters of a text that is searched; a longer one is a mark as a whole."""
+_MOST_SECRETS = 50_000
+_MOST_SECRET_CHARS = 2_000_000
+_MOST_PARTS = 2_000_000
+"""So many values, so many characters of them, and so many parts of documents that they are looked for in, are known to
+one redactor. Of a call that holds more nothing is written down but marks."""
+
+_LONGEST_NUMBER_BITS = 10_000
 
 
 class Redactor:
     """Knows the values of the named fields in some documents, and takes them out wherever they turn up.
 
-    Names are compared without regard to case, and values are found in whatever spelling (`spellings`).
+    Names are compared without regard to case, and values are found in whatever spelling (`spellings`). Of an object
+    below a named field the names are values too, but for those that the contract declares (`declared`; None: all).
     """
 
-    def __init__(self, fields: frozenset[str], *documents: Json) -> None:
+    def __init__(self, fields: frozenset[str], *documents: Json, declared: frozenset[str] | None = frozenset()) -> None:
         self._fields = frozenset(field.casefold() for field in fields)
-        self._known = {text for document in documents for text in self._secrets(document) if len(text) >= _SHORTEST}
+        self._known, chars, self._withholds = set[str](), 0, False
+        for text in _secrets(self._fields, documents, declared) if fields else ():
+            if text is None or chars > _MOST_SECRET_CHARS or len(self._known) > _MOST_SECRETS:
+                self._known, self._withholds = set(), True
+                break
+            if len(text) >= LEAST and text not in self._known:
+                self._known.add(text)
+                chars += len(text)
         self._spellings = Spellings(self._known)
+        self._numbers = {form for text in self._known if text[-1].isdigit() for form in readings(text)}
+        self._names: dict[str, str] = {}
+        """Names of fields as they are written: rows of one table share theirs."""
+
+    @property
+    def redacts(self) -> bool:
+        """Whether there is anything to redact by."""
+        return bool(self._fields)
 
     def value(self, value: Json) -> Json:
         """A copy in which the named fields are marks, and so are their values anywhere else."""
         if isinstance(value, dict):
             # A key may hold a secret, too.
-            return {self.text(k): MARK if k.casefold() in self._fields else self.value(v) for k, v in value.items()}
+            return {self._name(k): MARK if k.casefold() in self._fields else self.value(v) for k, v in value.items()}
         if isinstance(value, list | tuple):
             return [self.value(item) for item in value]
-        if isinstance(value, int | float) and not isinstance(value, bool) and str(value) in self._known:
-            return MARK
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return MARK if self._withholds or not self._numbers.isdisjoint(_number_texts(value)) else value
         return self.text(value) if isinstance(value, str) else value
 
     def field(self, name: str, value: Json) -> Json:
@@ -41,31 +70,70 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text without any value of a named field; redact first and cut then, or half a secret is left."""
+        if self._withholds or (self._known and len(text) > _LONGEST):
+            return MARK if text else text
         kept, at = list[str](), 0
         for start, end in self._spellings.find(text):
             kept += (text[at:start], MARK)
             at = end
         return text if at == 0 else "".join((*kept, text[at:]))
 
-    def _secrets(self, value: Json) -> Iterator[str]:
+    def _name(self, name: str) -> str:
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = self.text(name)
+        return found
+
+
+def redactor_of(tool: Tool, *documents: Json, also: frozenset[str] = frozenset()) -> Redactor:
+    """A redactor of what a tool redacts, and of fields that are redacted `also`, in what a call of it holds."""
+    if not tool.redact:
+        return Redactor(tool.redact)
+    # Undo puts back whole states: the names in them are those of keys and of other contracts.
+    return Redactor(tool.redact | also, *documents, declared=None if tool.operator else declared_names(tool))
+
+
+@lru_cache(maxsize=256)
+def declared_names(tool: Tool) -> frozenset[str]:
+    """The names of all fields of a contract. Whoever may see the contract knows them: they are no secrets."""
+    return frozenset(name for schema in (tool.input.schema, *tool.output.schemas()) for name in property_names(schema))
+
+
+def _secrets(
+    fields: frozenset[str], documents: tuple[Json, ...], declared: frozenset[str] | None
+) -> Iterator[str | None]:
+    """Every text and number below the named fields, as it would be written; None where there are too many parts.
+
+    One after the other and not by recursion: arguments that passed no contract may be nested without end.
+    """
+    waiting: list[tuple[Json, bool]] = [(document, False) for document in documents]
+    parts = 0
+    while waiting:
+        value, secret = waiting.pop()
+        parts += 1
+        if parts > _MOST_PARTS:
+            yield None
+            return
         if isinstance(value, dict):
-            for key, item in value.items():
-                yield from _texts(item) if key.casefold() in self._fields else self._secrets(item)
+            if secret and declared is not None:
+                yield from (name for name in value if isinstance(name, str) and name not in declared)
+            waiting.extend((item, secret or str(name).casefold() in fields) for name, item in value.items())
         elif isinstance(value, list | tuple):
-            for item in value:
-                yield from self._secrets(item)
+            waiting.extend((item, secret) for item in value)
+        elif secret and isinstance(value, str):
+            yield value
+        elif secret and isinstance(value, int | float) and not isinstance(value, bool):
+            yield from _number_texts(value)
 
 
-def _texts(value: Json) -> Iterator[str]:
-    """Every text and number inside a value, as it would be written."""
-    if isinstance(value, dict):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
+def _number_texts(value: float) -> tuple[str, ...]:
+    """How a number is written: by Python, by JSON, and without a fraction that is none."""
+    if isinstance(value, int):
+        # Python writes no longer ones in decimals: it takes the square of their length.
+        return (str(value) if value.bit_length() < _LONGEST_NUMBER_BITS else f"{value:x}",)
+    whole = (str(int(value)),) if value.is_integer() else ()
+    written = (encode_canonical(value).decode(),) if isfinite(value) else ()
+    return (str(value), *written, *whole)
 
 
 def misspelled_fields(arguments: Json, fields: frozenset[str], known: Collection[str] | None) -> frozenset[str]:

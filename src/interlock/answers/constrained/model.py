@@ -15,8 +15,8 @@ from interlock.answers.constrained.fact_sentences import fact_sentences
 from interlock.answers.constrained.grammar import answer_grammar, call_grammar
 from interlock.answers.constrained.questions import open_question
 from interlock.answers.grounding import Vocabulary, default_vocabulary
-from interlock.answers.long_texts import leave_loop
 from interlock.models.messages import Message, Model, Proposal, Reply, Request, Task, ToolCard
+from interlock.tools.long_texts import leave_loop
 from interlock.values import Json
 
 # Enough for one call or a few statements; what is cut off is left out or refused, never finished for the model.

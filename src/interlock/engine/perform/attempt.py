@@ -13,6 +13,7 @@ from interlock.changes import given_version, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
+from interlock.engine.redaction import held_by
 from interlock.errors import (
     InDoubt,
     InterlockError,
@@ -31,7 +32,7 @@ from interlock.errors import (
 from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
-from interlock.tools import Reading, Redactor, Tool, clean, read_result
+from interlock.tools import Reading, Tool, clean, read_result, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
@@ -269,10 +270,9 @@ class Work:
 
     def _log_traceback(self, error: BaseException) -> str:
         """For whoever wrote the tool: who called it hears the class alone."""
-        facts, redacted = self._prepared.admitted.facts, self.tool.redact
-        what = f"tool {self.tool.name!r} in attempt {len(self.attempts) + 1} of call {facts.call.call_id}"
-        redactor = Redactor(redacted, facts.arguments, self._prepared.admitted.asked) if redacted else None
-        return log_traceback(what, error, redactor)
+        call = self._prepared.admitted.facts.call
+        what = f"tool {self.tool.name!r} in attempt {len(self.attempts) + 1} of call {call.call_id}"
+        return log_traceback(what, error, redactor_of(self.tool, *held_by(self._prepared)))
 
     async def _in_thread(self, tool: Tool, context: Context | None) -> Any:
         if self._threads is None:

@@ -122,6 +122,7 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
     plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
     assert claim is not None
     now_us = ctx.clock.now_us()
+    about_to = await intent(ctx, prepared, now_us)
     batch = work.begin_batch(
         RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
         *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
@@ -137,7 +138,7 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
             turn=call.turn,
             run=call.run,
         ),
-        intent(ctx, prepared, now_us),
+        about_to,
         name=holder,
     )
     assert batch is not None

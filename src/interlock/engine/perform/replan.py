@@ -15,7 +15,7 @@ from interlock.errors import StoreError
 from interlock.reasons import Reason
 from interlock.tools import Reading
 from interlock.transitions import Batch, Refused, RenewClaim
-from interlock.values import Plan, Status, Verdict
+from interlock.values import Json, Plan, Status, Verdict
 
 
 class Stopped(msgspec.Struct, frozen=True):
@@ -23,6 +23,8 @@ class Stopped(msgspec.Struct, frozen=True):
 
     reading: Reading
     verdict: Verdict | None = None
+    seen: tuple[Json, ...] = ()
+    """What was read meanwhile, and may be quoted."""
 
 
 async def replan(ctx: EngineContext, begun: Begun) -> Begun | Stopped:
@@ -37,19 +39,21 @@ async def replan(ctx: EngineContext, begun: Begun) -> Begun | Stopped:
         again = await _plan_now(ctx, begun)
         broken = await violated_precondition(ctx, admitted, again)
     except (Unreadable, StoreError) as error:
-        return Stopped(refuse(Status.FAILED, Reason.UNREADABLE, str(error)))
+        seen = error.seen if isinstance(error, Unreadable) else ()
+        return Stopped(refuse(Status.FAILED, Reason.UNREADABLE, str(error)), seen=seen)
+    now = (again.before, again.after)
     if broken is not None:
-        return Stopped(refuse(Status.DENIED, broken.reason, broken.verdict.reason), broken.verdict)
+        return Stopped(refuse(Status.DENIED, broken.reason, broken.verdict.reason), broken.verdict, now)
     if again is plan:
         return begun
     if call.plan is not None or begun.prepared.ticket is not None:
         message = f"{plan_difference(plan.digest, again.digest)}; look again"
-        return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message))
+        return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message), seen=now)
     step = decide_plan(ctx, msgspec.structs.replace(admitted, verdict=None), again)
     if isinstance(step, Prepared):
         return await _restate(ctx, begun, step)
     message = f"the resource moved, and the policy does not allow what would be done now: {step.reading.said}"
-    return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message))
+    return Stopped(refuse(Status.DENIED, Reason.PLAN_MOVED, message), seen=now)
 
 
 async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
@@ -68,10 +72,11 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     """The intent once more, with the snapshots that undo will need."""
     now_us, plan = ctx.clock.now_us(), begun.prepared.plan
     renew = RenewClaim(plan.claim, begun.holder, ctx.lease_us, restated=True)
+    about_to = await intent(ctx, again, now_us)
     ctx.at("write.replan")
     try:
         wait_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())
-        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us)), wait_s))
+        receipt = await ctx.store.commit(Batch(now_us, (renew, about_to), wait_s))
     except StoreError as error:
         return Stopped(refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     if isinstance(receipt, Refused):

@@ -21,12 +21,13 @@ from interlock.engine.locks import release_locks, take_locks
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
 from interlock.engine.perform.replan import Stopped, replan
+from interlock.engine.redaction import held_by
 from interlock.engine.uninterrupted import uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.state import ClaimState
-from interlock.tools import Reading, Redactor, Tool
+from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import WIRE, Wire
 from interlock.transitions import CloseClaim, Transition
@@ -46,6 +47,8 @@ class _Effect(msgspec.Struct, frozen=True):
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
     interrupt: BaseException | None = None
+    seen: tuple[Json, ...] = ()
+    """What was read under the claim before it was given up."""
 
 
 async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -113,7 +116,7 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
         if step.verdict is not None:
             prepared = msgspec.structs.replace(begun.prepared, verdict=step.verdict)
             begun = msgspec.structs.replace(begun, prepared=prepared)
-        return _Effect(begun, step.reading, landed=False)
+        return _Effect(begun, step.reading, landed=False, seen=step.seen)
     step.work.beat = beat
     step.work.wire = Wire()
     WIRE.set(step.work.wire)  # this task is the effect's own: whatever it sends is noted here
@@ -156,6 +159,7 @@ def _settle(effect: _Effect) -> Ended:
         after=effect.after,
         ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
         deviates=effect.deviates,
+        seen=effect.seen,
     )
     if not runs_on:
         ended = _close_claim(ended, begun, effect.landed)
@@ -172,7 +176,8 @@ async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tup
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
     if found is None and tool.probe is not None:
-        found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context())
+        held = (*held_by(begun.prepared), [snapshot.state for snapshot in after])
+        found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context(), held)
         if found is False and begun.work.runs_on:
             found = None
     # The probe speaks first, as it knows the other side; the snapshots only know the resource.
@@ -181,8 +186,13 @@ async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tup
     return found, after
 
 
-async def probe(ctx: EngineContext, tool: Tool, arguments: Json, context: Context) -> bool | None:
-    """What the tool's probe says about the world; None if it fails or cannot say."""
+async def probe(
+    ctx: EngineContext, tool: Tool, arguments: Json, context: Context, held: tuple[Json, ...]
+) -> bool | None:
+    """What the tool's probe says about the world; None if it fails or cannot say.
+
+    `held` is what is known of the call: of what the probe raises, what is redacted there is not logged.
+    """
     assert tool.probe is not None
     ctx.at("write.probe")
     try:
@@ -190,8 +200,7 @@ async def probe(ctx: EngineContext, tool: Tool, arguments: Json, context: Contex
     except Expired:
         return None
     except Exception as error:  # noqa: BLE001 - a probe that fails has not said anything
-        redactor = Redactor(tool.redact, arguments) if tool.redact else None
-        log_traceback(f"the probe of {tool.name!r}", error, redactor)
+        log_traceback(f"the probe of {tool.name!r}", error, redactor_of(tool, arguments, *held))
         return None
     return said if isinstance(said, bool) else None
 

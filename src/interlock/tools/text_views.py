@@ -1,0 +1,138 @@
+"""A text as decoding shows it, with the places kept: escapes resolved, broken lines joined, digits put together."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+Span = tuple[int, int]
+
+_KINDS = {
+    # URLs; JSON, Python and JavaScript; HTML and XML.
+    "%": r"(?:%[0-9A-Fa-f]{2})+",
+    "\\": r"(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\[abfnrtv0/\"'\\]",
+    "&": r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+}
+_ESCAPES = {mark: re.compile(kind) for mark, kind in _KINDS.items()}
+_ANY_ESCAPE = re.compile("|".join(_KINDS.values()))
+_MAY_BE_ESCAPED = re.compile(r"[%\\&]")
+_BREAKS = re.compile(r"[\r\n]+[ \t]*")
+_PLUS = re.compile(r"\+")
+_SEPARATORS = re.compile(r"(?<=\d)[,.' _\u00a0\u2009\u202f-](?=\d\d)")
+_MAY_BE_READ_OTHERWISE = re.compile(rf"{_MAY_BE_ESCAPED.pattern}|{_BREAKS.pattern}|{_SEPARATORS.pattern}")
+_MOST_ROUNDS = 3
+"""How often text may have been escaped on top of itself."""
+_LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
+
+
+class View(msgspec.Struct, frozen=True):
+    """A text as decoding shows it, and where each of its characters (and its end) stood; no places: where they are."""
+
+    text: str
+    places: list[int] | None = None
+
+    def span(self, start: int, end: int) -> Span:
+        """A part of it, as a part of the text that was decoded."""
+        return (start, end) if self.places is None else (self.places[start], self.places[end])
+
+
+def views(text: str) -> Iterator[View]:
+    """The text, and what else it may be read as."""
+    whole = View(text)
+    for view in _unescape(whole):
+        yield view
+        if "\n" in view.text or "\r" in view.text:  # base64, keys and certificates are broken into lines
+            yield _replace(view, _BREAKS, "")
+    if "+" in text:  # how forms write a space; a plus of the text itself is escaped there
+        yield from _unescape(_replace(whole, _PLUS, " "))
+    if _SEPARATORS.search(text) is not None:
+        yield _replace(whole, _SEPARATORS, "")
+
+
+def readings(text: str) -> set[str]:
+    """What views of another text would show in place of this one: itself, decoded, in one line, in digits alone."""
+    if _MAY_BE_READ_OTHERWISE.search(text) is None:
+        return {text}
+    found = {view.text for view in _unescape(View(text))}
+    return found | {_BREAKS.sub("", one) for one in found} | {_SEPARATORS.sub("", text)}
+
+
+def _unescape(view: View) -> Iterator[View]:
+    """The view, and what it is when escapes are resolved once, twice, and so on.
+
+    Of several kinds all together, as one may stand inside another, and each alone, as what looks like another may be
+    none.
+    """
+    yield view
+    if _MAY_BE_ESCAPED.search(view.text) is None:
+        return
+    kinds = [kind for mark, kind in _ESCAPES.items() if mark in view.text and kind.search(view.text) is not None]
+    for kind in kinds if len(kinds) < 2 else (_ANY_ESCAPE, *kinds):
+        again = view
+        for _round in range(_MOST_ROUNDS):
+            again = _replace(again, kind, None)
+            yield again
+            if kind.search(again.text) is None:
+                break
+
+
+def _replace(view: View, pattern: re.Pattern[str], by: str | None) -> View:
+    """The view with what the pattern finds replaced, or decoded (`None`), and the places kept."""
+    text, places, at = list[str](), list[int](), 0
+    for match in pattern.finditer(view.text):
+        text.append(view.text[at : match.start()])
+        places += range(at, match.start())
+        made = _decode(match[0]) if by is None else [(letter, len(match[0])) for letter in by]
+        place = match.start()
+        for letter, width in made:
+            text.append(letter)
+            places.append(place)
+            place += width
+        at = match.end()
+    text.append(view.text[at:])
+    places += range(at, len(view.text) + 1)
+    if view.places is not None:
+        places = [view.places[place] for place in places]
+    return View("".join(text), places)
+
+
+def _decode(escapes: str) -> list[tuple[str, int]]:
+    """The characters of a run of escapes of one kind, and how much of it each takes."""
+    match escapes[0], escapes[1]:
+        case "%", _:
+            return _decode_bytes(escapes.replace("%", ""), 3)
+        case "&", "#":
+            digits = escapes[2:-1].lower()
+            return _decode_number(int(digits[1:], 16) if digits[0] == "x" else int(digits), escapes)
+        case "&", _:
+            shown = html.unescape(escapes)
+            return [(shown, len(escapes))] if len(shown) == 1 else _as_it_is(escapes)
+        case _, "x":
+            return _decode_bytes(escapes.replace("\\x", ""), 4)
+        case _, "u":
+            units = bytes.fromhex(escapes.replace("\\u", ""))
+            letters = units.decode("utf-16-be", "surrogatepass")
+            return [(letter, 6 if ord(letter) < 0x10000 else 12) for letter in letters]
+        case _, "U":
+            return _decode_number(int(escapes[2:], 16), escapes)
+        case _, letter:
+            return [(_LETTERS.get(letter, letter), 2)]
+
+
+def _decode_number(number: int, escapes: str) -> list[tuple[str, int]]:
+    return [(chr(number), len(escapes))] if number < 0x110000 else _as_it_is(escapes)
+
+
+def _as_it_is(escapes: str) -> list[tuple[str, int]]:
+    return [(letter, 1) for letter in escapes]
+
+
+def _decode_bytes(digits: str, width: int) -> list[tuple[str, int]]:
+    data = bytes.fromhex(digits)
+    try:
+        return [(letter, width * len(letter.encode())) for letter in data.decode()]
+    except UnicodeDecodeError:
+        return [(letter, width) for letter in data.decode("latin-1")]
