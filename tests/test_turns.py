@@ -130,7 +130,7 @@ async def test_what_a_tool_redacts_does_not_leave_where_results_leave_by_themsel
             "trail": trail_id,
             "points": 3,
             "card_number": "4111 1111 1111 1111",
-            "said": "paid by 4111-1111-1111-1111",
+            "said": "paid by 4111 1111 1111 1111",
         }
 
     runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[classify_damage])

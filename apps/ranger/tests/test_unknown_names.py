@@ -12,7 +12,7 @@ import pytest
 
 from interlock import Runtime
 from interlock.answers import Answers, App, TurnResult, TurnStatus, run_turn
-from interlock.answers.constrained import ConstrainedModel
+from interlock.answers.constrained import constrain
 from interlock.testing import FirstChoice
 from interlock_ranger.app import build_app
 from ranger_parts import PATIENCE_S, TODAY, FireFolder
@@ -89,7 +89,7 @@ async def ask_all(app: App, questions: Sequence[tuple[str, str]]) -> list[TurnRe
         answers, results = Answers(runtime), []
         for agent, question in questions:
             async with answers.turn(question, agent=app.agent(agent)) as turn:
-                results.append(await run_turn(turn, ConstrainedModel(FirstChoice())))
+                results.append(await run_turn(turn, constrain(FirstChoice())))
     return results
 
 
