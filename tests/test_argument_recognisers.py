@@ -129,6 +129,23 @@ def test_known_values_that_a_text_speaks_of(text: str, found: tuple[str, ...]) -
     assert find_names(text, KNOWN) == found
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Should the Waldo Lake trail stay closed?", ("Waldo Lake",)),  # not the only trail that there is
+        ("Is the Snake River trail open?", ("Snake River",)),
+        ("Is the Snake River Trail open?", ("Snake River Trail",)),
+        ("Is the River Trail North open?", ("River Trail North",)),
+        ("Is the River Trail open?", ("river-1",)),
+        ("Assess River Trail", ("river-1",)),
+        ("SHOULD THE RIVER TRAIL STAY CLOSED?", ("river-1",)),
+        ("is the trail open", ()),
+    ],
+)
+def test_the_only_value_is_not_meant_by_another_name(text: str, found: tuple[str, ...]) -> None:
+    assert find_names(text, {"river-1": ("River Trail", "trail 1")}, frozenset({"trail", "trails"})) == found
+
+
 def test_one_name_for_two_things_is_asked_about() -> None:
     assert find_names("at Mill Creek", {"mill-1": ("Mill Creek",), "mill-2": ("Mill Creek",)}) == ("mill creek",)
 

@@ -64,6 +64,13 @@ def test_digits_are_never_guessed_and_what_is_not_there_is_not_there(said: str) 
     assert "on file; the nearest are" in found.message
 
 
+@pytest.mark.parametrize("said", ["Snake River Trail", "upper river trail", "River Trail North"])
+def test_a_name_within_a_longer_one_is_another_thing(said: str) -> None:
+    found = one(said, {"river-1": "River Trail"})
+    assert isinstance(found, Unclear)
+    assert one("the Bobby Lake Trail, please", {"bobby-1": "Bobby Lake"}) == "bobby-1"
+
+
 def test_several_are_a_question() -> None:
     found = one("Waldo")
     assert isinstance(found, Unclear)

@@ -122,6 +122,44 @@ def as_kwargs(agent: Agent) -> dict[str, Any]:
     return {name: getattr(agent, name) for name in Agent.__struct_fields__}
 
 
+async def test_what_a_tool_redacts_does_not_leave_where_results_leave_by_themselves() -> None:
+    @tool(effect="read", redact={"card_number"})
+    async def classify_damage(trail_id: str) -> dict[str, Any]:
+        """Look."""
+        return {
+            "trail": trail_id,
+            "points": 3,
+            "card_number": "4111 1111 1111 1111",
+            "said": "paid by 4111 1111 1111 1111",
+        }
+
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[classify_damage])
+    agent = Agent(**{**as_kwargs(AGENT), "tools": ("classify_damage",)})
+    async with Answers(runtime).turn(QUESTION, agent=agent) as turn:
+        result = await run_turn(turn, make_scripted("hallucinates", SCRIPT))
+    assert result.status is TurnStatus.RENDERED
+    assert "points: 3" in result.answer
+    assert "card number: [redacted]" in result.answer
+    assert "1111" not in result.answer
+    kept = await Answers(runtime).result(turn.id)
+    assert "1111" not in str(kept)
+    await runtime.close()
+
+
+async def test_that_nothing_is_on_file_is_said_once() -> None:
+    runtime = opened()
+    agent = Agent(name="trails", tools=NAMES, default=need("nothing", no_data=True), semantic=False, deadline_s=5)
+    async with Answers(runtime).turn("Is there anything?", agent=agent) as turn:
+        await turn.call("nothing", {})
+        result = await turn.finish("There are 12 of them.")
+        if not isinstance(result, TurnResult):
+            result = await turn.finish("There are 12 of them.")
+    assert isinstance(result, TurnResult)
+    assert result.status is TurnStatus.RENDERED
+    assert result.answer.count("nothing") == 1, result.answer
+    await runtime.close()
+
+
 async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
     runtime = opened()
     names = ["obedient", "never calls", "hallucinates", "skips until forced"]

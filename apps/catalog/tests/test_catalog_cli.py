@@ -52,8 +52,11 @@ def test_from_a_fresh_folder_to_a_run_and_back(home: Path, capsys: pytest.Captur
     assert "evidence:" in shown
     assert "risk" in shown
     assert "<h2>squat" in (home / "report.html").read_text()
-    assert main(["catalog", "run", "--apply", "--family", "squat"]) == 1  # observed only
-    assert "enable" in capsys.readouterr().out
+    before = said(capsys, "runs")
+    for named in (["--family", "squat"], []):
+        assert main(["catalog", "run", "--apply", *named]) == 2  # observed only: refused before anything is counted
+        assert "interlock catalog enable" in capsys.readouterr().err
+    assert said(capsys, "runs") == before
     assert main(["catalog", "enable", "squat"]) == 0
     capsys.readouterr()
     run = said(capsys, "run", "--apply", "--family", "squat")["run"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from catalog_testing import source_record
 from interlock.cli.main import main
-from interlock_catalog.source_records import read_records, read_source_file
+from interlock_catalog.source_records import SourceRecord, read_records, read_source_file
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 
@@ -95,3 +97,25 @@ def test_an_import_goes_into_a_database(tmp_path: Path, capsys: pytest.CaptureFi
 def test_of_the_real_data_only_the_images_are_left_out() -> None:
     found = read_source_file(DATA)
     assert (len(found.records), found.rejected, found.dropped) == (873, (), {"images": 873})
+
+
+def test_the_guide_names_every_field_that_is_imported() -> None:
+    guide = Path(__file__).parents[3] / "docs" / "catalog.md"
+    text = guide.read_text(encoding="utf-8").partition("<!-- fields")[2].partition("<!-- end of fields -->")[0]
+    cells = [row.split("|")[1] for row in text.splitlines() if row.startswith("| `")]
+    named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    assert named == {field.encode_name for field in msgspec.structs.fields(SourceRecord)}
+
+
+def test_validate_says_that_words_of_fresh_data_are_mended_by_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    record = {"name": "Bench Press", "equipment": "barbell", "primaryMuscles": ["chest"], "instructions": ["Press."]}
+    Path("mine.json").write_text(json.dumps([record]), encoding="utf-8")
+    assert main(["catalog", "init", "--from", "mine.json"]) == 0
+    capsys.readouterr()
+    assert main(["catalog", "validate"]) == 1
+    said = capsys.readouterr()
+    assert "not in the vocabulary" in said.out
+    assert "interlock catalog run --dry-run" in said.err

@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import shapely
@@ -14,7 +16,7 @@ from rich.console import Console
 from shapely.geometry import shape
 
 from interlock import Runtime
-from interlock.answers import App, TurnOutcome
+from interlock.answers import Agent, App, TurnOutcome
 from interlock_ranger.agents import SPECIALISTS
 from interlock_ranger.briefing.compose import Briefing, compose_briefing
 from interlock_ranger.briefing.events import (
@@ -63,6 +65,26 @@ async def test_a_specialist_that_fails_keeps_the_briefing_back(app: App, fires: 
     async with Runtime.open("memory://", policy=parse_policy(text, "policy.toml"), tools=app.tools) as runtime:
         found = await compose_briefing(runtime, app, fires.by_id["bootleg-2021"], TODAY)
     assert not found.turn.verified
+    assert any("cruising_assistant" in failure for failure in found.failures)
+
+
+async def test_nothing_that_computes_for_seconds_runs_on_the_loop_of_the_calls(
+    app: App, fires: Fires, runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a fresh account the specialists are learned before the first call, and beside the event loop."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    learned: list[tuple[str, int]] = []
+    own = Agent.classifier
+
+    def learn(agent: Agent) -> Any:
+        learned.append((agent.name, threading.get_ident()))
+        return own(agent)
+
+    monkeypatch.setattr(Agent, "classifier", learn)
+    found = await compose_briefing(runtime, app, fires.by_id["bootleg-2021"], TODAY)
+    assert found.turn.verified
+    assert sorted(name for name, _ in learned) == sorted(SPECIALISTS)  # each once
+    assert threading.get_ident() not in [thread for _, thread in learned]
 
 
 async def test_the_same_briefing_twice(app: App, fires: Fires, runtime: Runtime) -> None:

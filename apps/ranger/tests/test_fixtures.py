@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import rasterio
@@ -18,8 +21,11 @@ from interlock.errors import ConfigError
 from interlock_ranger.app import DATA
 from interlock_ranger.burn.pixels import OUTSIDE, read_pixels
 from interlock_ranger.fires import Fires
-from interlock_ranger.intake.fire_folder import read_fire
+from interlock_ranger.intake.cruise_tables import PLOT_COLUMNS, TREE_COLUMNS
+from interlock_ranger.intake.fire_folder import FILES, read_fire
+from interlock_ranger.records import DamagePoint, Facts, Imagery, Place, Sector, Stand, Thresholds, Trail
 
+GUIDE = Path(__file__).parents[3] / "docs" / "ranger.md"
 SCRIPT = Path(__file__).parent.parent / "scripts" / "make_fixtures.py"
 GEOD = Geod(ellps="WGS84")
 
@@ -79,7 +85,7 @@ def test_cedar_creek_has_the_damage_of_the_earlier_survey(fires: Fires) -> None:
     ("file", "text", "words"),
     [
         ("fire.json", "{", "fire.json cannot be read"),
-        ("trails.json", '{"trails": [{"trail_id": 3}]}', "trails.json cannot be read"),
+        ("trails.json", '{"trails": [{"trail_id": 3}]}', "trails.json, entry 1: trail_id '3'"),
         ("sectors.geojson", '{"features": [{"properties": {}}]}', "sectors.geojson cannot be read"),
         ("perimeter.geojson", '{"features": []}', "perimeter.geojson cannot be read"),
         ("trees.csv", "plot_id,species\na,b\n", "trees.csv cannot be read"),
@@ -100,3 +106,25 @@ def test_a_folder_without_fires_or_with_half_of_one_says_so(tmp_path: Path) -> N
     (tmp_path / "half" / "fire.json").write_text(json.dumps({}), encoding="utf-8")
     with pytest.raises(ConfigError, match=r"perimeter.geojson.* is missing"):
         Fires(tmp_path)
+
+
+def test_the_guide_names_every_field_that_the_readers_want() -> None:
+    text = GUIDE.read_text(encoding="utf-8").partition("<!-- fields")[2].partition("<!-- end of fields -->")[0]
+    rows = {row.split("`")[1]: set(re.findall(r"`([^`]+)`", row)) for row in text.splitlines() if row.startswith("| `")}
+    assert tuple(rows) == FILES
+    wanted = {
+        "fire.json": _names(Facts, Imagery, Thresholds, Place),
+        "perimeter.geojson": set(),
+        "sectors.geojson": _names(Sector) - {"geometry"},
+        "trails.json": {"trails"} | _names(Trail, DamagePoint),
+        "stands.json": {"stands"} | _names(Stand),
+        "plots.csv": set(PLOT_COLUMNS),
+        "trees.csv": {"tree"} | set(TREE_COLUMNS),
+    }
+    for file, names in rows.items():
+        assert names - {file} == wanted[file], file
+    assert "RANGER_DATA" in GUIDE.read_text(encoding="utf-8")
+
+
+def _names(*kinds: type[Any]) -> set[str]:
+    return {field.name for kind in kinds for field in msgspec.structs.fields(kind)}

@@ -144,6 +144,39 @@ def test_everything_that_is_unknown_is_listed_not_only_the_first(folder: FireFol
     assert all(f"{row}" in str(caught.value) for row in rows)
 
 
+def test_every_file_tells_its_faults_at_once_a_line_each(folder: FireFolder) -> None:
+    folder.edit(
+        "fire.json",
+        lambda facts: {k: v for k, v in facts.items() if k not in ("state", "note")} | {"name": 7, "size": 1},
+    )
+    folder.replace("trees.csv", "PSME,29.2", "PSME,742")
+    folder.replace("trees.csv", "47-BRAVO,1,", "47-BRVAO,1,")  # a plot that is not there
+    folder.replace("plots.csv", "variable,40,,38", "variable,40,0.2,38")
+    (folder.path / "plots.csv").write_text(_repeat(folder.text("plots.csv"), "47-BRAVO"), encoding="utf-8")
+    folder.edit(
+        "stands.json",
+        lambda document: document["stands"][0].pop("access") and document["stands"][0].pop("acres") and None,
+    )
+    (folder.path / "trails.json").write_text("{}", encoding="utf-8")
+    said = folder.refusal()
+    lines = said.splitlines()
+    assert lines[0] == "cedar-creek-2022 cannot be used:"
+    for words in (
+        "trails.json cannot be read: it has no list of trails",
+        "fire.json, the fire: state is missing; add it",
+        "fire.json, the fire: name '7'; Expected `str`, got `int`",
+        "fire.json, the fire: there is no field size; take it out",
+        "fire.json, the fire: note is missing; add it",
+        "trees.csv, row 2: dbh_in '742.0'; give a number from 1 to 120 (inches)",
+        "plot_id '47-BRVAO'; plots.csv has no such",
+        "plots.csv, row 2: plot_acres '0.2'; leave it empty",
+        "plot_id '47-BRAVO'; each may be there once only",
+        "access is missing; add it",
+        "acres is missing; add it",
+    ):
+        assert len([line for line in lines if words in line]) == 1, (words, said)
+
+
 def test_a_long_list_says_how_much_more_there_is(folder: FireFolder) -> None:
     lines = folder.text("trees.csv").splitlines()
     wrong = [line.replace("PSME", f"X{n:03}") for n, line in enumerate(lines)]
@@ -218,3 +251,9 @@ def test_rows_and_rasters_that_are_labelled_otherwise_are_refused(folder: FireFo
 def test_real_data_is_read_as_real(folder: FireFolder) -> None:
     folder.drop_labels(synthetic=False)
     assert read_fire(folder.path).facts.synthetic is False
+
+
+def _repeat(text: str, start: str) -> str:
+    """A table in which the row that begins so stands twice."""
+    lines = text.splitlines()
+    return "\n".join([*lines, *(line for line in lines if line.startswith(start)), ""])

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+import interlock_ranger.app as ranger
 from interlock.cli.main import main
-from ranger_parts import FireFolder
+from ranger_parts import FireFolder, policy_text
 
 
 @pytest.fixture(autouse=True)
@@ -30,6 +33,35 @@ def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert "coordinator" in capsys.readouterr().out
     assert main(["audit", "anchor"]) == 0
     assert main(["audit", "verify"]) == 0
+
+
+@pytest.mark.parametrize(
+    "command", [["briefing"], ["briefing", "--html", "b.html"], ["briefing", "--json"], ["export"]]
+)
+def test_without_one_of_the_specialists_there_is_no_briefing_but_a_sentence(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = policy_text(ranger.APP).replace('"estimate_volume", ', "")
+    Path("p.toml").write_text(text, encoding="utf-8")
+    monkeypatch.setattr(ranger, "APP", msgspec.structs.replace(ranger.APP, policy=Path("p.toml")))
+    more = ["--to", "out"] if command == ["export"] else []
+    assert main(["ranger", command[0], "cedar-creek-2022", *command[1:], *more, "--store", "sqlite:///own.db"]) == 1
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "there is no briefing on Cedar Creek" in said.err
+    assert "cruising_assistant" in said.err
+    assert not Path("b.html").exists()
+    assert not Path("out").exists()
+
+
+def test_the_command_that_is_printed_works_where_the_user_stands(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    assert main(["ranger", "briefing", "bootleg-2021", "--store", "sqlite:///own.db"]) == 0
+    shown = capsys.readouterr().out.rpartition("turn: interlock ")[2]
+    assert main(shlex.split(shown)) == 0
+    assert "coordinator" in capsys.readouterr().out
 
 
 @pytest.mark.slow

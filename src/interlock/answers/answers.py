@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 from typing import TypedDict, Unpack
 
@@ -45,6 +47,16 @@ class Answers:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
         self._classifiers: dict[Agent, Classifier] = {}
+        self._learning = threading.Lock()  # each agent is learned once, whichever thread comes first
+
+    async def prepare(self, *agents: Agent) -> None:
+        """Learn what these agents are asked for, before the first call of a turn has a deadline to keep.
+
+        The first time on a machine that takes seconds for each of them, so it happens beside the event loop; what was
+        learned is kept. A turn of an agent that is not prepared learns it where the turn is opened.
+        """
+        for agent in agents:
+            await asyncio.to_thread(self._classifier, agent)
 
     def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
         """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
@@ -96,10 +108,16 @@ class Answers:
 
     def classify(self, agent: Agent, question: str) -> Classified:
         """Which of an agent's intents a question has, and so what its answer needs."""
+        return self._classifier(agent).classify(question)
+
+    def _classifier(self, agent: Agent) -> Classifier:
         found = self._classifiers.get(agent)
-        if found is None:
-            found = self._classifiers[agent] = agent.classifier()  # training takes seconds, once for each agent
-        return found.classify(question)
+        if found is not None:
+            return found
+        with self._learning:
+            if agent not in self._classifiers:
+                self._classifiers[agent] = agent.classifier()  # training takes seconds, once for each agent
+            return self._classifiers[agent]
 
     def _turn(self, agent: Agent, asked: Asked) -> Turn:
         strange = [name for name in agent.tools if name not in self.runtime.context.bindings]

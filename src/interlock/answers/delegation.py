@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from interlock.answers.agent import Agent
 from interlock.answers.result import TurnResult
 from interlock.answers.runner import DRIVEN, run_turn
@@ -19,7 +21,8 @@ def delegation(agent: Agent, *, description: str = "", timeout_s: float = 600.0)
         # A context variable is inherited by every task; only the call's own turn says whose it is.
         if driven is None or driven.turn.id != context.turn:
             raise Permanent(f"{agent.name} can be asked only by a turn that a model is working on")
-        async with driven.turn.child(agent, request) as turn:
+        # In a thread: an agent that was never asked is learned first, and other calls have deadlines meanwhile.
+        async with await asyncio.to_thread(driven.turn.child, agent, request) as turn:
             return _describe_answer(await run_turn(turn, driven.model, watch=driven.watch))
 
     ask.__doc__ = description or agent.purpose or f"Ask {agent.name}."

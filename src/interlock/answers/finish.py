@@ -10,11 +10,10 @@ import msgspec
 from interlock.answers import prompts
 from interlock.answers.agent import Agent
 from interlock.answers.events import Finished, TurnLog
-from interlock.answers.grounding import Grounded, ground_safely
+from interlock.answers.grounding import Grounded, Source, ground_safely
 from interlock.answers.history import History
 from interlock.answers.ladder import Ask, Escalate, Pass, Render, Step, Stop, TurnOutcome, Wait
 from interlock.answers.result import Action, TurnResult, TurnStatus
-from interlock.config import TextLimits
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.models import Usage
@@ -22,6 +21,7 @@ from interlock.operations.ledger_writer import LedgerWriter, store_digest
 from interlock.review import ticket_digest
 from interlock.state import Ticket, TicketKind, TicketState
 from interlock.tools.long_texts import leave_loop, size_of
+from interlock.tools.redaction import Redactor
 from interlock.transitions import OpenTicket as AskPerson
 from interlock.values import Status
 
@@ -53,7 +53,7 @@ async def finish_turn(
 ) -> TurnResult:
     """Write down how the turn ended, open the ticket where a person is needed, and give the result."""
     size = size_of([source.value for source in history.sources])  # they may be written out, in place of a draft
-    result = await leave_loop(size, _result, ending, history, ctx.limits)
+    result = await leave_loop(size, _result, ending, history, ctx)
     asks: tuple[AskPerson, ...] = ()
     opened = ""
     # Before the record: the answer names the ticket, and both land in one commit.
@@ -93,7 +93,7 @@ def _event(ending: TurnEnd, result: TurnResult) -> Finished:
     )
 
 
-def _result(ending: TurnEnd, history: History, limits: TextLimits) -> TurnResult:
+def _result(ending: TurnEnd, history: History, ctx: EngineContext) -> TurnResult:
     step, common = ending.step, _common(ending, history)
     if ending.agent.enforcement != "enforce":  # observing only records what would have been done
         outcome = getattr(step, "outcome", TurnOutcome.ESCALATED)  # Retry, Force, Ask and Wait have none
@@ -109,7 +109,7 @@ def _result(ending: TurnEnd, history: History, limits: TextLimits) -> TurnResult
         case Pass(outcome=outcome):
             return _pass(ending, history, common, outcome)
         case Render():
-            return _render(ending, history, common, step, limits)
+            return _render(ending, history, common, step, ctx)
         case Ask(question=question):
             return TurnResult(
                 **common,
@@ -172,10 +172,13 @@ def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: Tu
     )
 
 
-def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Render, limits: TextLimits) -> TurnResult:
-    text = prompts.render_results(history.sources)
+def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Render, ctx: EngineContext) -> TurnResult:
+    # Nobody wrote this text but we ourselves: what a tool keeps out of the ledger does not leave by it either.
+    sources = [_redact(source, ctx) for source in history.sources]
+    text = prompts.render_results(sources)
     names = [intent.name.replace("_", " ") for intent in ending.agent.intents]
-    answer = prompts.add_notes(text or prompts.no_data_text(names), (*history.notes, *ending.notes))
+    otherwise = "\n".join(dict.fromkeys(history.notes)) or prompts.no_data_text(names)
+    answer = prompts.add_notes(text or otherwise, (*history.notes, *ending.notes))
     return TurnResult(
         **common,
         status=TurnStatus.RENDERED,
@@ -185,12 +188,21 @@ def _render(ending: TurnEnd, history: History, common: dict[str, Any], step: Ren
         claims=tuple(
             claim
             # What the rendering adds itself (numbers of lines, cut texts) is found in no result, and is no claim.
-            for claim in ground_safely(text, history.sources, ending.agent.vocabulary, limits).claims
+            for claim in ground_safely(text, sources, ending.agent.vocabulary, ctx.limits).claims
             if claim.how != "unsupported"
         ),
         confidence=history.confidence,
         reason=step.reason,
     )
+
+
+def _redact(source: Source, ctx: EngineContext) -> Source:
+    """A result without the values of the fields that its tool redacts; of a tool that is not here, without any such."""
+    binding = ctx.bindings.get(source.tool)
+    fields = ctx.redacted if binding is None else binding.tool.redact
+    if not fields:
+        return source
+    return msgspec.structs.replace(source, value=Redactor(fields, source.value).value(source.value))
 
 
 def _stop(common: dict[str, Any], step: Stop) -> TurnResult:

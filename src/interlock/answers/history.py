@@ -270,7 +270,7 @@ async def _source(store: Store, record: Stored, content: Content) -> Source:
     }
     kept = {key: item for key, item in given.items() if item not in (None, "", [], {})}
     # A message of a problem may quote what a model said, and a confidence is no figure of the domain.
-    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"))
+    return Source(id=f"record {record.id}", value=kept, apart=("problem", "confidence"), tool=record.tool or "")
 
 
 async def outermost(store: Store, parent: str | None) -> str | None:

@@ -103,7 +103,7 @@ def add_notes(answer: str, notes: Sequence[str]) -> str:
 
 
 def render_results(sources: Sequence[Source]) -> str:
-    """The results of tools as text, a block for each record."""
+    """The results of tools as text, a block for each record; that nothing is on file is a note of the answer's."""
     return "\n\n".join(block for source in sources if (block := _block(source)))
 
 
@@ -112,8 +112,6 @@ def _block(source: Source) -> str:
     lines: list[str] = []
     if value.get("summary"):
         lines.append(shorten(str(value["summary"]), _LONGEST_LINE))
-    elif value.get("problem"):
-        lines.append(shorten(str(value["problem"]), _LONGEST_LINE))
     if value.get("value") is not None:
         lines += _lines(value["value"], 0)
     lines += [f"“{_short(snippet)}”" for snippet in value.get("snippets", ())]

@@ -16,7 +16,7 @@ import msgspec
 from interlock.canonical import Refusal
 from interlock.config import TextLimits
 from interlock.errors import ContractError
-from interlock.tools.name_index import NameIndex
+from interlock.tools.name_index import NameIndex, kind_words
 from interlock.values import FieldProblem, Json, Rewrite, shorten
 
 Known = Mapping[str, str | Sequence[str]]
@@ -109,9 +109,9 @@ def resolve(
 
 
 @lru_cache(maxsize=32)
-def _index_of(known: tuple[tuple[str, tuple[str, ...]], ...]) -> NameIndex:
+def _index_of(known: tuple[tuple[str, tuple[str, ...]], ...], kinds: frozenset[str]) -> NameIndex:
     """Kept by the names themselves: what changes is read anew, and the rest is read once, not for every call."""
-    return NameIndex(dict(known))
+    return NameIndex(dict(known), kinds)
 
 
 class _Names:
@@ -141,7 +141,9 @@ class _Names:
             message = f"more than {_MOST_GUESSED} of its items are no known values; give the values themselves"
             raise Refusal(FieldProblem(self._field, message))
         if self._index is None:
-            self._index = NameIndex(self._known) if self._finds else _index_of(tuple(self._known.items()))
+            kinds = kind_words(self._field)
+            known = self._known
+            self._index = NameIndex(known, kinds) if self._finds else _index_of(tuple(known.items()), kinds)
         fits = self._index.match(said)
         return fits[0] if len(fits) == 1 else self._ask(said, fits, self._known, self._index)
 

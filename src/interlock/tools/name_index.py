@@ -18,6 +18,10 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 _NOT = re.compile(r"\b(?:not|no|except|without|but|other than|none|never|all|any|anything|everything)\b", re.I)
 _MINUS = re.compile(r"(?:^|\s)[-−]\d")
 _TELLING_MARKS = frozenset("<>#+=!*~^&|%")
+_PLAIN = frozenset(
+    {"a", "an", "and", "at", "for", "in", "is", "my", "near", "of", "on", "our", "please", "the", "this"}
+)
+"""Words that may stand beside a name and make no other one of it."""
 _MOST_MISSPELLED = 16
 """A name of more words is not looked at for misspellings."""
 _COMPARED = 80
@@ -36,8 +40,10 @@ class _Name(NamedTuple):
 class NameIndex:
     """Values and everything they are called, by their words."""
 
-    def __init__(self, known: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, known: Mapping[str, Sequence[str]], kinds: frozenset[str] = frozenset()) -> None:
+        """`kinds`: words that say what the values are ("trail"); they make no other thing of a name."""
         self._order = {value: place for place, value in enumerate(known)}
+        self._plain = _PLAIN | kinds
         self._names: list[_Name] = []
         self._exact: dict[str, list[int]] = defaultdict(list)
         self._joined: dict[str, list[int]] = defaultdict(list)
@@ -83,14 +89,16 @@ class NameIndex:
         return set(_DIGITS.findall(wanted)) <= set(_DIGITS.findall(name.bare))
 
     def _within(self, wanted: str) -> tuple[str, ...]:
-        """Every word that was said belongs to the name, or the whole name was said among other words."""
+        """Every word that was said belongs to the name, or the whole name was said among words that tell nothing."""
         said = set(wanted.split())
         if not any(len(word) > 2 for word in said):
             return ()
         having = [self._names[place] for place in self._with_word.get(min(said, key=self._count), ())]
         found = [name for name in having if said <= name.words]
         named = [self._names[place] for word in said for place in self._by_rarest.get(word, ())]
-        found += [name for name in named if name.words <= said and any(len(word) > 3 for word in name.words)]
+        # Any other word makes it another thing: "Snake River Trail" is not the River Trail.
+        whole = [name for name in named if name.words <= said and said - name.words <= self._plain]
+        found += [name for name in whole if any(len(word) > 3 for word in name.words)]
         return self._in_order([name.value for name in found if self._has_digits_of(wanted, name)])
 
     def _alike(self, wanted: str) -> tuple[str, ...]:
@@ -138,6 +146,12 @@ class NameIndex:
         for _, score, place in process.extract(wanted, bare, scorer=fuzz.token_set_ratio, limit=None):
             best.setdefault(self._names[place].value, score)
         return tuple(sorted(best, key=lambda value: (-best[value], self._order[value]))[:count])
+
+
+def kind_words(field: str) -> frozenset[str]:
+    """What an argument's name says about its values: `trail_id` is about a trail, or several trails."""
+    words = [word for word in normalize(field).split() if word != "id"]
+    return frozenset(form for word in words for form in (word, f"{word}s"))
 
 
 def _find_signs(text: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ def register(commands: Any, common: Any) -> None:
     actions.add_parser("fires", help="the fires on file")
     rules = actions.add_parser("rules", help="the rule packs, with citation and what each was verified against")
     rules.add_argument("--unverified", action="store_true", help="only those that nobody has checked yet")
-    unverified = "done, but not verified: a specialist did not succeed"
+    unverified = "there is no briefing: a specialist did not succeed"
     for command, run, wrong in (
         (briefing, run_briefing, unverified),
         (export, run_export, unverified),
@@ -74,6 +75,8 @@ async def _compose(given: argparse.Namespace) -> Briefing:
     async with Runtime.open(
         settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
     ) as runtime:
+        # A line of its own: the first time on a machine it takes longer than all the rest.
+        notes().print("[dim]learning what the specialists are asked for (once; kept for the next time) …[/]")
         with notes().status(f"asking four specialists about {sanitize(fire.facts.name)} …"):
             return await compose_briefing(runtime, APP, fire, today_utc(), given.season)
 
@@ -81,6 +84,8 @@ async def _compose(given: argparse.Namespace) -> Briefing:
 def run_briefing(given: argparse.Namespace) -> int:
     """Print the briefing, and write the page if it is asked for."""
     briefing = asyncio.run(_compose(given))
+    if not briefing.turn.verified:
+        return _refuse(given, briefing)
     if given.html is not None:
         from interlock_ranger.briefing.page import render_page
 
@@ -94,9 +99,27 @@ def run_briefing(given: argparse.Namespace) -> int:
     else:
         from interlock_ranger.briefing.terminal import print_briefing
 
-        print_briefing(console(), briefing)
-    # One that is not verified is shown all the same, but a script must not take it for a good one.
-    return 0 if briefing.turn.verified else 1
+        print_briefing(console(), briefing, _ledger_option(given))
+    return 0
+
+
+def _refuse(given: argparse.Namespace, briefing: Briefing) -> int:
+    """No page, no events, no headings without a text: a sentence for each specialist that did not succeed."""
+    notes().print(f"there is no briefing on {sanitize(briefing.fire.facts.name)}, which needs all four specialists:")
+    for failure in briefing.failures:
+        notes().print(f"  {sanitize(failure)}")
+    notes().print(f"[dim]turn: interlock turns show {sanitize(briefing.turn.turn)}{_ledger_option(given)}[/]")
+    return 1
+
+
+def _ledger_option(given: argparse.Namespace) -> str:
+    """What a command needs beside its name to find the same ledger from here; nothing where it is found anyway."""
+    loaded = load_command_settings(given)
+    scheme, _, file = loaded.settings.store.partition(":///")
+    # The address of a database on a server may hold a password, and whoever set it knows it.
+    if loaded.origins["store"] == "default" or scheme != "sqlite":
+        return ""
+    return f" --store {shlex.quote(f'sqlite:///{Path(file).resolve()}')}"
 
 
 def run_export(given: argparse.Namespace) -> int:
@@ -104,6 +127,8 @@ def run_export(given: argparse.Namespace) -> int:
     from interlock_ranger.briefing.page import render_page
 
     briefing = asyncio.run(_compose(given))
+    if not briefing.turn.verified:
+        return _refuse(given, briefing)
     files = write_exports(briefing, given.to, datetime.now(UTC).isoformat())
     (given.to / "briefing.html").write_text(render_page(briefing), encoding="utf-8")
     names = [str(file) for file in (*files, given.to / "briefing.html")]
@@ -112,7 +137,7 @@ def run_export(given: argparse.Namespace) -> int:
     else:
         for name in names:
             console().print(sanitize(name))
-    return 0 if briefing.turn.verified else 1
+    return 0
 
 
 def run_fires(given: argparse.Namespace) -> int:

@@ -19,7 +19,17 @@ class Fires:
         found = sorted({path.parent for name in FILES for path in folder.glob(f"*/{name}")})
         if not found:
             raise ConfigError(f"{folder}: there is no fire here; a fire is a folder with {', '.join(FILES)}")
-        fires = [read_fire(item) for item in reversed(found)]
+        fires, refused = list[Fire](), list[str]()
+        for item in reversed(found):
+            try:
+                fires.append(read_fire(item))
+            except ConfigError as error:
+                # With one folder the error itself goes on: it holds the problems as values.
+                if len(found) == 1:
+                    raise
+                refused.append(str(error))
+        if refused:
+            raise ConfigError("\n".join(refused))
         self.by_id = {fire.id: fire for fire in fires}
         if len(self.by_id) < len(fires):
             names = ", ".join(f"{fire.folder.name} ({fire.id})" for fire in fires)

@@ -15,6 +15,7 @@ from interlock.answers.grounding.patterns import repeats_within_repeat
 from interlock.answers.intents.spelling import Spelling
 from interlock.models.messages import ToolCard
 from interlock.tools import names_of_values, normalize
+from interlock.tools.name_index import kind_words
 from interlock.values import Json
 
 _MOST_TAKEN = 100
@@ -36,11 +37,12 @@ class _Extraction:
         schema = card.parameters
         self._vocabulary = vocabulary
         self._known = {name: names_of_values(known, text) for name, known in card.known_values.items()}
+        self._kind_words = frozenset[str]().union(*map(kind_words, self._known))
         # Corrected before anything is looked for: names have to stand in the text as they are to be found.
-        self._text = _correct_names(text, self._known)
+        self._text = correct_names(text, self._known)
         self._required = frozenset(schema.get("required", ()))
         self._defined: Mapping[str, Json] = schema.get("$defs", {})
-        self._kinds = {name: _inner(kind, self._defined) for name, kind in schema.get("properties", {}).items()}
+        self._kinds = {name: inner_schema(kind, self._defined) for name, kind in schema.get("properties", {}).items()}
         self._whole = {name: names_in(self._text, known) for name, known in self._known.items()}
         numeric = [name for name, kind in self._kinds.items() if kind.get("type") in _FIGURES]
         self._unit_counts = Counter(unit for name in numeric for unit in vocabulary.units.in_name(name))
@@ -62,14 +64,14 @@ class _Extraction:
             alone = required or any(self._unit_counts[unit] == 1 for unit in self._vocabulary.units.in_name(name))
             return figures_for(name, str(kind), self._text, self._vocabulary, alone=alone, required=required)
         if kind == "array":
-            several = self._values(name, _inner(schema.get("items"), self._defined), self._text, required=False)
+            several = self._values(name, inner_schema(schema.get("items"), self._defined), self._text, required=False)
             return (list(several),) if several else ()
         return self._values(name, schema, _without(self._text, name, self._whole), required=required)
 
     def _values(self, name: str, schema: dict[str, Json], text: str, *, required: bool) -> tuple[Json, ...]:
         known = self._known.get(name)
         if known is not None:
-            values = find_names(text, known)
+            values = find_names(text, known, self._kind_words)
             # Where it may be left out, words that fit nothing on file count only if they are said by its own name.
             sure = required or (values and all(value in known for value in values))
             return values if sure else named_as(name, text, known)
@@ -95,7 +97,7 @@ def _fitting(pattern: str, text: str) -> tuple[str, ...]:
         return ()
 
 
-def _correct_names(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
+def correct_names(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]]) -> str:
     """The question with small misspellings of known names put right."""
     names = [name for values in known.values() for several in values.values() for name in several]
     # A request that is passed on as it was said (`delegation`) is its own known value, and is not corrected.
@@ -123,7 +125,7 @@ def _most_telling(found: dict[str, tuple[Json, ...]]) -> dict[str, tuple[Json, .
     return found
 
 
-def _inner(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
+def inner_schema(kind: Json, known: Mapping[str, Json]) -> dict[str, Json]:
     """The schema of a value that may also be null, or is defined elsewhere."""
     if not isinstance(kind, dict):
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from interlock.answers.constrained.unused_names import unknown_name_question
 from interlock.answers.constrained.unused_values import unused_values
 from interlock.answers.grounding import Vocabulary
 from interlock.models.messages import Request, Task, ToolCard
@@ -22,7 +23,7 @@ def open_question(
         return f"I am not sure what you ask for. Is it {_either(names)}?"
     left = unused_values(card, request.tools, task.question, given, vocabulary)
     if not left:
-        return ""
+        return unknown_name_question(card, request.tools, task.question, given, vocabulary)
     return (
         f"what is {name_some(left)} for? I would call {card.name}, which has no place for it. Please say it in other"
         " words, one thing at a time, or ask without it"

@@ -23,6 +23,18 @@ def common_words() -> frozenset[str]:
 
 
 @cache
+def openings() -> frozenset[str]:
+    """Words that a sentence begins with, and that are no part of a name then."""
+    return frozenset(table()["openings"])
+
+
+@cache
+def capitalised_words() -> frozenset[str]:
+    """Words that are always capitalised, and name nothing that could be on file."""
+    return frozenset(table()["capitalised"])
+
+
+@cache
 def negation() -> re.Pattern[str]:
     """The end of a text after which something is not meant: "not the north of "."""
     return re.compile(rf"\b(?:{'|'.join(table()['negations'])})\s+(?:\w+\s+){{0,3}}$")

@@ -33,6 +33,8 @@ class Source(Value, frozen=True):
     """Parts of an object that prove nothing: what a model said is in an error message, too."""
     echo: bool = False
     """The user's own words: they may be repeated, but prove nothing."""
+    tool: str = ""
+    """Which tool's result it is, where it is one."""
 
 
 class Place:

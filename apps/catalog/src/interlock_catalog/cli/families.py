@@ -1,4 +1,4 @@
-"""Families that somebody names on the command line: they must be there."""
+"""Families on the command line: those that are named must be there, and those that are changed enabled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 from interlock.canonical import nearest
 from interlock.errors import ConfigError
-from interlock_catalog.settings import Settings
+from interlock_catalog.settings import Loaded, Settings
+
+ENABLED = "enabled.txt"
+"""The list that the policy reads."""
+EVERY = "*"
 
 
 async def require_families(settings: Settings, named: Sequence[str]) -> None:
@@ -21,6 +25,31 @@ async def require_families(settings: Settings, named: Sequence[str]) -> None:
         near = [found for name in missing for found in nearest(name, sorted(known), 1)]
         meant = f" (perhaps {', '.join(near)})" if near else ""
         raise ConfigError(f"there is no family {', '.join(missing)}{meant}; see `interlock catalog list --families`")
+
+
+def read_enabled(loaded: Loaded) -> set[str]:
+    """The families that may be changed, or `*` for all."""
+    file = loaded.folder / ENABLED
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else ()
+    return {line.strip() for line in lines if line.strip()}
+
+
+def select_enabled(loaded: Loaded, named: Sequence[str]) -> tuple[str, ...]:
+    """The families that a run may change; refused before anything is counted, if they are only observed."""
+    # Without the list it is the policy's own business, and nothing is known about it here.
+    if not (loaded.folder / ENABLED).exists():
+        return tuple(named)
+    enabled = read_enabled(loaded)
+    if EVERY in enabled:
+        return tuple(named)
+    observed = [name for name in named if name not in enabled]
+    if observed or not enabled:
+        which = f"{', '.join(observed)} is" if observed else "every family is"
+        raise ConfigError(
+            f"{which} only observed, and nothing was run; look at --dry-run first, then let it be changed:"
+            f" interlock catalog enable {' '.join(observed) or '--all'}"
+        )
+    return tuple(named) or tuple(sorted(enabled))
 
 
 async def list_families(settings: Settings) -> set[str]:

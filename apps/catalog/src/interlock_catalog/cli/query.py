@@ -145,6 +145,11 @@ def run_validate(given: argparse.Namespace) -> int:
             field, message = sanitize(violation["field"]), sanitize(violation["message"])
             console().print(f"{sanitize(item['key'])}  [bold]{field}[/]  {message}")
     console().print(f"{len(found) - len(invalid)} of {len(found)} documents are valid")
+    if any("vocabulary" in violation["message"] for item in invalid for violation in item["violations"]):
+        notes().print(
+            "[dim]words that are not in the vocabulary are usual in data that was just imported: a run puts those that"
+            " it knows into the catalog's own words (interlock catalog run --dry-run shows which)[/]"
+        )
     return 1 if invalid else 0
 
 

@@ -13,7 +13,7 @@ import msgspec
 from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.cli.families import require_families
+from interlock_catalog.cli.families import require_families, select_enabled
 from interlock_catalog.settings import Loaded, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -80,10 +80,12 @@ def run_run(given: argparse.Namespace) -> int:
     if given.max_changes is not None and given.max_changes < 0:
         raise ConfigError("--max-changes is zero or more")
     asyncio.run(require_families(loaded.settings, given.family))  # a mistyped one is a mistake, and not a failed run
+    applies = given.mode == "apply" and not given.resume
+    families = select_enabled(loaded, given.family) if applies else tuple(given.family)
     request = RunRequest(
         run=given.resume or new_run_id(),
         mode=given.mode or "dry_run",
-        families=tuple(given.family),
+        families=families,
         max_changes=loaded.settings.max_changes if given.max_changes is None else given.max_changes,
         scout=not given.no_scout,
         by=f"person:{getpass.getuser()}",

@@ -15,7 +15,7 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.cli.families import list_families, require_families
+from interlock_catalog.cli.families import ENABLED, EVERY, list_families, read_enabled, require_families
 from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
 
@@ -39,8 +39,6 @@ tools = ["interlock_catalog.app:TOOLS"]
 repeats = "allow"
 lease_s = 5
 """
-_ENABLED = "enabled.txt"
-_EVERY = "*"
 _MAX_COMPLAINTS = 20
 
 
@@ -172,7 +170,7 @@ def _write_settings(folder: Path, given: argparse.Namespace) -> None:
         (folder / "interlock.toml").write_text(_LEDGER.format(store=store), encoding="utf-8")
     if not (folder / "policy.toml").exists():
         shutil.copyfile(POLICY, folder / "policy.toml")
-    (folder / _ENABLED).touch()
+    (folder / ENABLED).touch()
 
 
 async def _fill(loaded: Loaded, docs: dict[str, Doc]) -> None:
@@ -206,30 +204,24 @@ def run_enable(given: argparse.Namespace) -> int:
     """Let families be changed."""
     loaded = load_existing_catalog(given.home)
     wanted = asyncio.run(_read_wanted(given, loaded))
-    return _write_enabled(given, loaded, _read_enabled(loaded) | wanted)
+    return _write_enabled(given, loaded, read_enabled(loaded) | wanted)
 
 
 def run_disable(given: argparse.Namespace) -> int:
     """Have families only observed again."""
     loaded = load_existing_catalog(given.home)
     wanted = asyncio.run(_read_wanted(given, loaded))
-    enabled = _read_enabled(loaded)
+    enabled = read_enabled(loaded)
     if given.all:
         return _write_enabled(given, loaded, set())
-    if _EVERY in enabled:  # all but these: from now on the others are named
+    if EVERY in enabled:  # all but these: from now on the others are named
         enabled |= asyncio.run(list_families(loaded.settings))
-        enabled.discard(_EVERY)
+        enabled.discard(EVERY)
     return _write_enabled(given, loaded, enabled - wanted)
 
 
-def _read_enabled(loaded: Loaded) -> set[str]:
-    file = loaded.folder / _ENABLED
-    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else ()
-    return {line.strip() for line in lines if line.strip()}
-
-
 def _write_enabled(given: argparse.Namespace, loaded: Loaded, enabled: set[str]) -> int:
-    (loaded.folder / _ENABLED).write_text("".join(f"{name}\n" for name in sorted(enabled)), encoding="utf-8")
+    (loaded.folder / ENABLED).write_text("".join(f"{name}\n" for name in sorted(enabled)), encoding="utf-8")
     if given.json:
         print_json({"enabled": sorted(enabled)})
     else:
@@ -242,7 +234,7 @@ async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
     if not given.families and not given.all:
         raise ConfigError(f"{given.action} what? name families, or --all")
     if given.all:
-        return {_EVERY}
+        return {EVERY}
     await require_families(loaded.settings, given.families)
     return set(given.families)
 

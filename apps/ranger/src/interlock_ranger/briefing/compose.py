@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -41,6 +42,8 @@ class Briefing(msgspec.Struct, frozen=True, kw_only=True):
     day: date
     turn: TurnResult
     results: tuple[RecordedResult, ...]
+    failures: tuple[str, ...] = ()
+    """Which specialists did not succeed, and why, a sentence each."""
 
     def results_of(self, tool: str) -> tuple[RecordedResult, ...]:
         return tuple(result for result in self.results if result.tool == tool)
@@ -57,19 +60,34 @@ async def compose_briefing(runtime: Runtime, app: App, fire: Fire, day: date, se
 
     def keep(progress: Progress) -> None:
         # Child turns are watched with the same function, so the results of the specialists' tools come here, too.
-        if isinstance(progress, Returned) and progress.outcome.ok:
+        if isinstance(progress, Returned):
             outcomes.append(progress.outcome)
 
     agent = app.agent("coordinator")
     # Looked up by its name and not recognised from the question: a briefing without one of the four is none.
     needs = next(intent.requirement for intent in agent.intents if intent.name == "briefing")
     question = QUESTION.format(name=fire.facts.name)
-    async with Answers(runtime).turn(question, agent=agent, requires=needs) as turn:
+    answers = Answers(runtime)
+    # First: specialists are asked in calls, whose deadlines must not pass while one of them is learned.
+    await answers.prepare(*(app.agent(name) for name in SPECIALISTS))
+    async with answers.turn(question, agent=agent, requires=needs) as turn:
         result = await run_turn(turn, BriefingPlanner(fire, season), watch=keep)
     results = tuple(
         RecordedResult(tool=o.tool, record=o.record or 0, value=o.value, summary=o.said, confidence=o.confidence)
         for o in outcomes
         # A delegation holds what a specialist said; figures are taken from the results below it.
-        if o.tool not in SPECIALISTS and isinstance(o.value, dict)
+        if o.ok and o.tool not in SPECIALISTS and isinstance(o.value, dict)
     )
-    return Briefing(fire=fire, day=day, turn=result, results=results)
+    failures = () if result.verified else tuple(_find_failures(outcomes)) or (result.reason,)
+    return Briefing(fire=fire, day=day, turn=result, results=results, failures=failures)
+
+
+def _find_failures(outcomes: list[Outcome]) -> Iterator[str]:
+    for name in SPECIALISTS:
+        asked = [outcome for outcome in outcomes if outcome.tool == name]
+        if not asked:
+            yield f"{name} was not asked"
+        elif asked[-1].problem is not None:
+            yield f"{name} failed: {asked[-1].problem.message}"
+        elif isinstance(asked[-1].value, dict) and not asked[-1].value.get("verified"):
+            yield f"{name} did not succeed: {asked[-1].value.get('answer') or asked[-1].value.get('status')}"

@@ -11,7 +11,8 @@ from interlock_ranger.view.result_tables import build_table, mark_trails
 from interlock_ranger.view.terminal_map import draw_map
 
 
-def print_briefing(out: Console, briefing: Briefing) -> None:
+def print_briefing(out: Console, briefing: Briefing, ledger: str = "") -> None:
+    """`ledger`: the options with which a command finds the ledger that the briefing stands in."""
     facts, turn = briefing.fire.facts, briefing.turn
 
     def tell(text: str) -> None:
@@ -38,4 +39,4 @@ def print_briefing(out: Console, briefing: Briefing) -> None:
     out.print(draw_map(briefing.fire, marks))
     tell(f"[dim]sources: {escape('; '.join(turn.sources))}[/]")
     out.print(f"{turn.status.value} [dim]{turn.outcome.value}, lowest confidence {briefing.confidence}[/]")
-    out.print(f"[dim]turn: interlock turns show {escape(turn.turn)}[/]")
+    out.print(f"[dim]turn: interlock turns show {escape(turn.turn + ledger)}[/]")

@@ -23,6 +23,8 @@ _TREE: dict[str, Allowed] = {
     "defect_pct": Range(low=0, high=100, hint="percent"),
     "dead": OneOf(tuple(FLAGS)),
 }
+TREE_COLUMNS = ("plot_id", *_TREE)
+PLOT_COLUMNS = ("plot_id", "stand_id", "plot_type", "baf", "plot_acres", "slope_pct", "measured_on")
 _BAF = Range(low=0.5, high=200, hint="square feet an acre for each tree")
 _PLOT_ACRES = Range(low=0.001, high=5, hint="acres")
 _PLOT: dict[str, Allowed] = {"plot_type": one_of(PlotType), "slope_pct": SLOPE_PCT}
@@ -34,7 +36,7 @@ _SIZES: dict[str, dict[str, Allowed]] = {
 
 
 def read_trees(text: str) -> Checked:
-    table = _read_columns(text, "trees.csv", ("plot_id", *_TREE))
+    table = _read_columns(text, "trees.csv", TREE_COLUMNS)
     return _read_rows(table, "trees.csv", _check_tree, _build_tree, (*_find_twice(table),))
 
 
@@ -56,8 +58,7 @@ def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
             trees=tuple(tallied.get(cells["plot_id"], ())),
         )
 
-    columns = ("plot_id", "stand_id", "plot_type", "baf", "plot_acres", "slope_pct", "measured_on")
-    return _read_rows(_read_columns(text, "plots.csv", columns), "plots.csv", _check_plot, build_plot)
+    return _read_rows(_read_columns(text, "plots.csv", PLOT_COLUMNS), "plots.csv", _check_plot, build_plot)
 
 
 def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
@@ -84,7 +85,8 @@ def _read_rows(
             places.append(f"row {row.number}")
     labelled = table.rows if "synthetic" in table.columns else ()
     labels = tuple((f"row {row.number}", row.cells["synthetic"]) for row in labelled)
-    return Checked(tuple(records), tuple(found), tuple(places), labels)
+    ids = tuple(row.cells["plot_id"] for row in table.rows)
+    return Checked(tuple(records), tuple(found), tuple(places), labels, ids)
 
 
 def _find_beyond(file: str, row: TableRow) -> Iterator[InputProblem]:

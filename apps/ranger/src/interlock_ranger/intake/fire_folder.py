@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -33,6 +33,7 @@ class Files:
         self.folder = folder
         # Of every file, not only of those that there must be: that a fire has rasters is known by their digests.
         self.digests = {file.name: file_digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
+        self.unreadable: dict[str, InputProblem] = {}
         missing = [name for name in FILES if name not in self.digests]
         if missing:
             raise ConfigError(f"{folder.name}: {', '.join(missing)} is missing")
@@ -42,106 +43,117 @@ class Files:
                 f"{folder.name}: {alone[0]} is there alone; dNBR needs {' and '.join(RASTERS)}, or neither"
             )
 
-    def read(self, name: str, parse: Callable[[Any], T]) -> T:
-        """A file, parsed; tables as text, the others as JSON."""
-        raw = (self.folder / name).read_bytes()
+    def read(self, name: str, parse: Callable[[Any], T], otherwise: T) -> T:
+        """A file, parsed; tables as text, the others as JSON. What cannot be read is kept as a problem."""
         try:
+            raw = (self.folder / name).read_bytes()
             if name in _TABLES:
                 return parse(decode_table(raw, name).text)
             return parse(msgspec.json.decode(decode_json(raw, name)))
         except (InvalidInput, msgspec.MsgspecError, ValueError, TypeError, shapely.errors.ShapelyError) as error:
-            raise ConfigError(f"{self.folder.name}/{name} cannot be read: {error}") from None
+            self.unreadable.setdefault(name, InputProblem(file=name, way_out=f"cannot be read: {error}"))
+            return otherwise
 
-    def raster(self, name: str) -> NbrRaster:
+    def raster(self, name: str) -> NbrRaster | None:
         try:
             return read_nbr(self.folder / name)
         except InvalidInput as error:
-            raise ConfigError(f"{self.folder.name}/{name} cannot be read: {error}") from None
+            self.unreadable.setdefault(name, InputProblem(file=name, way_out=f"cannot be read: {error}"))
+            return None
 
 
 def read_fire(folder: Path) -> Fire:
     """A fire from its folder; one with a value that cannot be right is refused, with all of them."""
-    files = Files(folder)
-    facts = _accept(folder.name, files.read("fire.json", read_facts))[0]
-    perimeter = files.read("perimeter.geojson", lambda text: join_parts([a.geometry for a in read_areas(text)]))
-    sectors = files.read("sectors.geojson", read_sectors)
-    trails = files.read("trails.json", read_trails)
-    stands = files.read("stands.json", read_stands)
-    # Before the plots, each of which holds the trees that were tallied on it.
-    trees = files.read("trees.csv", read_trees)
-    plots = files.read("plots.csv", lambda text: read_plots(text, trees.records))
-    found = [problem for checked in (sectors, trails, stands, trees, plots) for problem in checked.problems]
-    found += _find_wrong_labels(files, facts, {"plots.csv": plots, "trees.csv": trees})
-    # References and places only once all records are there: the parts of a refused record would seem to be missing.
-    if not found:
-        fire = Fire(
-            facts=facts,
-            folder=folder,
-            digests=files.digests,
-            perimeter=perimeter,
-            sectors={sector.sector_id: sector for sector in sectors.records},
-            trails={trail.trail_id: trail for trail in trails.records},
-            stands={stand.stand_id: stand for stand in stands.records},
-            plots={plot.plot_id: plot for plot in plots.records},
-        )
-        found += _find_repeated(sectors, trails, stands, plots)
-        found += _find_unknown(fire, trees)
-        found += _find_far(fire)
-    if found:
+    files, nothing = Files(folder), Checked((), ())
+    facts = files.read("fire.json", read_facts, nothing)
+    perimeter = files.read("perimeter.geojson", lambda text: join_parts([a.geometry for a in read_areas(text)]), None)
+    parts = _Parts(
+        sectors=files.read("sectors.geojson", read_sectors, nothing),
+        trails=files.read("trails.json", read_trails, nothing),
+        stands=files.read("stands.json", read_stands, nothing),
+        # Before the plots, each of which holds the trees that were tallied on it.
+        trees=(trees := files.read("trees.csv", read_trees, nothing)),
+        plots=files.read("plots.csv", lambda text: read_plots(text, trees.records), nothing),
+    )
+    found = [problem for checked in (facts, *parts.all()) for problem in checked.problems]
+    own: Facts | None = facts.records[0] if facts.records else None
+    if own is not None:
+        found += _find_wrong_labels(files, own, {"plots.csv": parts.plots, "trees.csv": parts.trees})
+    found += _find_repeated(parts)
+    found += _find_unknown(parts, files.unreadable)
+    if perimeter is not None:
+        found += _find_far(perimeter, parts, own)
+    found = [*files.unreadable.values(), *found]
+    if found or own is None:
         raise RefusedFire(folder.name, found)
-    return fire
+    return Fire(
+        facts=own,
+        folder=folder,
+        digests=files.digests,
+        perimeter=perimeter,
+        sectors={sector.sector_id: sector for sector in parts.sectors.records},
+        trails={trail.trail_id: trail for trail in parts.trails.records},
+        stands={stand.stand_id: stand for stand in parts.stands.records},
+        plots={plot.plot_id: plot for plot in parts.plots.records},
+    )
 
 
-def _accept(fire: str, checked: Checked) -> Sequence[Any]:
-    if checked.problems:
-        raise RefusedFire(fire, checked.problems)
-    return checked.records
+class _Parts(msgspec.Struct, frozen=True, kw_only=True):
+    """What was read of the files that hold records."""
+
+    sectors: Checked
+    trails: Checked
+    stands: Checked
+    trees: Checked
+    plots: Checked
+
+    def all(self) -> tuple[Checked, ...]:
+        return self.sectors, self.trails, self.stands, self.trees, self.plots
 
 
-def _find_repeated(sectors: Checked, trails: Checked, stands: Checked, plots: Checked) -> Iterator[InputProblem]:
-    yield from find_duplicates("sectors.geojson", "sector_id", (item.sector_id for item in sectors.records))
-    yield from find_duplicates("trails.json", "trail_id", (item.trail_id for item in trails.records))
-    points = (point.damage_id for trail in trails.records for point in trail.damage_points)
+def _find_repeated(parts: _Parts) -> Iterator[InputProblem]:
+    yield from find_duplicates("sectors.geojson", "sector_id", parts.sectors.ids)
+    yield from find_duplicates("trails.json", "trail_id", parts.trails.ids)
+    points = (point.damage_id for trail in parts.trails.records for point in trail.damage_points)
     yield from find_duplicates("trails.json", "damage_id", points)
-    yield from find_duplicates("stands.json", "stand_id", (item.stand_id for item in stands.records))
-    yield from find_duplicates("plots.csv", "plot_id", (item.plot_id for item in plots.records))
+    yield from find_duplicates("stands.json", "stand_id", parts.stands.ids)
+    yield from find_duplicates("plots.csv", "plot_id", parts.plots.ids)
 
 
-def _find_unknown(fire: Fire, trees: Checked) -> Iterator[InputProblem]:
+def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputProblem]:
     """Records that belong to something which is not on file: they would be in no total."""
-    tallied = [(tree.plot_id, place) for tree, place in zip(trees.records, trees.places, strict=True)]
+    tallied = [(tree.plot_id, place) for tree, place in zip(parts.trees.records, parts.trees.places, strict=True)]
+    plots = [(plot.stand_id, plot.plot_id) for plot in parts.plots.records]
+    stands = [(stand.sector_id, stand.stand_id) for stand in parts.stands.records]
     for file, name, own, known, where in (
-        ("trees.csv", "plot_id", tallied, fire.plots, "plots.csv"),
-        ("plots.csv", "stand_id", [(p.stand_id, p.plot_id) for p in fire.plots.values()], fire.stands, "stands.json"),
-        (
-            "stands.json",
-            "sector_id",
-            [(stand.sector_id, stand.stand_id) for stand in fire.stands.values()],
-            fire.sectors,
-            "sectors.geojson",
-        ),
+        ("trees.csv", "plot_id", tallied, parts.plots.ids, "plots.csv"),
+        ("plots.csv", "stand_id", plots, parts.stands.ids, "stands.json"),
+        ("stands.json", "sector_id", stands, parts.sectors.ids, "sectors.geojson"),
     ):
-        for value, place in own:
-            if value not in known:
+        there = frozenset(known)
+        # Of a file that cannot be read nobody knows what is in it.
+        for value, place in own if where not in unreadable else ():
+            if value not in there:
                 way_out = f"{where} has no such; add it there, or correct it here"
                 yield InputProblem(file=file, place=place, field=name, value=shown(value), way_out=way_out)
 
 
-def _find_far(fire: Fire) -> Iterator[InputProblem]:
+def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[InputProblem]:
     """What lies nowhere near the perimeter: wrong coordinates put it on no map and in no neighbourhood."""
-    lines = [("trails.json", f"trail {key}", shape(trail.line)) for key, trail in fire.trails.items()]
+    trails = parts.trails.records
+    lines = [("trails.json", f"trail {trail.trail_id}", shape(trail.line)) for trail in trails]
     points = [
         ("trails.json", f"damage point {point.damage_id}", Point(point.longitude, point.latitude))
-        for trail in fire.trails.values()
+        for trail in trails
         for point in trail.damage_points
     ]
-    areas = [("sectors.geojson", f"sector {key}", sector.geometry) for key, sector in fire.sectors.items()]
+    areas = [("sectors.geojson", f"sector {item.sector_id}", item.geometry) for item in parts.sectors.records]
     places = [
         ("fire.json", f"place {key}", Point(place.longitude, place.latitude))
-        for key, place in fire.facts.places.items()
+        for key, place in ({} if facts is None else facts.places).items()
     ]
     for file, place, geometry in (*areas, *lines, *points, *places):
-        if fire.perimeter.distance(geometry) > _FAR_DEG:
+        if perimeter.distance(geometry) > _FAR_DEG:
             at = geometry.representative_point()
             yield InputProblem(
                 file=file,
@@ -157,17 +169,14 @@ def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]
     labels: list[tuple[str, str, object]] = [
         (name, place, label) for name, table in tables.items() for place, label in table.labels
     ]
+    none: list[tuple[str, object]] = []
     for name in FILES[1:5]:
-        labels += [(name, place, label) for place, label in files.read(name, _json_labels)]
-    rasters = [files.raster(name) for name in RASTERS if name in files.digests]
+        labels += [(name, place, label) for place, label in files.read(name, _json_labels, none)]
+    rasters = {name: raster for name in RASTERS if name in files.digests and (raster := files.raster(name)) is not None}
     # Nothing is resampled: a difference of pixels means something only where both are the same piece of ground.
-    if rasters and not rasters[0].lies_on(rasters[1]):
-        raise ConfigError(f"{files.folder.name}: {' and '.join(RASTERS)} do not lie on one grid")
-    labels += [
-        (name, "its tag", raster.label)
-        for name, raster in zip(RASTERS, rasters, strict=False)
-        if raster.label is not None
-    ]
+    if len(rasters) == len(RASTERS) and not rasters[RASTERS[0]].lies_on(rasters[RASTERS[1]]):
+        yield InputProblem(file=" and ".join(RASTERS), way_out="do not lie on one grid")
+    labels += [(name, "its tag", raster.label) for name, raster in rasters.items() if raster.label is not None]
     for file, place, label in labels:
         if FLAGS.get(str(label).casefold()) is not facts.synthetic:
             own = str(facts.synthetic).lower()

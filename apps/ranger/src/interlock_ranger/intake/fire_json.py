@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from shapely.validation import explain_validity
 
 from interlock.errors import InvalidInput
-from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of
+from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of, shown
 from interlock_ranger.intake.shapes import read_areas, read_line, read_projection
 from interlock_ranger.records import (
     Access,
     DamageKind,
+    DamagePoint,
     Designation,
     Facts,
+    Imagery,
     Phase,
     Region,
     Sector,
     Stand,
     Terrain,
+    Thresholds,
     Trail,
     TrailStatus,
 )
@@ -32,6 +35,7 @@ _LONGITUDE = Range(low=-180, high=180, hint="degrees, WGS 84")
 _LATITUDE = Range(low=-90, high=90, hint="degrees, WGS 84")
 _MOST_ACRES = 100_000_000
 SLOPE_PCT = Range(low=0, high=500, hint="percent")
+_FIRE = "the fire"
 _FACTS: dict[str, Allowed] = {
     "phase": one_of(Phase),
     "year": Range(low=1800, high=2200, whole=True),
@@ -80,6 +84,8 @@ class Checked(msgspec.Struct, frozen=True):
     """The rows that the records of a table stand in."""
     labels: tuple[tuple[str, str], ...] = ()
     """What the rows of a table say in their column `synthetic`, with their places."""
+    ids: tuple[str, ...] = ()
+    """Of every record, also of those that are wrong: what belongs to one of these is not without a place."""
 
 
 def read_facts(document: Any) -> Checked:
@@ -87,15 +93,20 @@ def read_facts(document: Any) -> Checked:
     file, raw = "fire.json", _as_record(document, "it")
     places = raw.get("places")
     thresholds = raw.get("analyst_thresholds")
-    problems = [*check_fields(file, "the fire", raw, _FACTS)]
+    problems = [*check_fields(file, _FIRE, raw, _FACTS)]
     if isinstance(thresholds, dict):
         problems += check_fields(file, "analyst_thresholds", thresholds, dict.fromkeys(thresholds, _DNBR))
     for name, place in places.items() if isinstance(places, dict) else ():
         problems += check_fields(file, f"place {name}", _as_record(place, f"place {name}"), _PLACE)
+    parts: tuple[tuple[str, type[Any]], ...] = (("imagery", Imagery), ("analyst_thresholds", Thresholds))
+    for name, kind in parts:
+        if isinstance(raw.get(name), dict):
+            problems += [*_check_shape(file, name, raw[name], kind, problems)]
+    problems += [*_check_shape(file, _FIRE, raw, Facts, problems)]
     if problems:
         return Checked((), tuple(problems))
-    facts = _convert(raw, Facts, "it")
-    problems += _find_disorder(facts)
+    facts, wrong = _convert(raw, Facts, file, _FIRE)
+    problems += wrong if facts is None else _find_disorder(facts)
     return Checked(() if problems else (facts,), tuple(problems))
 
 
@@ -116,7 +127,7 @@ def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
 
 
 def read_sectors(document: Any) -> Checked:
-    file, sectors, problems = "sectors.geojson", [], []
+    file, sectors, problems, ids = "sectors.geojson", list[Sector](), list[InputProblem](), list[str]()
     for number, (properties, geometry) in enumerate(read_areas(document), 1):
         place = _name_place(properties, "sector_id", number)
         found = [*check_fields(file, place, properties, _SECTOR)]
@@ -125,26 +136,27 @@ def read_sectors(document: Any) -> Checked:
             found.append(
                 InputProblem(file=file, place=place, field="geometry", value=reason, way_out="redraw it there")
             )
+        ids += _own_id(properties, "sector_id")
+        _add({**properties, "geometry": geometry}, Sector, file, place, found, sectors)
         problems += found
-        sectors += [] if found else [_convert({**properties, "geometry": geometry}, Sector, place)]
-    return Checked(tuple(sectors), tuple(problems))
+    return Checked(tuple(sectors), tuple(problems), ids=tuple(ids))
 
 
 def read_trails(document: Any) -> Checked:
     if read_projection(document) is not None:
         raise InvalidInput("it is in another projection; give longitude and latitude in WGS 84 (EPSG:4326)")
-    trails, problems = [], []
+    file, trails, problems, ids = "trails.json", list[Trail](), list[InputProblem](), list[str]()
     for number, raw in enumerate(_list_records(document, "trails"), 1):
         place = _name_place(raw, "trail_id", number)
-        found = [*check_fields("trails.json", place, raw, _TRAIL), *_check_points(place, raw)]
+        found = [*check_fields(file, place, raw, _TRAIL), *_check_points(place, raw)]
+        ids += _own_id(raw, "trail_id")
+        try:
+            raw = {**raw, "line": read_line(raw["line"])} if "line" in raw else raw
+        except InvalidInput as error:
+            found.append(InputProblem(file=file, place=place, way_out=str(error)))
+        _add(raw, Trail, file, place, found, trails)
         problems += found
-        if not found:
-            try:
-                raw = {**raw, "line": read_line(raw.get("line"))}
-            except InvalidInput as error:
-                raise InvalidInput(f"{place}: {error}") from None
-            trails.append(_convert(raw, Trail, place))
-    return Checked(tuple(trails), tuple(problems))
+    return Checked(tuple(trails), tuple(problems), ids=tuple(ids))
 
 
 def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem]:
@@ -156,17 +168,20 @@ def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem
         record = _as_record(point, where)
         known = record.get("crew_days") is not None
         days: dict[str, Allowed] = {"crew_days": Range(low=0, high=100_000)} if known else {}
-        yield from check_fields("trails.json", where, record, {**allowed, **days})
+        found = [*check_fields("trails.json", where, record, {**allowed, **days})]
+        yield from found
+        yield from _check_shape("trails.json", where, record, DamagePoint, found)
 
 
 def read_stands(document: Any) -> Checked:
-    stands, problems = [], []
+    file, stands, problems, ids = "stands.json", list[Stand](), list[InputProblem](), list[str]()
     for number, raw in enumerate(_list_records(document, "stands"), 1):
         place = _name_place(raw, "stand_id", number)
-        found = [*check_fields("stands.json", place, raw, _STAND)]
+        found = [*check_fields(file, place, raw, _STAND)]
+        ids += _own_id(raw, "stand_id")
+        _add(raw, Stand, file, place, found, stands)
         problems += found
-        stands += [] if found else [_convert(raw, Stand, place)]
-    return Checked(tuple(stands), tuple(problems))
+    return Checked(tuple(stands), tuple(problems), ids=tuple(ids))
 
 
 def _list_records(document: Any, key: str) -> list[dict[str, Any]]:
@@ -186,8 +201,44 @@ def _name_place(record: Mapping[str, Any], key: str, number: int) -> str:
     return str(record[key]) if isinstance(record.get(key), str) else f"entry {number}"
 
 
-def _convert(raw: Any, kind: type[T], place: str) -> T:
+def _own_id(record: Mapping[str, Any], key: str) -> list[str]:
+    return [record[key]] if isinstance(record.get(key), str) else []
+
+
+def _add(
+    raw: Mapping[str, Any], kind: type[T], file: str, place: str, found: list[InputProblem], records: list[T]
+) -> None:
+    """Make the record, if nothing is wrong with it; else say everything that is."""
+    found += [*_check_shape(file, place, raw, kind, found)]
+    made, wrong = (None, ()) if found else _convert(raw, kind, file, place)
+    found += wrong
+    records += [] if made is None else [made]
+
+
+def _check_shape(
+    file: str, place: str, raw: Mapping[str, Any], kind: type[Any], found: Sequence[InputProblem] = ()
+) -> Iterator[InputProblem]:
+    """Every field that is missing, of another type, or unknown, but for what was found already."""
+    fields = {field.name: field for field in msgspec.structs.fields(kind)}
+    told = {problem.field for problem in found}
+    # What is made of parts has told its own problems: its first one is not told again as that of the whole.
+    inner = any(problem.place != place for problem in found)
+    for name, field in fields.items():
+        if name not in raw:
+            if field.required:
+                yield InputProblem(file=file, place=place, way_out=f"{name} is missing; add it")
+        elif name not in told and not (inner and isinstance(raw[name], dict | list)):
+            try:
+                msgspec.convert(raw[name], field.type)
+            except msgspec.ValidationError as error:
+                yield InputProblem(file=file, place=place, field=name, value=shown(raw[name]), way_out=str(error))
+    for name in raw if kind.__struct_config__.forbid_unknown_fields else ():
+        if name not in fields:
+            yield InputProblem(file=file, place=place, way_out=f"there is no field {shown(name)}; take it out")
+
+
+def _convert(raw: Any, kind: type[T], file: str, place: str) -> tuple[T | None, tuple[InputProblem, ...]]:
     try:
-        return msgspec.convert(raw, kind)
+        return msgspec.convert(raw, kind), ()
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"{place}: {error}") from None
+        return None, (InputProblem(file=file, place=place, way_out=str(error)),)

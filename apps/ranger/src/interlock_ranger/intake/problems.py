@@ -45,7 +45,7 @@ class OneOf(msgspec.Struct, frozen=True):
         return isinstance(value, str) and value in self.values
 
     def describe(self) -> str:
-        return f"give one of {', '.join(self.values)}"
+        return f"give one of {', '.join(self.values)}" if any(self.values) else "leave it empty"
 
 
 Allowed = Range | OneOf
@@ -59,10 +59,11 @@ class InputProblem(msgspec.Struct, frozen=True, kw_only=True):
     """Something that cannot be taken as it stands."""
 
     file: str
-    place: str
-    """Where in the file: a row, or a record by its id."""
-    field: str
-    value: str
+    place: str = ""
+    """Where in the file: a row, or a record by its id; empty if it is about the whole of it."""
+    field: str = ""
+    """Empty if it is about no value: something is missing, or cannot be read."""
+    value: str = ""
     way_out: str
 
 
@@ -71,7 +72,7 @@ class RefusedFire(ConfigError):
 
     def __init__(self, fire: str, problems: Sequence[InputProblem]) -> None:
         self.problems = tuple(problems)
-        super().__init__(f"{fire} cannot be used: {_describe(problems)}")
+        super().__init__(f"{fire} cannot be used:{_describe(problems)}")
 
 
 def shown(value: object) -> str:
@@ -119,18 +120,19 @@ def parse_figure(cell: str) -> float | None:
 
 
 def _describe(problems: Sequence[InputProblem]) -> str:
-    """All problems of one kind in one clause, with the places where they are."""
+    """All problems of one kind in one line, with the places where they are."""
     places: dict[tuple[str, str, str, str], list[str]] = {}
     for item in problems:
         places.setdefault((item.file, item.field, item.value, item.way_out), []).append(item.place)
-    clauses = [
-        f"{file}, {_join(found)}: {field} {value!r}; {way_out}"
+    lines = [
+        f"{file}{_join(found)} {f'{field} {value!r}; ' if field else ''}{way_out}"
         for (file, field, value, way_out), found in list(places.items())[:LISTED]
     ]
     left = len(places) - LISTED
-    return " | ".join([*clauses, *([f"and {left} more"] if left > 0 else [])])
+    return "".join(f"\n  {line}" for line in [*lines, *([f"and {left} more"] if left > 0 else [])])
 
 
 def _join(places: Sequence[str]) -> str:
-    more = f" and {len(places) - _PLACES} more" if len(places) > _PLACES else ""
-    return ", ".join(places[:_PLACES]) + more
+    named = [place for place in places if place]
+    more = f" and {len(named) - _PLACES} more" if len(named) > _PLACES else ""
+    return f", {', '.join(named[:_PLACES])}{more}:" if named else ""

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 
 from interlock.answers.constrained.grammar import spans
 from interlock.answers.constrained.recognisers.choices import is_negated
-from interlock.answers.constrained.tables import common_words
+from interlock.answers.constrained.recognisers.proper_names import is_all_capitalised, is_telling, stands_alone
+from interlock.answers.constrained.tables import common_words, openings
 from interlock.answers.intents.wordpiece import vocabulary
 from interlock.tools import match_values, normalize
 from interlock.tools.name_index import NameIndex
@@ -24,22 +25,27 @@ _FIRST = re.compile(r"\W*([A-Z]\w{5,})")  # the first word is always capitalised
 _CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
 _KIND = r"((?:[A-Z0-9][\w'’-]{0,60}\s{1,8}){1,6})"
 """A name in front of what it is the name of: "Holiday Farm fire"; bounded, or a long question would take its square."""
+_SMALL = r"((?:[a-z][\w'’-]{0,60}\s{1,8}){2,4})"
 Known = Mapping[str, Sequence[str]]
 """Values, and everything that each is called."""
 
 
-def find_names(text: str, known: Known) -> tuple[str, ...]:
-    """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked."""
-    words = f" {normalize(text)} "
+def find_names(text: str, known: Known, kinds: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked.
+
+    `kinds`: words that say what a thing is ("trail"), and not which one.
+    """
     spelled = {value: [p for name in names if (p := normalize(name))] for value, names in known.items()}
-    whole = _find_whole(words, spelled)
+    common, index = common_words() | _generic(spelled) | kinds, NameIndex(known, kinds)
+    whole = _find_whole(text, spelled, common)
     if whole:
         return whole
-    common, index = common_words() | _generic(spelled), NameIndex(known)
     capitalised, unknown = _find_capitalised(text, index, common)
     if capitalised:
         return capitalised
-    telling, unsure = _find_by_words(text, index, spelled, common)
+    # A word of a name that is none of them names nothing by itself: "Snake River" is not the only river on file.
+    rest = text.replace(unknown, "…") if unknown and not is_all_capitalised(text) else text
+    telling, unsure = _find_by_words(rest, index, spelled, common)
     if telling:
         return telling
     if unknown:
@@ -47,13 +53,15 @@ def find_names(text: str, known: Known) -> tuple[str, ...]:
     return (unsure,) if unsure else ()
 
 
-def _find_whole(words: str, spelled: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Values whose name stands in the text as it is, and in no longer name that does."""
+def _find_whole(text: str, spelled: Mapping[str, Sequence[str]], common: frozenset[str]) -> tuple[str, ...]:
+    """Values whose name stands in the text as it is, and in no longer name."""
+    words = f" {normalize(text)} "
     named = {
         value: max((n for n in names if f" {n} " in words and not is_negated(words, n)), key=len, default="")
         for value, names in spelled.items()
     }
-    said = {value: name for value, name in named.items() if name}
+    plain = common | {word for name in named.values() for word in name.split()}
+    said = {value: name for value, name in named.items() if name and stands_alone(text, name, plain)}
     together = "|".join(f" {name} " for name in dict.fromkeys(said.values()))
     whole = tuple(value for value, name in said.items() if together.count(f" {name} ") == 1)
     shared = Counter(said[value] for value in whole)
@@ -65,9 +73,10 @@ def _find_capitalised(text: str, index: NameIndex, common: frozenset[str]) -> tu
     """The value that a capitalised run of words means; beside it, the first run that means none."""
     unknown = ""
     for run in tuple(dict.fromkeys(_NAMES.findall(text)))[:_MOST_RUNS]:
-        telling = normalize(run)
-        if any(len(word) > 2 and word not in common for word in telling.split()):
-            fits = index.match(telling)
+        telling = [word for word in run.split() if is_telling(word, common)]
+        if telling:
+            # What it is need not be part of what it is called: "Waldo Lake Trail" may be on file as Waldo Lake.
+            fits = index.match(run) or index.match(" ".join(telling))
             if len(fits) == 1:
                 return fits, unknown
             unknown = unknown or run
@@ -107,6 +116,10 @@ def named_as(name: str, text: str, known: Known) -> tuple[str, ...]:
     said = re.search(rf"(?i:\b{kind})\s+([A-Z0-9][\w-]*)", text) or re.search(rf"{_KIND}(?i:{kind})\b", text)
     if said is not None and said[1].strip("… "):
         return (said[1].strip(),)
+    # Without capitals it takes an article, the kind, and words between them that all tell something.
+    plain = re.search(rf"(?i:\bthe)\s{{1,8}}{_SMALL}{kind}\b", text)
+    if plain is not None and all(is_telling(word, common_words() | openings()) for word in plain[1].split()):
+        return (plain[1].strip(),)
     shapes = {_shape(value) for value in known}
     like = next((word for word in _CODE.findall(text) if _shape(word) in shapes), "")
     return (like,) if like else ()
