@@ -11,6 +11,7 @@ from typing import Any, TypedDict, Unpack
 from interlock.errors import (
     ConfigError,
     Conflict,
+    Forbidden,
     InDoubt,
     NotFound,
     NothingLanded,
@@ -26,7 +27,7 @@ from interlock.resilience import next_wait
 from interlock.tools import RetryRule
 from interlock.tools.body_limits import BodyLimits
 from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, retry_after_s
-from interlock.tools.wire import SAFE_METHODS, note_request
+from interlock.tools.wire import SAFE_METHODS, Sending
 from interlock.values import Effect, Json
 
 try:
@@ -134,16 +135,19 @@ class HttpClient:
     ) -> httpx.Response:
         reads, limit, (body, headers) = effect is Effect.READ, self._timeout_s, what
         each: dict[str, Any] = {} if limit is None else {"timeout": httpx.Timeout(limit)}
-        way = _Way()
+        request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
+        sending = Sending(method, changes=not reads)
+        trace = sending.traced(request.extensions.get("trace"))
+        request.extensions = {**request.extensions, "trace": trace}  # added: httpx keeps the timeouts there
         try:
-            request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
-            request.extensions = {**request.extensions, "trace": way.trace}  # added: httpx keeps the timeouts there
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):
                 follow = self._client.follow_redirects and reads
                 answer = await self._send(request, follow=follow)
         except (httpx.HTTPError, TimeoutError, Transient) as error:
-            lost = way.explain(error, request)
+            lost = _explain(error, sending, request.url.host)
+            if isinstance(lost, NothingLanded):
+                sending.did_nothing()
             if reads or isinstance(lost, NothingLanded):
                 raise lost from None
             raise InDoubt(f"{lost}: it may have landed") from None
@@ -151,37 +155,23 @@ class HttpClient:
             if reads:
                 raise
             raise InDoubt(f"{error}: it may have landed") from None
-        note_request(method, answer.status_code)
+        except (asyncio.CancelledError, Forbidden) as error:  # given up by its caller, or refused by `Egress`
+            if isinstance(error, Forbidden) or sending.still_connects:
+                sending.did_nothing()
+            raise
+        sending.answered(answer.status_code)
         return answer
 
 
-class _Way:
-    """How far one request has come, as its connection tells."""
-
-    def __init__(self) -> None:
-        self._seen: list[str] = []
-
-    async def trace(self, event: str, _info: Any) -> None:
-        """What httpx calls at every step of a connection."""
-        self._seen.append(event)
-
-    def explain(self, error: Exception, request: httpx.Request) -> Transient:
-        """What it means that no answer came, over whatever client: that of `Egress` has said it already."""
-        if isinstance(error, Transient):
-            return error
-        if isinstance(error, httpx.TransportError):
-            return from_transport(error, request.method, request.url.host)
-        if isinstance(error, TimeoutError) and self._still_connects:
-            return NothingLanded("no connection in time")
-        note_request(request.method, None)
-        if isinstance(error, TimeoutError):
-            return TimedOut("no answer in time")
-        return Unavailable(f"{type(error).__name__}: {error}")
-
-    @property
-    def _still_connects(self) -> bool:
-        """Shown, not assumed: a transport that tells nothing may have sent everything."""
-        return bool(self._seen) and not any("send_request" in event for event in self._seen)
+def _explain(error: Exception, sending: Sending, host: str) -> Transient:
+    """What it means that no answer came, over whatever client: that of `Egress` has said it already."""
+    if isinstance(error, Transient):
+        return error
+    if isinstance(error, httpx.TransportError):
+        return from_transport(error, host)
+    if isinstance(error, TimeoutError):
+        return NothingLanded("no connection in time") if sending.still_connects else TimedOut("no answer in time")
+    return Unavailable(f"{type(error).__name__}: {error}")
 
 
 def raise_for(answer: httpx.Response, *, changes: bool = False) -> None:

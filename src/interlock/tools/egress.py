@@ -25,7 +25,7 @@ from typing import Any
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
 from interlock.errors import ConfigError, Forbidden, NothingLanded, TimedOut, Transient, Unavailable, from_http_status
 from interlock.tools.body_limits import ACCEPTED, BodyLimits, Meter, codings_of
-from interlock.tools.wire import note_request
+from interlock.tools.wire import Sending
 
 try:
     import httpx
@@ -132,21 +132,25 @@ class _Pinned(httpx.AsyncBaseTransport):
         url = request.url
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
-        host = self._take(url.host)
+        host, given = self._take(url.host), request.extensions
+        sending = Sending(request.method)
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
-        request.extensions = {**request.extensions, "sni_hostname": url.host}
+        trace = sending.traced(given.get("trace"))
+        request.extensions = {**given, "sni_hostname": url.host, "trace": trace}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
         ask_for_bounded(request)
         try:
             answer = await host.transport.handle_async_request(request)
         except BaseException as error:
             await self._give_back(host)
+            if isinstance(error, _NEVER_SENT) or sending.still_connects:
+                sending.did_nothing()
             if isinstance(error, httpx.TransportError):
-                raise from_transport(error, request.method, url.host) from error
+                raise from_transport(error, url.host) from error
             raise
         finally:
-            request.url = url
-        note_request(request.method, answer.status_code)
+            request.url, request.extensions = url, given
+        sending.answered(answer.status_code)
         return await self._bound(answer, request.method, url.host, host)
 
     async def _bound(self, answer: httpx.Response, method: str, name: str, host: _Host) -> httpx.Response:
@@ -247,12 +251,11 @@ class _Body(httpx.AsyncByteStream):
             await closed()
 
 
-def from_transport(error: httpx.TransportError, method: str, host: str) -> Transient:
+def from_transport(error: httpx.TransportError, host: str) -> Transient:
     """The error class of a request that got no answer: whether it can have landed depends on whether it left."""
     message = f"{host!r}: {error or type(error).__name__}"
     if isinstance(error, _NEVER_SENT):
         return NothingLanded(message)
-    note_request(method, None)  # it left, and nobody knows what became of it
     return TimedOut(message) if isinstance(error, httpx.TimeoutException) else Unavailable(message)
 
 

@@ -1,33 +1,125 @@
-"""What an attempt has put on the wire: only where nothing can have landed is a change tried again.
+"""What a call has put on the wire: only where nothing can have landed is a change tried again.
 
 A tool may do several things in one attempt. That its last request never left says nothing about those before it, so the
-transports of Interlock (`interlock.tools.egress`, `interlock.resources.HttpClient`) note what they sent, and the engine
-believes "nothing landed" only of an attempt that sent nothing before.
+transports of Interlock (`interlock.tools.egress`, `interlock.resources.HttpClient`) note what they send, and the engine
+believes "nothing landed" only of a call on whose wire nothing is in doubt. A request is in doubt from the moment at
+which it may leave, whoever gives it up, until it is shown that it did nothing.
 """
 
 from __future__ import annotations
 
-from contextvars import ContextVar
+import threading
+from collections.abc import Awaitable, Callable
+from contextvars import Context, ContextVar, copy_context
+from typing import Any
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+Trace = Callable[[str, Any], Awaitable[None]]
 
 
 class Wire:
-    """The requests of one attempt that may have changed something on the other side."""
+    """What one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("may_have_landed",)
+    __slots__ = ("_doubts", "_parent", "thread")
 
-    def __init__(self) -> None:
-        self.may_have_landed = False
+    def __init__(self, parent: Wire | None = None) -> None:
+        self._parent = parent
+        self._doubts: set[object] = set()
+        self.thread = threading.get_ident()
+
+    @property
+    def may_have_landed(self) -> bool:
+        """Whether anything was sent that is not known to have changed nothing."""
+        return bool(self._doubts)
+
+    def doubt(self, what: object) -> None:
+        """Something was done, or is about to be; the calls that this one is made by have done it as well."""
+        self._doubts.add(what)
+        if self._parent is not None:
+            self._parent.doubt(what)
+
+    def dismiss(self, what: object) -> None:
+        """It is shown that this changed nothing."""
+        self._doubts.discard(what)
+        if self._parent is not None:
+            self._parent.dismiss(what)
+
+    def end(self, *, landed: bool | None) -> None:
+        """The call is over: whoever made it has changed what it changed, by whatever means."""
+        _RUNNING.discard(self)
+        if landed is not False and self._parent is not None:
+            self._parent.doubt(self)
 
 
 WIRE: ContextVar[Wire | None] = ContextVar("interlock_wire", default=None)
-"""Of the attempt that is running in this task or thread; None where no change is being made."""
+"""Of the change that is being made in this task or thread; None where none is."""
+_RUNNING: set[Wire] = set()
+_READS = Wire()
+"""Of a thread in which a tool runs that changes nothing: nothing is noted on it."""
 
 
-def note_request(method: str, status: int | None) -> None:
-    """A request has left; `status` is that of its answer, None if none came. What was refused (4xx) changed nothing."""
+def open_wire() -> Wire:
+    """The wire of a change that begins in this task, on which everything is noted that it sends from now on."""
+    above = WIRE.get()
+    wire = Wire(None if above is _READS else above)
+    WIRE.set(wire)
+    _RUNNING.add(wire)
+    return wire
+
+
+def thread_context() -> Context:
+    """The context for a thread in which a tool runs. What it sends is told from what a thread sends that a tool has
+    started by itself, also where it changes nothing."""
+    context = copy_context()
+    if context.get(WIRE) is None:
+        context.run(WIRE.set, _READS)
+    return context
+
+
+class Sending:
+    """One request from the moment at which it may leave, and how far its connection says that it has come."""
+
+    __slots__ = ("_left", "_seen", "_wires")
+
+    def __init__(self, method: str, *, changes: bool = False) -> None:
+        """`changes`: whoever makes the request says so, whatever its method is."""
+        self._seen = self._left = False
+        self._wires = _wires_here() if changes or method.upper() not in SAFE_METHODS else ()
+        for wire in self._wires:
+            wire.doubt(self)
+
+    def traced(self, inner: Trace | None) -> Trace:
+        """What httpx calls at every step of a connection; `inner` is whoever else wants to know."""
+
+        async def trace(event: str, info: Any) -> None:
+            self._seen = True
+            self._left = self._left or "send_request" in event
+            if inner is not None:
+                await inner(event, info)
+
+        return trace
+
+    @property
+    def still_connects(self) -> bool:
+        """Shown, not assumed: a transport that tells nothing may have sent everything."""
+        return self._seen and not self._left
+
+    def answered(self, status: int) -> None:
+        """What was refused (4xx) changed nothing; but for 408, which says that it arrived at least in part."""
+        if 400 <= status < 500 and status != 408:
+            self.did_nothing()
+
+    def did_nothing(self) -> None:
+        """It is shown that it never left, or was refused."""
+        for wire in self._wires:
+            wire.dismiss(self)
+
+
+def _wires_here() -> tuple[Wire, ...]:
+    """The wire of this task or thread. In a thread that a tool has started by itself there is none, and nobody can say
+    for which call it sends: then it may be any that is running and has not begun in this very thread."""
     wire = WIRE.get()
-    refused = status is not None and 400 <= status < 500 and status != 408  # 408: it arrived, at least in part
-    if wire is not None and method.upper() not in SAFE_METHODS and not refused:
-        wire.may_have_landed = True
+    if wire is not None:
+        return () if wire is _READS else (wire,)
+    here, running = threading.get_ident(), tuple(_RUNNING)
+    return () if any(one.thread == here for one in running) else running

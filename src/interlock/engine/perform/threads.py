@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from typing import Any
+
+from interlock.tools.wire import thread_context
 
 
 class Threads:
@@ -20,8 +21,7 @@ class Threads:
 
     async def run(self, body: Callable[..., Any], *arguments: Any) -> Any:
         """Run a function in a thread, in the caller's context, and wait for its result."""
-        context = contextvars.copy_context()
-        future = self._executor.submit(context.run, _without_stop, body, *arguments)
+        future = self._executor.submit(thread_context().run, _without_stop, body, *arguments)
         self._started.append(future)
         return await asyncio.wrap_future(future)
 

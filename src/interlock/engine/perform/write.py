@@ -29,7 +29,7 @@ from interlock.resilience import Expired
 from interlock.state import ClaimState
 from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
-from interlock.tools.wire import WIRE, Wire
+from interlock.tools.wire import open_wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Attempt, Context, Json, Plan, Status, one_line
 
@@ -91,11 +91,15 @@ async def _under_claim(ctx: EngineContext, begun: Begun) -> Ended:
     work, task = begun.work, asyncio.current_task()
     assert task is not None
     beat = ctx.heart.keep(begun.prepared.plan.claim, begun.holder, begun.since_s, task.cancel)
+    landed = None
     try:
         effect = await _effect(ctx, begun, beat)
+        landed = effect.landed
     except (asyncio.CancelledError, KeyboardInterrupt) as error:
         effect = _interrupted_effect(begun, error, beat)
     finally:
+        if work.wire is not None:
+            work.wire.end(landed=landed)
         if beat.lost:
             task.uncancel()
         if not work.when_idle(beat.stop):
@@ -118,8 +122,7 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False, seen=step.seen)
     step.work.beat = beat
-    step.work.wire = Wire()
-    WIRE.set(step.work.wire)  # this task is the effect's own: whatever it sends is noted here
+    step.work.wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
     reading = await step.work.attempt()
     landed, after = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
     return _Effect(step, reading, landed, after, _deviations(step.prepared.plan, after) if landed else ())
