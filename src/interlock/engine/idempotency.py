@@ -99,6 +99,8 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
         name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
+    if facts.call.claim is not None and facts.call.claim != name.name:
+        return _end_another_change(accepted)
     applies = facts.call.mode is Mode.APPLY
     if applies and _says_nothing(tool, facts.call):
         return _end_no_call_id(accepted)
@@ -123,6 +125,16 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
         return await answer_of_claim(ctx, accepted, claim)
     except StoreError as error:
         return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
+
+
+def _end_another_change(accepted: Accepted) -> Ended:
+    """Made under another claim than its record names, it could be made twice."""
+    tool = accepted.binding.tool
+    reason = (
+        f"the call cannot be made again from its record: {tool.name!r} has been declared otherwise since (its"
+        " parameters, key, once_per or repeatable), so that it would be another change; propose it anew"
+    )
+    return end_denied(accepted.facts, accepted.started, tool, deny("claim", reason), Reason.MOVED)
 
 
 def _says_nothing(tool: Tool, call: Call) -> bool:

@@ -32,6 +32,8 @@ from interlock.values import FieldProblem, Json, Mode, Outcome, Plan, Problem, R
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
+_MADE_AGAIN = (Status.PARKED, Status.PLANNED)
+"""Of records that calls are made from again: what waits for a person, and intents."""
 _BEFORE_CONTRACT = frozenset({Reason.INVALID_ARGUMENTS, Reason.NOT_OFFERED, Reason.AMBIGUOUS, Reason.NOT_FOUND})
 """Why a call may end before its arguments were held against its contract."""
 
@@ -168,6 +170,8 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "on_behalf_of": call.on_behalf_of,
         "run": call.run,
         "parent": call.parent,
+        "root_turn": call.root_turn,
+        "budgets": call.budgets if reading.status in _MADE_AGAIN else (),
         "evidence": call.evidence,
         "confidence": call.confidence,
         "ticket": ended.ticket or call.ticket,
@@ -268,6 +272,7 @@ def _with_change(
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
+        id_is_ours=ended.call.id_is_ours,
         under={hold.key: hold.token for hold in ended.call.locks},
         # As the record writes them: a key may hold what is redacted.
         deviates=tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates),
