@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from interlock import Runtime, Status
+import pytest
+from pydantic import BaseModel, Field, RootModel, field_serializer
+from typing_extensions import TypedDict
+
+from interlock import Runtime, Status, Tool, tool
 from interlock.audit import verify
 from interlock.errors import NothingLanded
 from interlock.policy import parse_policy
@@ -91,3 +103,177 @@ async def test_a_call_whose_tool_was_declared_otherwise_since_is_not_made_again_
         refused = await runtime.operations.resume(ticket)
     assert (refused.status, error(refused), made) == (Status.DENIED, "moved", [])
     assert "propose it anew" in refused.summary
+
+
+# In another process: a set comes out of each in another order
+
+PEOPLE = ["ann", "ben", "cat", "dan", "eve"]
+
+
+@tool(effect="send", once_per="ever")
+async def pay_all(people: set[str]) -> str:
+    """Pay everybody."""
+    return "paid"
+
+
+def pay_everybody(url: str, *, ask: bool = False, ticket: str | None = None) -> None:
+    """What each process does: pay, or wait for a person, or go on when one has approved; it prints what came of it."""
+
+    async def run() -> None:
+        policy = parse_policy(OPEN + ('[[rule]]\nid = "ask"\ntools = ["*"]\ndecision = "review"\n' if ask else ""))
+        async with Runtime.open(url, policy=policy, tools=[pay_all], principal="user:ann") as runtime:
+            if ticket is not None:
+                print((await runtime.operations.resume(ticket)).status)
+                return
+            outcome = await runtime.call("pay_all", {"people": PEOPLE}, actor="ann")
+            if outcome.ticket is not None:
+                await runtime.operations.decide(outcome.ticket, approve=True, by="user:boss")
+            print(outcome.ticket or bool(outcome.attempts))
+
+    asyncio.run(run())
+
+
+def in_a_process(seed: int, url: str, **what: Any) -> str:
+    """What a process prints whose texts hash by this seed."""
+    call = f"from tests.test_same_change import pay_everybody as pay; pay({url!r}, **{what!r})"
+    told = {"env": {**os.environ, "PYTHONHASHSEED": str(seed)}, "cwd": Path(__file__).parents[1]}
+    done: Any = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True, **told)  # type: ignore[call-overload]
+    return str(done.stdout).strip()
+
+
+def test_a_set_of_the_same_texts_is_the_same_change_in_every_process(durable_url: str) -> None:
+    assert [in_a_process(seed, durable_url) for seed in (1, 2, 3)] == ["True", "False", "False"]
+
+
+def test_an_approved_set_can_be_resumed_in_another_process(durable_url: str) -> None:
+    ticket = in_a_process(1, durable_url, ask=True)
+    assert in_a_process(2, durable_url, ask=True, ticket=ticket) == "ok"
+
+
+# Spelled otherwise
+
+
+class Group(BaseModel):
+    people: frozenset[str] = Field(alias="who")
+    root: str = ""
+
+
+@dataclass
+class Pair:
+    people: set[str]
+
+
+class Row(TypedDict):
+    people: set[str]
+
+
+class Couple(NamedTuple):
+    first: str
+    people: set[str]
+
+
+def taking(kind: Any, made: list[Any]) -> Tool:
+    """A send that takes one argument of a type."""
+
+    async def pay(x: Any) -> str:
+        made.append(x)
+        return "paid"
+
+    pay.__annotations__["x"] = kind
+    return tool(effect="send", once_per="ever")(pay)
+
+
+async def test_wherever_a_set_stands_it_is_shown_in_one_order() -> None:
+    plain = sorted(PEOPLE)
+    told: list[tuple[Any, Any, Any]] = [
+        (list[set[str]], [PEOPLE], [plain]),
+        (dict[str, set[str]], {"a": PEOPLE}, {"a": plain}),
+        (set[frozenset[str]], [PEOPLE, ["a"]], [["a"], plain]),
+        (Group, {"who": PEOPLE, "root": "r"}, {"who": plain, "root": "r"}),
+        (RootModel[set[str]], PEOPLE, plain),
+        (Pair, {"people": PEOPLE}, {"people": plain}),
+        (Row, {"people": PEOPLE}, {"people": plain}),
+        (Couple, ["a", PEOPLE], ["a", plain]),
+        (set[str] | None, PEOPLE, plain),
+    ]
+    for kind, given, shown in told:
+        made: list[Any] = []
+        assert taking(kind, made).input.parse({"x": given}).arguments == {"x": shown}, kind
+
+
+async def test_a_set_that_a_model_writes_in_its_own_way_is_refused() -> None:
+    class Joined(BaseModel):
+        people: set[str]
+
+        @field_serializer("people")
+        def join(self, people: set[str]) -> str:
+            return ",".join(people)
+
+    made: list[Any] = []
+    async with running(taking(Joined, made)) as runtime:
+        refused = await runtime.call("pay", {"x": {"people": PEOPLE}}, actor="ann")
+    assert (refused.status, error(refused), made) == (Status.DENIED, "invalid_arguments", [])
+
+
+EQUAL: list[tuple[Any, Any, Any]] = [
+    (float, 0.0, -0.0),
+    (Decimal, "10", "10.0"),
+    (Decimal, "10", "1e1"),
+    (Decimal, "-0.0", "0"),
+    (Decimal, "0.50", "0.5"),
+    (Decimal, "123456789012345678901234567890.10", "123456789012345678901234567890.1"),
+    (Decimal, "1e400", "10e399"),
+    (list[Decimal], ["1.0"], ["1"]),
+    (dict[Decimal, str], {"1.0": "a"}, {"1": "a"}),
+    (set[Decimal], ["1.0", "2"], ["2.00", "1"]),
+    (int | float, 1, 1.0),
+    (int | Decimal, 10, "10.0"),
+    (list[int | float], [1e16], [10**16]),
+    (datetime, "2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00"),
+    ({"type": "number"}, 10, 10.0),
+    ({"type": "array", "items": {"type": "integer"}}, [10], [10.0]),
+]
+OTHER: list[tuple[Any, Any, Any]] = [
+    (str, "10", "10.0"),
+    (str, "caf\u00e9", "cafe\u0301"),
+    (str | Decimal, "10", "10.0"),
+    (Decimal, "1", "1.0000000000000000000000000000000001"),
+    (Decimal, "1e400", "1e401"),
+    (int | float, 1, 1.5),
+    (datetime, "2026-01-01T00:00:00", "2026-01-01T00:00:00Z"),
+    (list[str], ["a", "b"], ["b", "a"]),
+    ({"type": "number"}, 2**53, 2**53 + 1),
+]
+
+
+async def effects_of(kind: Any, *values: Any) -> list[Any]:
+    """What a tool that takes a type is handed, of calls that differ in one argument alone."""
+    made: list[Any] = []
+
+    async def noted(arguments: dict[str, Any]) -> str:
+        made.append(arguments["x"])
+        return "paid"
+
+    if isinstance(kind, dict):
+        schema = {"type": "object", "properties": {"x": kind}, "required": ["x"]}
+        pay = Tool.from_schema("pay", noted, schema=schema, effect="send", once_per="ever")
+    else:
+        pay = taking(kind, made)
+    async with running(pay) as runtime:
+        for value in values:
+            assert (await runtime.call("pay", {"x": value}, actor="ann")).ok
+    return made
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), EQUAL)
+async def test_equal_values_are_the_same_change_however_they_are_spelled(kind: Any, first: Any, second: Any) -> None:
+    assert len(await effects_of(kind, first, second)) == 1
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), OTHER)
+async def test_values_that_are_not_equal_are_changes_of_their_own(kind: Any, first: Any, second: Any) -> None:
+    assert len(await effects_of(kind, first, second)) == 2
+
+
+async def test_the_tool_gets_a_number_as_it_was_written() -> None:
+    assert list(map(str, await effects_of(Decimal, "10.00"))) == ["10.00"]

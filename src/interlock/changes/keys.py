@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.tools import KeyOf, Redactor, Tool
+from interlock.tools.normal_form import same_numbers
 from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkUndone
 from interlock.values import Call, Json, shorten
@@ -61,11 +62,12 @@ def local_key(key: str) -> str:
 
 def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Json, call: Call) -> ClaimName:
     """Same content within `once_per` is the same change, whatever the call id; where nothing wider is said, the call id
-    is the caller's idempotency key.
+    is the caller's idempotency key. `arguments` are those that are compared, in one spelling for each value.
 
     Such a claim goes by the call id alone, so that an id that is used again for another request can be seen. So does
     that of a repeatable tool, each call of which is a change of its own.
     """
+    arguments = same_numbers(arguments)
     content = canonical([tool.name, keys, arguments], WHATEVER)
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))

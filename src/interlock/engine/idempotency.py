@@ -96,7 +96,8 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.binding.tool
     try:
-        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
+        compared = facts.arguments if accepted.parsed.compared is None else accepted.parsed.compared
+        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), compared, facts.call)
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     if facts.call.claim is not None and facts.call.claim != name.name:
