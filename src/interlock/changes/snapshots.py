@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import difflib
-from collections.abc import Coroutine, Mapping
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -20,6 +23,9 @@ from interlock.values import NOT_THERE, Effect, Json, Versioned
 
 _DIGEST = "digest:"
 _DIFF_LINES = 400
+_COMPARED_LINES = 2_000
+"""So many lines are compared in some 40 ms at worst; beyond that it grows with their square."""
+_LINE_NUMBER = re.compile(r"(?<=[-+])\d+")
 _NOTHING = object()
 
 
@@ -93,18 +99,12 @@ async def _last_changes(keys: tuple[str, ...], snapshot_reader: SnapshotReader) 
     if snapshot_reader.faults is not None:
         snapshot_reader.faults.at("change.leases")
     leases = await snapshot_reader.claims.leases(keys)
-    return {
-        key: max(
-            (
-                lease.changed
-                for lease in leases
-                if lease.key in (key, f"{key.partition('/')[0]}/*")
-                or (key.endswith("/*") and lease.key.startswith(key[:-1]))
-            ),
-            default=0,
-        )
-        for key in keys
-    }
+    changed = {lease.key: lease.changed for lease in leases}
+    last = {key: max(changed.get(key, 0), changed.get(f"{key.partition('/')[0]}/*", 0)) for key in keys}
+    for key in keys:
+        if key.endswith("/*"):  # the whole of a resource is as new as the newest of its parts; a call has one such key
+            last[key] = max([last[key], *(lease.changed for lease in leases if lease.key.startswith(key[:-1]))])
+    return last
 
 
 async def _read(reading: Coroutine[Any, Any, Any], what: str, tool: Tool, snapshot_reader: SnapshotReader) -> Any:
@@ -179,10 +179,22 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
     if tool.redact:
         redactor = Redactor(tool.redact, before, after)
         before, after = redactor.value(before), redactor.value(after)
-    lines = [line for item in zip(keys, before, after, strict=True) for line in _key_diff(*item)]
-    if len(lines) > _DIFF_LINES:
-        lines = [*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES} more lines"]
-    return "\n".join(lines)
+    return "\n".join(_shown_diff(zip(keys, before, after, strict=True)))
+
+
+def _shown_diff(states: Iterable[tuple[str, Json, Json]]) -> list[str]:
+    """The lines that differ, as many as anybody looks at; of the keys after that it is only counted how many differ."""
+    lines: list[str] = []
+    uncompared = 0
+    for key, old, new in states:
+        if len(lines) <= _DIFF_LINES:
+            lines += _key_diff(key, old, new)
+        elif old != new:
+            uncompared += 1
+    more = len(lines) - _DIFF_LINES
+    if more <= 0:
+        return lines
+    return [*lines[:_DIFF_LINES], f"… {more} more lines" + (f", and {uncompared} more keys" if uncompared else "")]
 
 
 def _key_diff(key: str, old: Json, new: Json) -> list[str]:
@@ -207,8 +219,29 @@ def _key_diff(key: str, old: Json, new: Json) -> list[str]:
 
 
 def _line_diff(old: Json, new: Json) -> list[str]:
-    changed = difflib.unified_diff(_lines(old), _lines(new), lineterm="", n=1)
-    return list(changed)[2:]
+    """What differs line by line; of what is too long to be compared so, how many lines differ, and both digests."""
+    was, becomes, first = _lines(old), _lines(new), 0
+    if max(len(was), len(becomes)) > _COMPARED_LINES:
+        first = max(0, _count_same(was, becomes) - 1)  # one line before it, to see where it is
+        last = max(0, _count_same(was[first:][::-1], becomes[first:][::-1]) - 1)
+        was, becomes = was[first : len(was) - last], becomes[first : len(becomes) - last]
+    if max(len(was), len(becomes)) > _COMPARED_LINES:
+        gone, come = (sum(count.values()) for count in _only_in(was, becomes))
+        digests = [hashlib.sha256(encode_canonical(state)).hexdigest()[:16] for state in (old, new)]
+        return [f"   {gone} lines go and {come} come, too many to compare (sha256 {digests[0]}… to {digests[1]}…)"]
+    changed = list(difflib.unified_diff(was, becomes, lineterm="", n=1))[2:]
+    return [_LINE_NUMBER.sub(lambda n: str(int(n[0]) + first), line) if line[0] == "@" else line for line in changed]
+
+
+def _count_same(some: list[str], others: list[str]) -> int:
+    """How many lines two texts begin with that are the same."""
+    pairs = enumerate(zip(some, others, strict=False))
+    return next((place for place, (one, other) in pairs if one != other), min(len(some), len(others)))
+
+
+def _only_in(some: list[str], others: list[str]) -> tuple[Counter[str], Counter[str]]:
+    ours, theirs = Counter(some), Counter(others)
+    return ours - theirs, theirs - ours
 
 
 def _lines(state: Json) -> list[str]:

@@ -82,7 +82,7 @@ class ClaimTable:
                 self.claims[ask.name] = msgspec.structs.replace(row, state=ask.state)
                 self.unnumbered.append((ask.name, "record"))
                 if ask.state in _OVER:
-                    untouched = ask.untouched if isinstance(ask, CloseClaim) else ()
+                    untouched = frozenset(ask.untouched if isinstance(ask, CloseClaim) else ())
                     self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
             case MarkUndone():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
@@ -171,7 +171,7 @@ class ClaimTable:
         )
         self.unnumbered.append((ask.name, "intent"))
 
-    def _release(self, row: Claimed, untouched: tuple[str, ...], now_us: int, *, landed: bool) -> None:
+    def _release(self, row: Claimed, untouched: frozenset[str], now_us: int, *, landed: bool) -> None:
         for key in row.keys:
             lease = msgspec.structs.replace(self.leases[key], holder="", expires_us=0)
             if landed:
@@ -188,10 +188,14 @@ class ClaimTable:
 def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:
     """Whether another recorded effect changed a key of the claim after it did: alone, or with its whole resource."""
     tokens = dict(zip(row.keys, row.tokens, strict=True))
+    # The newest of its own tokens in each resource, which one for the whole of that is held against.
+    newest: dict[str, int] = {}
+    for key, token in tokens.items():
+        newest[wildcard(key)] = max(token, newest.get(wildcard(key), token))
     for lease in leases:
-        everything = wildcard(lease.key)
-        mine = [token for key, token in tokens.items() if key in (lease.key, everything) or lease.key == wildcard(key)]
-        if mine and lease.changed > max(mine):
+        mine = (tokens.get(lease.key), tokens.get(wildcard(lease.key)), newest.get(lease.key))
+        known = [token for token in mine if token is not None]
+        if known and lease.changed > max(known):
             return True
     return False
 
