@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from interlock import Runtime, Status, Tool, tool
 from interlock.audit import verify
-from interlock.errors import NothingLanded
+from interlock.errors import InDoubt, NothingLanded
 from interlock.policy import parse_policy
 from interlock.tools import RetryRule
 from interlock.values import Budget
@@ -277,3 +277,105 @@ async def test_values_that_are_not_equal_are_changes_of_their_own(kind: Any, fir
 
 async def test_the_tool_gets_a_number_as_it_was_written() -> None:
     assert list(map(str, await effects_of(Decimal, "10.00"))) == ["10.00"]
+
+
+# Under its id
+
+
+def paying(made: list[Any], *errors: BaseException, **options: Any) -> Tool:
+    """A send that takes an amount."""
+    left = list(errors)
+
+    @tool(effect="send", retry=ONCE, **options)
+    async def pay(amount: int) -> str:
+        made.append(amount)
+        if left:
+            raise left.pop()
+        return "paid"
+
+    return pay
+
+
+ONCE_PER: list[dict[str, Any]] = [
+    {"once_per": "turn"},
+    {"once_per": "run"},
+    {"once_per": "actor"},
+    {"once_per": "ever"},
+    {"repeatable": True},
+]
+WITHIN: list[dict[str, Any]] = [{}, {"run": "r"}, {"turn": "t"}, {"turn": "t", "run": "r"}]
+
+
+@pytest.mark.parametrize("within", WITHIN)
+@pytest.mark.parametrize("options", ONCE_PER)
+@pytest.mark.parametrize("first_fails", [NothingLanded("down"), InDoubt("lost"), None])
+async def test_an_id_that_a_change_was_begun_under_is_refused_for_other_arguments(
+    options: dict[str, Any], within: dict[str, Any], first_fails: Exception | None
+) -> None:
+    made: list[Any] = []
+    errors = () if first_fails is None else (first_fails,)
+    async with running(paying(made, *errors, **options)) as runtime:
+        await runtime.call("pay", {"amount": 10}, actor="ann", call_id="order-17", **within)
+        other = await runtime.call("pay", {"amount": 20}, actor="ann", call_id="order-17", **within)
+        report = await verify(runtime.store)
+    assert (other.status, error(other), made) == (Status.DENIED, "call_id_reused", [10])
+    assert "use a new one" in other.summary
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("within", WITHIN)
+@pytest.mark.parametrize("options", ONCE_PER)
+async def test_of_two_at_once_under_one_id_one_is_made(
+    options: dict[str, Any], within: dict[str, Any], durable_url: str
+) -> None:
+    made: list[Any] = []
+    policy, pay = parse_policy(OPEN), paying(made, **options)
+    async with (
+        Runtime.open(durable_url, policy=policy, tools=[pay]) as one,
+        Runtime.open(durable_url, policy=policy, tools=[pay]) as two,
+    ):
+        details: dict[str, Any] = {"actor": "ann", "call_id": "order-17", **within}
+        calls = [runtime.call("pay", {"amount": n}, **details) for n, runtime in enumerate([one, two] * 3)]
+        outcomes = await asyncio.gather(*calls)
+        again = await one.call("pay", {"amount": made[0]}, **details)
+        report = await verify(one.store)
+    assert sorted(outcome.status.value for outcome in outcomes) == ["denied"] * 5 + ["ok"]
+    assert {error(outcome) for outcome in outcomes if not outcome.ok} == {"call_id_reused"}
+    assert (len(made), again.ok) == (1, True)
+    assert report.intact, report
+
+
+async def test_outside_a_turn_an_id_is_one_call_whatever_run_it_is_used_in(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(paying(made, once_per="run"), url=store_url) as runtime:
+        told: list[dict[str, Any]] = [{}, {"run": "r"}, {"run": "s"}]
+        for n, first in enumerate(told):
+            outcomes = [
+                await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"order-{n}", **details)
+                for details in (first, first, *(other for other in told if other != first))
+            ]
+            assert [outcome.ok for outcome in outcomes] == [True, True, False, False], first
+            assert {error(outcome) for outcome in outcomes[2:]} == {"call_id_reused"}
+    assert made == [0, 1, 2]
+
+
+async def test_in_a_turn_an_id_is_its_actors_for_every_tool(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(paying(made), mailing(made), url=store_url) as runtime:
+        paid = await runtime.call("pay", {"amount": 1}, actor="ann", call_id="c", turn="t")
+        mailed = await runtime.call("mail", TO, actor="ann", call_id="c", turn="t")
+        others = await runtime.call("mail", TO, actor="ben", call_id="c", turn="t")
+        next_turn = await runtime.call("pay", {"amount": 2}, actor="ann", call_id="c", turn="u")
+    assert (paid.ok, mailed.status, others.ok, next_turn.ok) == (True, Status.DENIED, True, True)
+    assert made == [1, "x", 2]
+
+
+async def test_what_failed_under_an_id_is_tried_again_under_it_and_under_another(store_url: str) -> None:
+    made: list[Any] = []
+    down = [NothingLanded("down"), NothingLanded("down")]
+    async with running(paying(made, *down, once_per="ever"), url=store_url) as runtime:
+        ids = ["a", "b", "a", "b"]
+        outcomes = [await runtime.call("pay", {"amount": 1}, actor="ann", call_id=name) for name in ids]
+        journal = [entry.status async for entry in runtime.operations.journal()]
+    assert [outcome.status.value for outcome in outcomes] == ["failed", "failed", "ok", "ok"]
+    assert (made, journal) == ([1, 1, 1], ["done"])

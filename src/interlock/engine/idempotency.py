@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import Expected, claim_name, keys_of, scope_of
+from interlock.changes import ClaimName, Expected, claim_name, keys_of, scope_of
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
@@ -87,7 +87,9 @@ async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> 
 
 
 def _end_reused(accepted: Accepted) -> Ended:
-    reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
+    call = accepted.facts.call
+    where = "in this turn" if call.turn is not None else "before"
+    reason = f"call id {call.call_id!r} was used {where} for another call; use a new one"
     verdict = deny("call_id", reason)
     return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
 
@@ -109,7 +111,7 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     try:
         # A dry run does not wait for whoever is making the same change: it only looks.
         claim = await settled_claim(ctx, name.name, end if applies else 0.0)
-        delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
+        delivered = await _find_delivery(ctx, facts.call, name) if applies else None
         if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
             return _end_reused(accepted)
         if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
@@ -117,11 +119,11 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
         if delivered is not None:
             return await recorded_answer(ctx, accepted, delivered) or _end_forgotten(accepted, delivered)
         if claim is None:
-            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
+            return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1, name.call_name))
         # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
         again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
         if not applies or again or claim.state is ClaimState.FAILED:
-            expected = Expected(name.name, name.request, claim.generation + again)
+            expected = Expected(name.name, name.request, claim.generation + again, name.call_name)
             return msgspec.structs.replace(accepted, claim=expected)
         return await answer_of_claim(ctx, accepted, claim)
     except StoreError as error:
@@ -163,22 +165,27 @@ def _is_redelivery(call: Call, claim: Claimed) -> bool:
 
 
 class _OtherCall(msgspec.Struct, frozen=True):
-    """The id of this call was used in its turn for another one."""
+    """The id of this call was used for another one."""
 
 
-async def _find_delivery(ctx: EngineContext, call: Call, claim: str) -> Stored | _OtherCall | None:
+async def _find_delivery(ctx: EngineContext, call: Call, name: ClaimName) -> Stored | _OtherCall | None:
     """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or that its
     id was used for another one.
 
-    The records are read after the claim, so that whatever the claim knows of is among them.
+    The records are read after the claim, so that whatever the claim knows of is among them. The begin commit has the
+    last word about an id; what is found here is refused before anybody is asked, and not answered from a record.
     """
-    if call.turn is None or call.id_is_ours or call.replays:
+    if call.id_is_ours or call.replays:
         return None
+    if call.turn is None:
+        ctx.at("claim.call")
+        used = await ctx.store.claim(name.call_name) if name.call_name else None
+        return None if used is None or used.request == name.name else _OtherCall()
     ctx.at("claim.turn")
     made = (await ctx.turns.read(call.turn)).made(call)
     if made is None:
         return None
-    return await _record(ctx, made.record) if made.claim == claim else _OtherCall()
+    return await _record(ctx, made.record) if made.claim == name.name else _OtherCall()
 
 
 async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed | None:

@@ -71,10 +71,11 @@ def _load_claims(connection: Connection, state: State, transitions: Iterable[Tra
         return
     opened = [t for t in asks if isinstance(t, OpenClaim)]
     rows_lock = connection.locks_rows  # where they do, there must be a row to lock
+    call_names = {t.call_name for t in opened if t.call_name}
     if rows_lock:
-        connection.run_many(sql.OPEN_CLAIM, sorted({(t.name,) for t in opened}))
+        connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in {t.name for t in opened} | call_names))
     keys = {key for ask in opened for key in ask.keys}
-    for name in sorted({t.name for t in asks}):
+    for name in sorted({t.name for t in asks} | call_names):
         row = connection.one(sql.LOCK_CLAIM, (name,))
         if row is not None and row[2]:
             state.claims.claims[name] = found = claim_of_row(row)

@@ -132,6 +132,7 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
             lease_us=ctx.lease_us,
             turn=call.turn,
             run=call.run,
+            call_name=claim.call_name,
         ),
         intent(ctx, prepared, now_us),
         name=holder,
