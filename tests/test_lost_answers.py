@@ -7,6 +7,7 @@ import asyncio
 import gzip
 import os
 import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,8 +16,8 @@ import pytest
 
 httpx = pytest.importorskip("httpx")
 
-from interlock import Status, tool  # noqa: E402
-from interlock.errors import NothingLanded  # noqa: E402
+from interlock import Runtime, Status, tool  # noqa: E402
+from interlock.errors import NothingLanded, Permanent  # noqa: E402
 from interlock.resources import HttpClient  # noqa: E402
 from interlock.tools import RetryRule  # noqa: E402
 from interlock.tools.egress import Egress, raise_for_status  # noqa: E402
@@ -272,3 +273,174 @@ async def test_a_refusal_that_is_too_long_is_still_a_refusal() -> None:
     async with bank.open() as url:
         outcome = await pay_at(url, over_short_egress)
     assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "too_large")
+
+
+# That nothing landed is believed only of a call that is known to have sent nothing
+
+
+async def second_step() -> Any:
+    """What a tool does last: it says, of this step rightly, that nothing landed."""
+    raise NothingLanded("the second step could not connect")
+
+
+async def in_a_thread_of_its_own(url: str) -> Any:
+    def send() -> None:
+        asyncio.run(over_client(url))
+
+    await asyncio.get_running_loop().run_in_executor(None, send)  # without the context of the call
+    return await second_step()
+
+
+async def in_a_thread_of_its_own_over_egress(url: str) -> Any:
+    def send() -> None:
+        asyncio.run(over_egress(url))
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    await asyncio.to_thread(thread.join)
+    return await second_step()
+
+
+async def by_a_get_that_changes_something(url: str) -> Any:
+    async with httpx.AsyncClient() as bare:
+        await HttpClient(bare).request("GET", f"{url}/pay", Effect.SEND)
+    return await second_step()
+
+
+@asynccontextmanager
+async def noting(silent: asyncio.Event | None = None) -> AsyncIterator[tuple[str, list[str]]]:
+    """A server that notes what it is asked for; with `silent` it sets that, and does not answer."""
+    asked: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        asked.append(head.split(" ")[1])
+        if silent is not None:
+            silent.set()
+            await reader.read()
+        else:
+            writer.write(ANSWER)
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+
+
+@pytest.mark.parametrize(
+    "pay",
+    [in_a_thread_of_its_own, in_a_thread_of_its_own_over_egress, by_a_get_that_changes_something],
+)
+async def test_what_a_call_has_sent_in_whatever_way_stays_in_doubt(pay: Pay) -> None:
+    async with noting() as (url, asked):
+        outcome = await pay_at(url, pay)
+    assert (outcome.status, expect(outcome.problem).reason, len(asked)) == (Status.UNKNOWN, "in_doubt", 1)
+
+
+@pytest.mark.parametrize("pay", SHOWN)
+async def test_a_request_that_the_tool_itself_gave_up_stays_in_doubt(pay: Pay) -> None:
+    arrived = asyncio.Event()
+
+    async def pay_no_longer(url: str) -> Any:
+        paying = asyncio.ensure_future(pay(url))
+        await arrived.wait()
+        paying.cancel()
+        await asyncio.wait({paying})
+        return await second_step()
+
+    async with noting(arrived) as (url, asked):
+        outcome = await pay_at(url, pay_no_longer)
+    assert (outcome.status, expect(outcome.problem).reason, len(asked)) == (Status.UNKNOWN, "in_doubt", 1)
+
+
+@pytest.mark.parametrize("on_the_wire", [True, False])
+async def test_what_a_call_made_by_a_call_has_changed_stays_in_doubt(on_the_wire: bool) -> None:
+    made: list[str] = []
+    runtimes: list[Runtime] = []
+
+    @tool(effect="send", repeatable=True)
+    async def post(url: str) -> str:
+        made.append(url)
+        if on_the_wire:
+            await over_client(url)
+        return "sent"
+
+    @tool(effect="send", retry=QUICK)
+    async def charge(url: str) -> Any:
+        assert (await runtimes[0].call("post", {"url": url}, actor="ann")).ok
+        return await second_step()
+
+    async with noting() as (url, asked), running(post, charge) as runtime:
+        runtimes.append(runtime)
+        outcome = await runtime.call("charge", {"url": url}, actor="ann", call_id="order-1")
+    assert (outcome.status, len(made), len(asked)) == (Status.UNKNOWN, 1, int(on_the_wire))
+
+
+@pytest.mark.parametrize("refused", [True, False])
+async def test_a_call_made_by_a_call_that_changed_nothing_leaves_no_doubt(refused: bool) -> None:
+    runtimes: list[Runtime] = []
+
+    @tool(effect="send", repeatable=True)
+    async def post(url: str) -> str:
+        raise Permanent("no") if refused else NothingLanded("down")
+
+    @tool(effect="send", retry=QUICK)
+    async def charge(url: str) -> Any:
+        await runtimes[0].call("post", {"url": url}, actor="ann")
+        return await second_step()
+
+    async with running(post, charge) as runtime:
+        runtimes.append(runtime)
+        outcome = await runtime.call("charge", {"url": "u"}, actor="ann", call_id="order-1")
+    assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)
+
+
+@pytest.mark.parametrize("in_a_thread", [True, False])
+async def test_what_another_call_reads_meanwhile_leaves_no_doubt(in_a_thread: bool) -> None:
+    begun, read = asyncio.Event(), asyncio.Event()
+
+    @tool(effect="send", retry=QUICK)
+    async def charge(order: str) -> Any:
+        begun.set()
+        await read.wait()
+        return await second_step()
+
+    @tool(effect="read")
+    def search(url: str) -> str:
+        asyncio.run(over_client(url))  # a question that is put by POST
+        return "found"
+
+    @tool(effect="read", name="search")
+    async def search_here(url: str) -> str:
+        await over_client(url)
+        return "found"
+
+    async with (
+        noting() as (url, asked),
+        running(charge, search if in_a_thread else search_here) as runtime,
+    ):
+        charged = asyncio.ensure_future(runtime.call("charge", {"order": "1"}, actor="ann", call_id="order-1"))
+        await begun.wait()
+        assert (await runtime.call("search", {"url": url}, actor="ann")).ok
+        read.set()
+        outcome = await charged
+    assert (outcome.status, len(outcome.attempts), len(asked)) == (Status.FAILED, 3, 1)
+
+
+@pytest.mark.parametrize("over", ["client", "client of egress"])
+async def test_a_connection_that_was_given_up_before_it_stood_leaves_no_doubt(over: str) -> None:
+    with socket.socket() as full:  # a queue that is full: nobody accepts
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        crowd = [socket.socket() for _ in range(4)]
+        for one in crowd:
+            one.setblocking(False)
+            one.connect_ex(full.getsockname())
+
+        async def pay(url: str) -> Any:
+            async with httpx.AsyncClient() if over == "client" else LOCAL.client() as bare:
+                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", Effect.SEND, body=BODY)
+
+        outcome = await pay_at(f"http://127.0.0.1:{full.getsockname()[1]}", pay)
+        for one in crowd:
+            one.close()
+    assert (outcome.status, len(outcome.attempts)) == (Status.FAILED, 3)

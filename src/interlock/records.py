@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from interlock.state import ReviewTerms
-from interlock.values import Attempt, Effect, Json, Mode, Problem, Trust, Value, Verdict, one_line
+from interlock.values import Attempt, Budget, Effect, Json, Mode, Problem, Trust, Value, Verdict, one_line
 
 
 class Changed(Value, frozen=True):
@@ -20,6 +20,8 @@ class Changed(Value, frozen=True):
     risk: str | None = None
     undoes: str | None = None
     replays: bool = False
+    id_is_ours: bool = False
+    """The call id was made for the call, and says nothing about which change it is."""
     under: dict[str, int] = {}
     """The fencing tokens of the leases that it was made under, by key."""
     deviates: tuple[str, ...] = ()
@@ -51,6 +53,9 @@ class Content(Value, frozen=True):
     on_behalf_of: str | None = None
     run: str | None = None
     parent: str | None = None
+    root_turn: str | None = None
+    budgets: tuple[Budget, ...] = ()
+    """Of its turn's own, where the call may be made again: in an intent, and where it waits for a person."""
     arguments_digest: str | None = None
     evidence: tuple[str, ...] = ()
     confidence: float | None = None

@@ -61,7 +61,7 @@ class Claimed(Value, frozen=True):
 
     @property
     def is_lock(self) -> bool:
-        """Whether it only holds its key, and changes nothing."""
+        """Whether it only holds its key, or the id of a call, and changes nothing."""
         return self.tool == LOCK
 
     def is_held_by(self, holder: str) -> bool:
@@ -94,7 +94,8 @@ class ChangeFilter(Value, frozen=True):
 
 
 LOCK = "interlock.lock"
-"""The tool of a claim that only holds its key, and changes nothing: no tool of a user's can be called so."""
+"""The tool of a claim that only holds its key, or the id of a call, and changes nothing: no tool of a user's can be
+called so."""
 _GENERATION = "#"
 
 

@@ -75,6 +75,9 @@ class OpenClaim(Value, frozen=True):
     """How long its holder is taken for alive without another sign, by the store's clock."""
     turn: str | None = None
     run: str | None = None
+    call_name: str = ""
+    """The name that stands for the caller's own id of the call: it is refused if that was used for another claim. Empty
+    where the caller gave none, and where the claim itself goes by it."""
 
 
 class RenewClaim(Value, frozen=True):

@@ -124,6 +124,8 @@ class Call(Value, frozen=True):
     """The idempotency key of the change that this one takes back."""
     replays: bool = False
     """An operator has this call made again: what was undone or failed is tried, not answered from the record."""
+    claim: str | None = None
+    """Of a call that is made again from its record: the claim that stands there. Under another it is another change."""
     offered: tuple[str, ...] = ()
     """The tools that the caller's turn offers at this point; empty: all that policy allows."""
     budgets: tuple[Budget, ...] = ()

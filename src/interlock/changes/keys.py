@@ -8,6 +8,7 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.tools import KeyOf, Tool, redactor_of
+from interlock.tools.normal_form import same_numbers
 from interlock.tools.tracebacks import log_traceback
 from interlock.transitions import MarkUndone
 from interlock.values import Call, Json
@@ -22,6 +23,9 @@ class ClaimName(msgspec.Struct, frozen=True):
 
     name: str
     request: str
+    call_name: str = ""
+    """What stands for the caller's own id, so that it is used for one claim; empty where the claim goes by it, or there
+    is none."""
 
 
 def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
@@ -71,20 +75,27 @@ def local_key(key: str) -> str:
 
 def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Json, call: Call) -> ClaimName:
     """Same content within `once_per` is the same change, whatever the call id; where nothing wider is said, the call id
-    is the caller's idempotency key.
+    is the caller's idempotency key. `arguments` are those that are compared, in one spelling for each value.
 
     Such a claim goes by the call id alone, so that an id that is used again for another request can be seen. So does
     that of a repeatable tool, each call of which is a change of its own.
     """
+    arguments = same_numbers(arguments)
     content = canonical([tool.name, keys, arguments], WHATEVER)
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
-    if scope is None:
-        own = [tool.name, "call", call.turn, call.call_id]
-        return ClaimName(digest(canonical(own, WHATEVER)), digest(content))
-    name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
-    return ClaimName(name, digest(content))
+    by_id = digest(canonical([tool.name, "call", call.turn, call.call_id], WHATEVER))
+    name = by_id
+    if scope is not None:
+        name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
+    if call.id_is_ours:
+        return ClaimName(name, digest(content))
+    if call.turn is not None:  # there an id is its actor's, whatever tool it is used for
+        return ClaimName(
+            name, digest(content), digest(canonical(["call", call.turn, call.actor, call.call_id], WHATEVER))
+        )
+    return ClaimName(name, digest(content), by_id if name != by_id else "")
 
 
 def scope_of(once_per: str, call: Call) -> list[str] | None:

@@ -28,6 +28,8 @@ class Expected(msgspec.Struct, frozen=True):
     name: str
     request: str
     generation: int
+    call_name: str = ""
+    """What stands for the caller's own id of the call."""
 
 
 class Planner(msgspec.Struct, frozen=True):

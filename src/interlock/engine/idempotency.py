@@ -104,7 +104,9 @@ async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> 
 
 
 def _end_reused(accepted: Accepted) -> Ended:
-    reason = f"call id {accepted.facts.call.call_id!r} was used in this turn for another call; use a new one"
+    call = accepted.facts.call
+    where = "in this turn" if call.turn is not None else "before"
+    reason = f"call id {call.call_id!r} was used {where} for another call; use a new one"
     verdict = deny("call_id", reason)
     return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
 
@@ -113,9 +115,12 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.binding.tool
     try:
-        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), facts.arguments, facts.call)
+        compared = facts.arguments if accepted.parsed.compared is None else accepted.parsed.compared
+        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), compared, facts.call)
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
+    if facts.call.claim is not None and facts.call.claim != name.name:
+        return _end_another_change(accepted)
     applies = facts.call.mode is Mode.APPLY
     if applies and _says_nothing(tool, facts.call):
         return _end_no_call_id(accepted)
@@ -137,7 +142,7 @@ async def _same_or_again(
     """Whether a call is the one that its claim stands for, and so is answered, or which generation it will be."""
     facts, tool = accepted.facts, accepted.binding.tool
     applies = facts.call.mode is Mode.APPLY
-    delivered = await _find_delivery(ctx, facts.call, name.name) if applies else None
+    delivered = await _find_delivery(ctx, facts.call, name) if applies else None
     if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
         return _end_reused(accepted)
     if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
@@ -145,11 +150,11 @@ async def _same_or_again(
     if delivered is not None:
         return await _answer_of_record(ctx, accepted, delivered)
     if claim is None:
-        return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1))
+        return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1, name.call_name))
     # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
     again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
     if not applies or again or claim.state is ClaimState.FAILED:
-        expected = Expected(name.name, name.request, claim.generation + again)
+        expected = Expected(name.name, name.request, claim.generation + again, name.call_name)
         return msgspec.structs.replace(accepted, claim=expected)
     return await answer_of_claim(ctx, accepted, claim)
 
@@ -173,6 +178,16 @@ def not_looked_up(why: str) -> str:
         f"this call has made nothing; whether the same change was made before could not be looked up: {why};"
         " ask again with the same call id"
     )
+
+
+def _end_another_change(accepted: Accepted) -> Ended:
+    """Made under another claim than its record names, it could be made twice."""
+    tool = accepted.binding.tool
+    reason = (
+        f"the call cannot be made again from its record: {tool.name!r} has been declared otherwise since (its"
+        " parameters, key, once_per or repeatable), so that it would be another change; propose it anew"
+    )
+    return end_denied(accepted.facts, accepted.started, tool, deny("claim", reason), Reason.MOVED)
 
 
 def _says_nothing(tool: Tool, call: Call) -> bool:
@@ -205,22 +220,27 @@ def _is_redelivery(call: Call, claim: Claimed) -> bool:
 
 
 class _OtherCall(msgspec.Struct, frozen=True):
-    """The id of this call was used in its turn for another one."""
+    """The id of this call was used for another one."""
 
 
-async def _find_delivery(ctx: EngineContext, call: Call, claim: str) -> Stored | _OtherCall | None:
+async def _find_delivery(ctx: EngineContext, call: Call, name: ClaimName) -> Stored | _OtherCall | None:
     """The outcome of this very call, if it was delivered before, as a redelivery is the same call, always; or that its
     id was used for another one.
 
-    The records are read after the claim, so that whatever the claim knows of is among them.
+    The records are read after the claim, so that whatever the claim knows of is among them. The begin commit has the
+    last word about an id; what is found here is refused before anybody is asked, and not answered from a record.
     """
-    if call.turn is None or call.id_is_ours or call.replays:
+    if call.id_is_ours or call.replays:
         return None
+    if call.turn is None:
+        ctx.at("claim.call")
+        used = await ctx.store.claim(name.call_name) if name.call_name else None
+        return None if used is None or used.request == name.name else _OtherCall()
     ctx.at("claim.turn")
     made = (await ctx.turns.read(call.turn)).made(call)
     if made is None:
         return None
-    return await _record(ctx, made.record) if made.claim == claim else _OtherCall()
+    return await _record(ctx, made.record) if made.claim == name.name else _OtherCall()
 
 
 async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed | None:

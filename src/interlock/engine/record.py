@@ -39,6 +39,8 @@ from interlock.values import Json, Mode, Outcome, Plan, Problem, Status, Trust
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
+_MADE_AGAIN = (Status.PARKED, Status.PLANNED)
+"""Of records that calls are made from again: what waits for a person, and intents."""
 
 
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
@@ -191,6 +193,8 @@ def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:
         "on_behalf_of": call.on_behalf_of,
         "run": call.run,
         "parent": call.parent,
+        "root_turn": call.root_turn,
+        "budgets": call.budgets if reading.status in _MADE_AGAIN else (),
         "evidence": call.evidence,
         "confidence": call.confidence,
         "ticket": ended.ticket or call.ticket,
@@ -254,6 +258,7 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         risk=plan.risk,
         undoes=ended.call.undoes,
         replays=ended.call.replays,
+        id_is_ours=ended.call.id_is_ours,
         under=under,
         deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
         closed=next((item.state.value for item in ended.settle if type(item) is CloseClaim), ""),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any
 
 import msgspec
 
@@ -15,8 +14,9 @@ from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
+from interlock.records import Stored
 from interlock.state import TicketKind
-from interlock.values import Call, Mode, Outcome
+from interlock.values import Call, Json, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
 # Bounded, so that an undo of thousands does not hold thousands of calls open.
@@ -77,19 +77,10 @@ async def run_replay(
     run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
 ) -> list[Outcome | None]:
     """Try failed changes again with their own keys, and undone ones as the next generation."""
-    details = {step.claim.name: await _details_of_intent(ctx, step) for step in steps if step.tool}
+    again = {step.claim.name: await _call_of_intent(ctx, step, principal) for step in steps if step.tool}
 
     def call(step: UndoStep, _left: Mapping[str, str]) -> Call:
-        asked = {**details[step.claim.name]}
-        return Call(
-            call_id=step.claim.call,
-            tool=step.tool,
-            arguments=asked.pop("arguments"),
-            principal=principal,
-            mode=Mode.APPLY,
-            replays=True,
-            **asked,
-        )
+        return again[step.claim.name]
 
     return await _in_order(run, ctx, steps, call)
 
@@ -109,10 +100,27 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     content = record.content()
     if content.payload and "arguments" not in whole:
         raise NotAllowed(f"the arguments behind ticket {name!r} have been deleted; propose the call again")
-    call = Call(
+    call = _recorded_call(record, whole, whole.get("asked") or whole.get("arguments", content.arguments))
+    return await run(msgspec.structs.replace(call, ticket=name))
+
+
+async def _call_of_intent(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
+    """The call behind the intent of a step, for the principal who has it made again."""
+    assert step.claim.intent is not None
+    record, whole = await read_record(ctx, step.claim.intent)
+    assert record is not None
+    call = _recorded_call(record, whole, whole.get("asked") or step.arguments)
+    return msgspec.structs.replace(call, principal=principal, replays=True)
+
+
+def _recorded_call(record: Stored, whole: dict[str, Any], arguments: Json) -> Call:
+    """The call of a record, with everything that decides which change it is and whose budgets it spends."""
+    content = record.content()
+    change = content.change
+    return Call(
         call_id=record.call,
         tool=record.tool,
-        arguments=whole.get("asked") or whole.get("arguments", content.arguments),
+        arguments=arguments,
         actor=record.actor,
         principal=content.principal,
         mode=Mode.APPLY,
@@ -122,29 +130,13 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
         parent=content.parent,
         evidence=tuple(whole.get("evidence", content.evidence)),
         confidence=content.confidence,
-        ticket=name,
-        undoes=None if content.change is None else content.change.undoes,
-        replays=content.change is not None and content.change.replays,
+        budgets=content.budgets,
+        root_turn=content.root_turn,
+        id_is_ours=change is not None and change.id_is_ours,
+        claim=None if change is None else change.claim,
+        undoes=None if change is None else change.undoes,
+        replays=change is not None and change.replays,
     )
-    return await run(call)
-
-
-async def _details_of_intent(ctx: EngineContext, step: UndoStep) -> dict[str, Any]:
-    """What the intent of a step says beside its plan."""
-    assert step.claim.intent is not None
-    record, whole = await read_record(ctx, step.claim.intent)
-    assert record is not None
-    content = record.content()
-    return {
-        "arguments": whole.get("asked") or step.arguments,
-        "actor": record.actor,
-        "turn": record.turn,
-        "run": content.run,
-        "parent": content.parent,
-        "on_behalf_of": content.on_behalf_of,
-        "evidence": tuple(whole.get("evidence", content.evidence)),
-        "confidence": content.confidence,
-    }
 
 
 async def _in_order(

@@ -12,7 +12,7 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import ChangeFilter, Claimed, ClaimState, Lease
+from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease
 from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
 
 ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim
@@ -51,7 +51,8 @@ class ClaimTable:
         row = self.claims.get(ask.name)
         match ask:
             case OpenClaim():
-                return (None if row is None else self._made_before(row, ask)) or self._held(ask, now_us)
+                before = None if row is None else self._made_before(row, ask)
+                return self._used_otherwise(ask) or before or self._held(ask, now_us)
             case RenewClaim() | CloseClaim() | RequireClaim():
                 if row is not None and row.is_held_by(ask.holder):
                     return None
@@ -103,6 +104,14 @@ class ClaimTable:
         """Tell claims the id of their intent or outcome, now that it has one."""
         for name, field in wanting:
             self.claims[name] = msgspec.structs.replace(self.claims[name], **{field: record})
+
+    def _used_otherwise(self, ask: OpenClaim) -> Refused | None:
+        used = self.claims.get(ask.call_name) if ask.call_name else None
+        if used is None or used.request == ask.name:
+            return None
+        return Refused(
+            RefusalKind.REUSED, ask.call_name, f"call id {ask.call!r} was used for another call; use a new one"
+        )
 
     def _made_before(self, row: Claimed, ask: OpenClaim) -> Refused | None:
         if row.request != ask.request:
@@ -182,6 +191,12 @@ class ClaimTable:
             at_us=now_us,
         )
         self.unnumbered.append((ask.name, "intent"))
+        if ask.call_name and ask.call_name not in self.claims:
+            # A row of its own: whoever comes with the same id waits for it in the store, and finds what it stands for.
+            self.claims[ask.call_name] = Claimed(
+                ask.call_name, ask.name, ClaimState.FAILED, 1, holder="", call=ask.call, tool=LOCK
+            )
+            self.changed.add(ask.call_name)
 
     def _release(self, row: Claimed, untouched: frozenset[str], now_us: int, *, landed: bool) -> None:
         for key in row.keys:

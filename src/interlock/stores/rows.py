@@ -56,11 +56,12 @@ def _by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
 
 def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:
     opened = [ask for ask in asks if type(ask) is OpenClaim]
+    call_names = {ask.call_name for ask in opened if ask.call_name}
     if connection.locks_rows:  # then there must be a row to lock
-        connection.run_many(sql.OPEN_CLAIM, sorted({(ask.name,) for ask in opened}))
+        connection.run_many(sql.OPEN_CLAIM, sorted((name,) for name in {ask.name for ask in opened} | call_names))
     wanted = {key for ask in opened for key in ask.keys}
     keys = set(wanted)
-    for name in sorted({ask.name for ask in asks}):
+    for name in sorted({ask.name for ask in asks} | call_names):
         row = connection.one(sql.LOCK_CLAIM, (name,))
         if row is not None and row[2]:
             state.claims.claims[name] = found = claim_of_row(row)

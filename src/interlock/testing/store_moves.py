@@ -98,6 +98,7 @@ def _open_claim(random: Random, now_us: int) -> Transition:
         lease_us=random.randint(1, 60),
         turn="turn",
         run="run",
+        call_name=random.choice(["", "", "", "i0", "i1"]),
     )
 
 

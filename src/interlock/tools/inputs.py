@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jso
 from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.errors import ContractError
 from interlock.reasons import FieldReason
+from interlock.tools.normal_form import SPELLED, UNORDERED, by_value, in_order
 from interlock.values import FieldProblem, Json, Rewrite, shorten
 
 if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the library
@@ -35,6 +36,8 @@ class Parsed(msgspec.Struct, frozen=True, gc=False):
     bound: Any
     arguments: dict[str, Json]
     rewrites: tuple[Rewrite, ...] = ()
+    compared: Json = None
+    """The arguments in one spelling for each value, where they have several; None: as they are."""
 
 
 class Input(Protocol):
@@ -73,6 +76,9 @@ class ModelInput:
         self._writes_itself = _mentions(model.__pydantic_core_schema__, ("serialization", "serialization_exclude_if"))
         # `Json[...]` takes a text and is dumped as what stood in it: another face of the same kind.
         self._writes_itself = self._writes_itself or _holds_type(model.__pydantic_core_schema__, "json")
+        self._unordered, self._spelled = (
+            any(_holds_type(model.__pydantic_core_schema__, kind) for kind in kinds) for kinds in (UNORDERED, SPELLED)
+        )
         self._ours = ours
         # JSON, not Python objects: what a model sends is JSON, for which strict means something else (a date is text).
         validate = model.__pydantic_validator__.validate_json
@@ -96,7 +102,10 @@ class ModelInput:
         shown = self._dump(bound, mode="json", by_alias=True)
         if self._writes_itself:
             self._refuse_disguise(bound, shown)
-        return Parsed(bound.__dict__ if self._ours else bound, shown)
+        compared = by_value(bound, shown) if self._spelled else None
+        if self._unordered:
+            shown = in_order(bound, shown)
+        return Parsed(bound.__dict__ if self._ours else bound, shown, compared=compared)
 
     def _refuse_disguise(self, bound: Any, shown: Json) -> None:
         """Where a type writes itself in its own way, what rules are shown must read back as what the tool gets."""

@@ -137,6 +137,7 @@ async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, hold
             lease_us=ctx.lease_us,
             turn=call.turn,
             run=call.run,
+            call_name=claim.call_name,
         ),
         about_to,
         name=holder,

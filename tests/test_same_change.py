@@ -1,0 +1,381 @@
+"""What counts as the same change: made again from its record, spelled otherwise, in another process, under its id."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import BaseModel, Field, RootModel, field_serializer
+from typing_extensions import TypedDict
+
+from interlock import Runtime, Status, Tool, tool
+from interlock.audit import verify
+from interlock.errors import InDoubt, NothingLanded
+from interlock.policy import parse_policy
+from interlock.tools import RetryRule
+from interlock.values import Budget
+from tests.conftest import expect
+from tests.test_changes import OPEN, error, mailing, running
+
+ASK_MAIL = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
+ONCE = RetryRule(max_attempts=1)
+TO = {"to": "x"}
+
+
+async def approve(runtime: Runtime, **details: Any) -> str:
+    """The ticket of a mail that waited and was approved."""
+    waiting = await runtime.call("mail", TO, actor="ann", **details)
+    await runtime.operations.decide(expect(waiting.ticket), approve=True, by="user:boss")
+    return expect(waiting.ticket)
+
+
+# Made again from its record
+
+
+async def test_what_a_replay_has_made_is_not_made_again_by_its_caller(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(mailing(made, NothingLanded("down"), retry=ONCE), url=store_url) as runtime:
+        failed = await runtime.call("mail", TO, actor="ann", run="r")
+        ((_step, replayed),) = await runtime.operations.replay("r")
+        again = await runtime.call("mail", TO, actor="ann", run="r")
+        report = await verify(runtime.store)
+    assert (failed.status, expect(replayed).status, again.status) == (Status.FAILED, Status.OK, Status.OK)
+    assert made == ["x", "x"]  # the one that failed, and one that did not
+    assert expect(expect(replayed).plan).claim == expect(failed.plan).claim
+    assert report.intact, report
+
+
+async def test_what_a_person_released_is_not_asked_for_and_made_again(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(mailing(made), policy=ASK_MAIL, url=store_url) as runtime:
+        resumed = await runtime.operations.resume(await approve(runtime, run="r"))
+        again = await runtime.call("mail", TO, actor="ann", run="r")
+    assert (resumed.status, again.status, again.ticket, made) == (Status.OK, Status.OK, None, ["x"])
+
+
+async def test_a_released_call_spends_the_budget_of_its_outermost_turn(store_url: str) -> None:
+    made: list[Any] = []
+    policy = ASK_MAIL + '[[budget]]\nid = "few"\nper = "turn"\ncalls = 2\n'
+    async with running(mailing(made, repeatable=True), policy=policy, url=store_url) as runtime:
+        tickets = [await approve(runtime, turn=f"child{n}", root_turn="root", parent="root") for n in range(3)]
+        outcomes = [await runtime.operations.resume(ticket) for ticket in tickets]
+    assert [outcome.ok for outcome in outcomes] == [True, True, False]
+    assert (error(outcomes[2]), made) == ("budget_exhausted", ["x", "x"])
+
+
+async def test_a_released_call_spends_the_budgets_that_its_turn_brought(store_url: str) -> None:
+    made: list[Any] = []
+    two = (Budget("two", "turn", calls=2),)
+    tool = mailing(made, repeatable=True, retry=ONCE)
+    async with running(tool, policy=ASK_MAIL, url=store_url) as runtime:
+        tickets = [await approve(runtime, turn="t", budgets=two, call_id=f"c{n}") for n in range(3)]
+        outcomes = [await runtime.operations.resume(ticket) for ticket in tickets]
+    assert [outcome.ok for outcome in outcomes] == [True, True, False]
+    assert (error(outcomes[2]), made) == ("budget_exhausted", ["x", "x"])
+
+
+async def test_a_replay_spends_the_budgets_that_the_turn_of_its_call_brought() -> None:
+    made: list[Any] = []
+    one = (Budget("one", "turn", calls=1),)
+    async with running(mailing(made, NothingLanded("down"), retry=ONCE)) as runtime:
+        await runtime.call("mail", TO, actor="ann", turn="t", run="r", budgets=one)  # it has spent it
+        ((_step, replayed),) = await runtime.operations.replay("r")
+    assert (error(expect(replayed)), made) == ("budget_exhausted", ["x"])
+
+
+async def test_a_call_whose_tool_was_declared_otherwise_since_is_not_made_again_as_another_change(
+    durable_url: str,
+) -> None:
+    made: list[Any] = []
+    policy = parse_policy(ASK_MAIL)
+    async with Runtime.open(durable_url, policy=policy, tools=[mailing(made)], principal="user:ann") as runtime:
+        ticket = await approve(runtime, run="r")
+    wider = mailing(made, once_per="ever")
+    async with Runtime.open(durable_url, policy=policy, tools=[wider], principal="user:ann") as runtime:
+        refused = await runtime.operations.resume(ticket)
+    assert (refused.status, error(refused), made) == (Status.DENIED, "moved", [])
+    assert "propose it anew" in refused.summary
+
+
+# In another process: a set comes out of each in another order
+
+PEOPLE = ["ann", "ben", "cat", "dan", "eve"]
+
+
+@tool(effect="send", once_per="ever")
+async def pay_all(people: set[str]) -> str:
+    """Pay everybody."""
+    return "paid"
+
+
+def pay_everybody(url: str, *, ask: bool = False, ticket: str | None = None) -> None:
+    """What each process does: pay, or wait for a person, or go on when one has approved; it prints what came of it."""
+
+    async def run() -> None:
+        policy = parse_policy(OPEN + ('[[rule]]\nid = "ask"\ntools = ["*"]\ndecision = "review"\n' if ask else ""))
+        async with Runtime.open(url, policy=policy, tools=[pay_all], principal="user:ann") as runtime:
+            if ticket is not None:
+                print((await runtime.operations.resume(ticket)).status)
+                return
+            outcome = await runtime.call("pay_all", {"people": PEOPLE}, actor="ann")
+            if outcome.ticket is not None:
+                await runtime.operations.decide(outcome.ticket, approve=True, by="user:boss")
+            print(outcome.ticket or bool(outcome.attempts))
+
+    asyncio.run(run())
+
+
+def in_a_process(seed: int, url: str, **what: Any) -> str:
+    """What a process prints whose texts hash by this seed."""
+    call = f"from tests.test_same_change import pay_everybody as pay; pay({url!r}, **{what!r})"
+    told = {"env": {**os.environ, "PYTHONHASHSEED": str(seed)}, "cwd": Path(__file__).parents[1]}
+    done: Any = subprocess.run([sys.executable, "-c", call], capture_output=True, text=True, check=True, **told)  # type: ignore[call-overload]
+    return str(done.stdout).strip()
+
+
+def test_a_set_of_the_same_texts_is_the_same_change_in_every_process(durable_url: str) -> None:
+    assert [in_a_process(seed, durable_url) for seed in (1, 2, 3)] == ["True", "False", "False"]
+
+
+def test_an_approved_set_can_be_resumed_in_another_process(durable_url: str) -> None:
+    ticket = in_a_process(1, durable_url, ask=True)
+    assert in_a_process(2, durable_url, ask=True, ticket=ticket) == "ok"
+
+
+# Spelled otherwise
+
+
+class Group(BaseModel):
+    people: frozenset[str] = Field(alias="who")
+    root: str = ""
+
+
+@dataclass
+class Pair:
+    people: set[str]
+
+
+class Row(TypedDict):
+    people: set[str]
+
+
+class Couple(NamedTuple):
+    first: str
+    people: set[str]
+
+
+def taking(kind: Any, made: list[Any]) -> Tool:
+    """A send that takes one argument of a type."""
+
+    async def pay(x: Any) -> str:
+        made.append(x)
+        return "paid"
+
+    pay.__annotations__["x"] = kind
+    return tool(effect="send", once_per="ever")(pay)
+
+
+async def test_wherever_a_set_stands_it_is_shown_in_one_order() -> None:
+    plain = sorted(PEOPLE)
+    told: list[tuple[Any, Any, Any]] = [
+        (list[set[str]], [PEOPLE], [plain]),
+        (dict[str, set[str]], {"a": PEOPLE}, {"a": plain}),
+        (set[frozenset[str]], [PEOPLE, ["a"]], [["a"], plain]),
+        (Group, {"who": PEOPLE, "root": "r"}, {"who": plain, "root": "r"}),
+        (RootModel[set[str]], PEOPLE, plain),
+        (Pair, {"people": PEOPLE}, {"people": plain}),
+        (Row, {"people": PEOPLE}, {"people": plain}),
+        (Couple, ["a", PEOPLE], ["a", plain]),
+        (set[str] | None, PEOPLE, plain),
+    ]
+    for kind, given, shown in told:
+        made: list[Any] = []
+        assert taking(kind, made).input.parse({"x": given}).arguments == {"x": shown}, kind
+
+
+async def test_a_set_that_a_model_writes_in_its_own_way_is_refused() -> None:
+    class Joined(BaseModel):
+        people: set[str]
+
+        @field_serializer("people")
+        def join(self, people: set[str]) -> str:
+            return ",".join(people)
+
+    made: list[Any] = []
+    async with running(taking(Joined, made)) as runtime:
+        refused = await runtime.call("pay", {"x": {"people": PEOPLE}}, actor="ann")
+    assert (refused.status, error(refused), made) == (Status.DENIED, "invalid_arguments", [])
+
+
+EQUAL: list[tuple[Any, Any, Any]] = [
+    (float, 0.0, -0.0),
+    (Decimal, "10", "10.0"),
+    (Decimal, "10", "1e1"),
+    (Decimal, "-0.0", "0"),
+    (Decimal, "0.50", "0.5"),
+    (Decimal, "123456789012345678901234567890.10", "123456789012345678901234567890.1"),
+    (Decimal, "1e400", "10e399"),
+    (list[Decimal], ["1.0"], ["1"]),
+    (dict[Decimal, str], {"1.0": "a"}, {"1": "a"}),
+    (set[Decimal], ["1.0", "2"], ["2.00", "1"]),
+    (int | float, 1, 1.0),
+    (int | Decimal, 10, "10.0"),
+    (list[int | float], [1e16], [10**16]),
+    (datetime, "2026-01-01T00:00:00Z", "2026-01-01T01:00:00+01:00"),
+    ({"type": "number"}, 10, 10.0),
+    ({"type": "array", "items": {"type": "integer"}}, [10], [10.0]),
+]
+OTHER: list[tuple[Any, Any, Any]] = [
+    (str, "10", "10.0"),
+    (str, "caf\u00e9", "cafe\u0301"),
+    (str | Decimal, "10", "10.0"),
+    (Decimal, "1", "1.0000000000000000000000000000000001"),
+    (Decimal, "1e400", "1e401"),
+    (int | float, 1, 1.5),
+    (datetime, "2026-01-01T00:00:00", "2026-01-01T00:00:00Z"),
+    (list[str], ["a", "b"], ["b", "a"]),
+    ({"type": "number"}, 2**53, 2**53 + 1),
+]
+
+
+async def effects_of(kind: Any, *values: Any) -> list[Any]:
+    """What a tool that takes a type is handed, of calls that differ in one argument alone."""
+    made: list[Any] = []
+
+    async def noted(arguments: dict[str, Any]) -> str:
+        made.append(arguments["x"])
+        return "paid"
+
+    if isinstance(kind, dict):
+        schema = {"type": "object", "properties": {"x": kind}, "required": ["x"]}
+        pay = Tool.from_schema("pay", noted, schema=schema, effect="send", once_per="ever")
+    else:
+        pay = taking(kind, made)
+    async with running(pay) as runtime:
+        for value in values:
+            assert (await runtime.call("pay", {"x": value}, actor="ann")).ok
+    return made
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), EQUAL)
+async def test_equal_values_are_the_same_change_however_they_are_spelled(kind: Any, first: Any, second: Any) -> None:
+    assert len(await effects_of(kind, first, second)) == 1
+
+
+@pytest.mark.parametrize(("kind", "first", "second"), OTHER)
+async def test_values_that_are_not_equal_are_changes_of_their_own(kind: Any, first: Any, second: Any) -> None:
+    assert len(await effects_of(kind, first, second)) == 2
+
+
+async def test_the_tool_gets_a_number_as_it_was_written() -> None:
+    assert list(map(str, await effects_of(Decimal, "10.00"))) == ["10.00"]
+
+
+# Under its id
+
+
+def paying(made: list[Any], *errors: BaseException, **options: Any) -> Tool:
+    """A send that takes an amount."""
+    left = list(errors)
+
+    @tool(effect="send", retry=ONCE, **options)
+    async def pay(amount: int) -> str:
+        made.append(amount)
+        if left:
+            raise left.pop()
+        return "paid"
+
+    return pay
+
+
+ONCE_PER: list[dict[str, Any]] = [
+    {"once_per": "turn"},
+    {"once_per": "run"},
+    {"once_per": "actor"},
+    {"once_per": "ever"},
+    {"repeatable": True},
+]
+WITHIN: list[dict[str, Any]] = [{}, {"run": "r"}, {"turn": "t"}, {"turn": "t", "run": "r"}]
+
+
+@pytest.mark.parametrize("within", WITHIN)
+@pytest.mark.parametrize("options", ONCE_PER)
+@pytest.mark.parametrize("first_fails", [NothingLanded("down"), InDoubt("lost"), None])
+async def test_an_id_that_a_change_was_begun_under_is_refused_for_other_arguments(
+    options: dict[str, Any], within: dict[str, Any], first_fails: Exception | None
+) -> None:
+    made: list[Any] = []
+    errors = () if first_fails is None else (first_fails,)
+    async with running(paying(made, *errors, **options)) as runtime:
+        await runtime.call("pay", {"amount": 10}, actor="ann", call_id="order-17", **within)
+        other = await runtime.call("pay", {"amount": 20}, actor="ann", call_id="order-17", **within)
+        report = await verify(runtime.store)
+    assert (other.status, error(other), made) == (Status.DENIED, "call_id_reused", [10])
+    assert "use a new one" in other.summary
+    assert report.intact, report
+
+
+@pytest.mark.parametrize("within", WITHIN)
+@pytest.mark.parametrize("options", ONCE_PER)
+async def test_of_two_at_once_under_one_id_one_is_made(
+    options: dict[str, Any], within: dict[str, Any], durable_url: str
+) -> None:
+    made: list[Any] = []
+    policy, pay = parse_policy(OPEN), paying(made, **options)
+    async with (
+        Runtime.open(durable_url, policy=policy, tools=[pay]) as one,
+        Runtime.open(durable_url, policy=policy, tools=[pay]) as two,
+    ):
+        details: dict[str, Any] = {"actor": "ann", "call_id": "order-17", **within}
+        calls = [runtime.call("pay", {"amount": n}, **details) for n, runtime in enumerate([one, two] * 3)]
+        outcomes = await asyncio.gather(*calls)
+        again = await one.call("pay", {"amount": made[0]}, **details)
+        report = await verify(one.store)
+    assert sorted(outcome.status.value for outcome in outcomes) == ["denied"] * 5 + ["ok"]
+    assert {error(outcome) for outcome in outcomes if not outcome.ok} == {"call_id_reused"}
+    assert (len(made), again.ok) == (1, True)
+    assert report.intact, report
+
+
+async def test_outside_a_turn_an_id_is_one_call_whatever_run_it_is_used_in(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(paying(made, once_per="run"), url=store_url) as runtime:
+        told: list[dict[str, Any]] = [{}, {"run": "r"}, {"run": "s"}]
+        for n, first in enumerate(told):
+            outcomes = [
+                await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"order-{n}", **details)
+                for details in (first, first, *(other for other in told if other != first))
+            ]
+            assert [outcome.ok for outcome in outcomes] == [True, True, False, False], first
+            assert {error(outcome) for outcome in outcomes[2:]} == {"call_id_reused"}
+    assert made == [0, 1, 2]
+
+
+async def test_in_a_turn_an_id_is_its_actors_for_every_tool(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(paying(made), mailing(made), url=store_url) as runtime:
+        paid = await runtime.call("pay", {"amount": 1}, actor="ann", call_id="c", turn="t")
+        mailed = await runtime.call("mail", TO, actor="ann", call_id="c", turn="t")
+        others = await runtime.call("mail", TO, actor="ben", call_id="c", turn="t")
+        next_turn = await runtime.call("pay", {"amount": 2}, actor="ann", call_id="c", turn="u")
+    assert (paid.ok, mailed.status, others.ok, next_turn.ok) == (True, Status.DENIED, True, True)
+    assert made == [1, "x", 2]
+
+
+async def test_what_failed_under_an_id_is_tried_again_under_it_and_under_another(store_url: str) -> None:
+    made: list[Any] = []
+    down = [NothingLanded("down"), NothingLanded("down")]
+    async with running(paying(made, *down, once_per="ever"), url=store_url) as runtime:
+        ids = ["a", "b", "a", "b"]
+        outcomes = [await runtime.call("pay", {"amount": 1}, actor="ann", call_id=name) for name in ids]
+        journal = [entry.status async for entry in runtime.operations.journal()]
+    assert [outcome.status.value for outcome in outcomes] == ["failed", "failed", "ok", "ok"]
+    assert (made, journal) == ([1, 1, 1], ["done"])
