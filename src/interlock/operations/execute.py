@@ -113,7 +113,7 @@ async def _call_of_intent(ctx: EngineContext, step: UndoStep, principal: str) ->
     return msgspec.structs.replace(call, principal=principal, replays=True)
 
 
-def _recorded_call(record: Stored, whole: dict[str, Any], arguments: Json) -> Call:
+def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -> Call:
     """The call of a record, with everything that decides which change it is and whose budgets it spends."""
     content = record.content()
     change = content.change
