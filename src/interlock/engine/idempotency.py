@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import ClaimName, Expected, claim_name, keys_of, scope_of
+from interlock.changes import ClaimName, Expected, claim_name, keys_of
 from interlock.engine.admit import deny, end_denied
+from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
 from interlock.errors import StoreError
@@ -19,7 +20,7 @@ from interlock.records import Content, Stored
 from interlock.resilience import Expired
 from interlock.state import Claimed, ClaimState
 from interlock.stores.claims import changed_since
-from interlock.tools import Reading, Tool
+from interlock.tools import Reading
 from interlock.values import Call, Effect, Json, Mode, Status
 
 _FIRST_LOOK_S = 0.01
@@ -83,7 +84,7 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
     same = turn.answered(request) if reads and ctx.repeats != "allow" else None
     if same_id is not None and (same is None or same <= same_id.record):
         if same_id.request != request:
-            return _end_reused(accepted)
+            return end_reused(accepted)
         return same_id.record if reads else None
     if same is None or ctx.repeats != "stop":
         return same
@@ -103,14 +104,6 @@ async def _answer_again(ctx: EngineContext, accepted: Accepted, number: int) -> 
     return _end(accepted, refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, answer.why))
 
 
-def _end_reused(accepted: Accepted) -> Ended:
-    call = accepted.facts.call
-    where = "in this turn" if call.turn is not None else "before"
-    reason = f"call id {call.call_id!r} was used {where} for another call; use a new one"
-    verdict = deny("call_id", reason)
-    return end_denied(accepted.facts, accepted.started, accepted.binding.tool, verdict, Reason.CALL_ID_REUSED)
-
-
 async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.binding.tool
@@ -120,10 +113,10 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     if facts.call.claim is not None and facts.call.claim != name.name:
-        return _end_another_change(accepted)
+        return end_another_change(accepted)
     applies = facts.call.mode is Mode.APPLY
-    if applies and _says_nothing(tool, facts.call):
-        return _end_no_call_id(accepted)
+    if applies and says_nothing(tool, facts.call):
+        return end_no_call_id(accepted)
     # A dry run does not wait for whoever is making the same change: it only looks.
     until = accepted.started.clock + tool.deadline_s if applies else 0.0
     claim = None
@@ -144,7 +137,7 @@ async def _same_or_again(
     applies = facts.call.mode is Mode.APPLY
     delivered = await _find_delivery(ctx, facts.call, name) if applies else None
     if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
-        return _end_reused(accepted)
+        return end_reused(accepted)
     if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
         delivered = None if claim.record is None else await _record(ctx, claim.record)
     if delivered is not None:
@@ -178,34 +171,6 @@ def not_looked_up(why: str) -> str:
         f"this call has made nothing; whether the same change was made before could not be looked up: {why};"
         " ask again with the same call id"
     )
-
-
-def _end_another_change(accepted: Accepted) -> Ended:
-    """Made under another claim than its record names, it could be made twice."""
-    tool = accepted.binding.tool
-    reason = (
-        f"the call cannot be made again from its record: {tool.name!r} has been declared otherwise since (its"
-        " parameters, key, once_per or repeatable), so that it would be another change; propose it anew"
-    )
-    return end_denied(accepted.facts, accepted.started, tool, deny("claim", reason), Reason.MOVED)
-
-
-def _says_nothing(tool: Tool, call: Call) -> bool:
-    """Whether nothing says which calls are the same one: then a caller that tries again would make it twice."""
-    scoped = tool.repeatable or call.undoes is not None or scope_of(tool.once_per, call) is not None
-    return call.id_is_ours and not scoped
-
-
-def _end_no_call_id(accepted: Accepted) -> Ended:
-    tool = accepted.binding.tool
-    reason = (
-        f"nothing says which calls of {tool.name!r} are the same one, so that a caller who tries again would make it"
-        " twice: pass call_id= (your own id for this request), turn= or run="
-    )
-    hints = (f"or declare {tool.name!r} repeatable=True, or once_per='actor' or 'ever'",)
-    verdict = deny("call_id", reason)
-    ended = end_denied(accepted.facts, accepted.started, tool, verdict)
-    return msgspec.structs.replace(ended, reading=refuse(Status.DENIED, Reason.NO_CALL_ID, reason, hints=hints))
 
 
 def _is_redelivery(call: Call, claim: Claimed) -> bool:
