@@ -78,7 +78,6 @@ STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
     "adapters/adk/tools.py": "the ADK tool behind the call that is on the path in this task",
     "answers/runner.py": "the turn that a model is working on in this task, for tools that delegate",
     "tools/wire.py": "what the attempt that runs in this task or thread has sent",
-    "engine/perform/threads.py": "hands the caller's context on to the thread of a sync tool; keeps none",
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))
