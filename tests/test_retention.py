@@ -147,6 +147,20 @@ async def test_what_is_in_doubt_or_waits_for_a_person_is_kept_by_purge_and_by_fo
         assert (await runtime.operations.resume(expect(asked.ticket))).ok
 
 
+async def test_what_a_person_said_about_a_doubt_keeps_nothing_any_longer(store_url: str) -> None:
+    clock, made = ManualClock(), list[str]()
+    async with running(mailing(made, RuntimeError("no answer")), url=store_url, clock=clock) as runtime:
+        await runtime.call("mail", {"to": "ann"}, actor="ann", turn="t")
+        (found,) = await runtime.operations.recover()
+        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss", reason="it is there")
+        clock.advance(2 * DAY)
+        plan = await runtime.operations.forget_plan(actor="ann")
+        done = await runtime.operations.purge(older_than=timedelta(days=1))
+        assert (plan.kept, done.kept, plan.records != ()) == ((), (), True)
+        assert await there(runtime) == []
+        assert (await verify(runtime.store)).problems == ()
+
+
 async def test_what_a_turn_has_found_is_kept_while_it_waits_for_a_person(store_url: str) -> None:
     clock = ManualClock()
     policy = ASK.replace("[review]\n", '[review]\nexpires = "30d"\n')

@@ -127,6 +127,57 @@ async def test_a_send_is_listed_with_its_compensation_or_without() -> None:
     assert [step.claim.tool for step in left] == ["mail", "cancel"] or [step.claim.tool for step in left] == ["mail"]
 
 
+async def test_a_preview_judges_the_arguments_of_a_compensation_as_the_undo_will() -> None:
+    lost, refunded = [False, True, True], list[str]()
+
+    async def probe(_arguments: Any, _context: Any) -> bool:
+        return True
+
+    @tool(effect="send")
+    async def refund(refund_id: str) -> str:
+        refunded.append(refund_id)
+        return "refunded"
+
+    @tool(
+        effect="send",
+        probe=probe,
+        compensate=Compensation("refund", lambda _arguments, value: {"refund_id": value}),
+        retry=RetryRule(max_attempts=1),
+    )
+    async def pay(order: int) -> str:
+        if lost[order]:
+            raise InDoubt("the line went dead")
+        return f"payment-{order}"
+
+    async with running(pay, refund) as runtime:
+        made = [await runtime.call("pay", {"order": order}, actor="ann", run="r") for order in range(3)]
+        assert [(outcome.ok, outcome.value) for outcome in made] == [(True, "payment-0"), (True, None), (True, None)]
+        plan = await runtime.operations.undo_plan(run="r")
+        done = await runtime.operations.undo(run="r")
+    assert [step.tool for step in plan] == ["", "", "refund"]
+    assert "'refund' would be refused: refund_id: " in plan[0].obstacle
+    assert plan[0].obstacle.endswith("was handed None")
+    assert [(step.obstacle, outcome and outcome.ok) for step, outcome in done] == [
+        (plan[0].obstacle, None),
+        (plan[1].obstacle, None),
+        ("", True),
+    ]
+    assert refunded == ["payment-0"]
+
+
+async def test_a_doubt_that_the_probe_settles_has_the_reason_of_what_it_became() -> None:
+    async def probe(_arguments: Any, _context: Any) -> bool:
+        return False
+
+    async with running(mailing([], InDoubt("HTTP 500"), probe=probe)) as runtime:
+        outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
+    assert (outcome.status, error(outcome)) == (Status.FAILED, "nothing_landed")
+    assert (expect(outcome.problem).message, expect(outcome.problem).hints) == (
+        "it did not land, as the world shows (HTTP 500)",
+        (),
+    )
+
+
 async def test_what_was_taken_back_is_not_made_again_by_an_undo_that_it_falls_into(store_url: str) -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, []), url=store_url) as runtime:

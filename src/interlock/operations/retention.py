@@ -15,7 +15,7 @@ from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, TicketState, state_of
+from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState, state_of
 from interlock.tools import MARK
 from interlock.transitions import DropPayload
 from interlock.values import Json, Value
@@ -219,13 +219,22 @@ async def _holds(store: Store, claims: tuple[Claimed, ...], now_us: int) -> _Hol
             holds.records |= {number: why for number in (claim.intent, claim.record) if number is not None}
     for ticket in await store.tickets():
         state = state_of(ticket, now_us)
-        if state in (TicketState.OPEN, TicketState.APPROVED):
+        if _is_waited_for(ticket, state):
             why = f"ticket {ticket.id} is {state.value}, and its call is made with it; decide or use it first"
             several = (ticket.record, ticket.intent, *(said.record for said in ticket.approvals))
             holds.records |= {number: why for number in several if number is not None}
             if ticket.turn is not None:
                 holds.turns[ticket.turn] = f"its turn waits for ticket {ticket.id}; decide or use it first"
     return holds
+
+
+def _is_waited_for(ticket: Ticket, state: TicketState) -> bool:
+    """Whether something goes on from a ticket: a person still decides it, or a call is made with their approval.
+
+    "Did it land?" is used by its answer, which settles the effect in the same commit.
+    """
+    approved = state is TicketState.APPROVED and ticket.kind is not TicketKind.SETTLE
+    return state is TicketState.OPEN or approved
 
 
 def _standing(claims: tuple[Claimed, ...]) -> Iterator[tuple[int, Claimed]]:

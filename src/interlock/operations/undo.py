@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from interlock.canonical import Refusal
 from interlock.changes import Snapshot, Unreadable, diff_of, local_key, read_snapshots
 from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
@@ -16,7 +17,7 @@ from interlock.operations.recover import intent_of, read_record
 from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
 from interlock.ports import Resource
 from interlock.state import ChangeFilter, Claimed, ClaimState
-from interlock.tools import Tool, tool
+from interlock.tools import Tool, Unclear, resolve, tool
 from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
 
@@ -176,10 +177,28 @@ async def _step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
         return impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:
         return impossible(claim, "its arguments have been deleted, so its compensation cannot be made")
-    arguments = tool.compensate.arguments(before["arguments"], after.get("value"))
-    return UndoStep(
-        claim, claim.record, tool.compensate.tool, arguments, claim.keys, f"compensated by {tool.compensate.tool}"
-    )
+    made_up_by, value = tool.compensate.tool, after.get("value")
+    arguments = tool.compensate.arguments(before["arguments"], value)
+    fault = _contract_fault(ctx, made_up_by, arguments)
+    if fault:
+        handed = "; its own answer was lost or empty, so that its compensation was handed None" if value is None else ""
+        return impossible(claim, f"its compensation {made_up_by!r} would be refused: {fault}{handed}")
+    return UndoStep(claim, claim.record, made_up_by, arguments, claim.keys, f"compensated by {made_up_by}")
+
+
+def _contract_fault(ctx: EngineContext, name: str, arguments: Any) -> str:
+    """Why a call with these arguments would not be taken; empty if it would: a preview judges what undo will judge."""
+    binding = ctx.bindings.get(name)
+    if binding is None:
+        return "there is no such tool"
+    try:
+        known = resolve(binding.tool.known_values, arguments, ctx.limits) if binding.tool.known_values else None
+        if isinstance(known, Unclear):
+            return known.message
+        binding.tool.input.parse(arguments if known is None else known[0])
+    except Refusal as refusal:
+        return str(refusal)
+    return ""
 
 
 async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payloads, so_far: _SoFar) -> UndoStep:

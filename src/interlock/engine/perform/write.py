@@ -220,6 +220,9 @@ def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) 
         message = f"it may have landed, and nobody knows: {problem}"
         doubt = refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
         return msgspec.structs.replace(doubt, traceback=reading.traceback)
+    if reading.problem is not None and reading.problem.reason is Reason.IN_DOUBT:  # it was; now it is known
+        settled = refuse(Status.FAILED, Reason.NOTHING_LANDED, f"it did not land, as the world shows ({problem})")
+        return msgspec.structs.replace(settled, traceback=reading.traceback)
     return reading
 
 
