@@ -289,6 +289,67 @@ def test_a_signing_key_is_rotated_and_lost_from_the_command_line(
     assert (code, "signed by another key" in out) == (1, True)
 
 
+def test_a_rotation_is_published_and_a_lost_key_points_to_its_way_out(
+    trails: Path, used: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(name, "log@example.org")
+    subprocess.run(["git", "init", "--quiet", "witness"], check=True, cwd=trails)
+    with (trails / "interlock.toml").open("a") as settings:
+        settings.write(f'publish = ["git:{trails / "witness"}"]\n')
+    for command in (("anchor",), ("rotate",)):
+        assert used("audit", *command)[0] == 0
+    (trails / "audit.key").unlink()
+    code, _, error = used("audit", "rotate")
+    assert (code, "interlock audit rotate --lost" in error, list(trails.glob("audit.key.new*"))) == (2, True, [])
+    assert used("audit", "rotate", "--lost")[0] == 0
+    (published,) = (trails / "witness").glob("*.anchors.jsonl")
+    assert published.read_bytes() == (trails / "anchors.jsonl").read_bytes()
+    assert [json.loads(line)["n"] for line in published.read_text().splitlines()] == [1, 2, 3]
+    whole = used("audit", "key")[1].strip()
+    assert whole == json.loads(used("audit", "verify", "--json")[1])["key"]
+
+
+def test_a_key_that_the_ledger_refuses_is_not_left_behind_and_one_that_it_took_is_put_in_place(
+    trails: Path, used: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, error = used("audit", "rotate", "--lost")
+    assert (code, "nothing was signed yet" in error, list(trails.glob("audit.key.new*"))) == (2, True, [])
+    used("audit", "anchor")
+
+    def die(*_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("interlock.cli.anchors._put_in_place", die)
+        assert used("audit", "rotate")[0] == 130
+    assert used("audit", "rotate")[0] == 0
+    assert (used("audit", "anchor")[0], used("audit", "verify")[0]) == (0, 0)
+
+
+def test_anchors_of_two_ledgers_do_not_share_a_file(trails: Path, used: Run) -> None:
+    assert used("audit", "anchor")[0] == 0
+    other = ("--store", f"sqlite:///{trails / 'second.db'}")
+    used("call", "classify_damage", WALDO, "--actor", "trail-assessor", *other)
+    for command in (("anchor",), ("rotate",)):
+        code, _, error = used("audit", *command, *other)
+        assert (code, "holds anchors of another ledger" in error) == (2, True)
+    assert used("audit", "anchor", "--out", "second.jsonl", *other)[0] == 0
+    assert used("audit", "verify", "--anchors", "second.jsonl", *other)[0] == used("audit", "verify")[0] == 0
+    code, out, _ = used("audit", "verify", "--anchors", "second.jsonl")
+    assert (code, "3 records are not yet anchored" in out) == (1, True), "anchors of another ledger cover nothing"
+
+
+def test_where_anchors_cannot_go_is_said_before_anything_is_signed(trails: Path, used: Run) -> None:
+    for where in ("ftp://x", "git:", "witness"):
+        code, _, error = used("audit", "anchor", "--publish", where)
+        assert (code, "anchors go to git:FOLDER or https://" in error) == (2, True)
+    assert not (trails / "anchors.jsonl").exists()
+    (trails / "interlock.toml").write_text('publish = "git:witness"\n')
+    code, _, error = used("audit", "anchor")
+    assert (code, 'it is a list: write publish = ["git:witness"]' in error) == (2, True)
+
+
 def test_audit_export_writes_jsonl_and_csv(trails: Path, used: Run) -> None:
     _, out, _ = used("audit", "export")
     lines = [json.loads(line) for line in out.splitlines()]

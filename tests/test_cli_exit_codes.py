@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.cli.main import OWN_COMMANDS, main
+from interlock.cli.main import OWN_COMMANDS, build_overview, main
 from interlock.cli.options import add_common
-from interlock.cli.parser import CommandParser
+from interlock.cli.parser import EXITS, CommandParser
+from interlock.config import payload_key_file
+from tests.conftest import expect
 from tests.test_cli_changes import POLICY, TOOLS, leave_shop
 from tests.test_turns import QUESTION
 
@@ -98,6 +100,7 @@ DONE = (
     Case("audit verify", 0, (), (("audit", "anchor"),)),
     Case("audit anchor", 0),
     Case("audit rotate", 0, (), (("audit", "anchor"),)),
+    Case("audit key", 0, (), (("audit", "anchor"),)),
     Case("audit accept", 0, ("--reason", "so"), (("go-back",),)),
     Case("audit verifier", 0),
     Case("audit purge", 0, ("--older-than", "1d")),
@@ -127,6 +130,7 @@ WRONG = (
     Case("policy explain", 1, ("call.json", *NO_POLICY)),
     Case("audit verify", 1, (), (("tamper",),)),
     Case("audit anchor", 1, ("--publish", "git:nowhere")),
+    Case("audit rotate", 1, ("--publish", "git:nowhere"), (("audit", "anchor"),)),
     Case("audit accept", 1, ("--reason", "so")),
     Case("audit forget", 1, ("--actor", "nobody", "--reason", "r")),
     Case("metrics", 1, ("enforcement",), (BOASTING,)),
@@ -153,6 +157,10 @@ NAMED = (
     Case("audit verify", 2, ("--anchors", "none")),
     Case("audit verifier", 2, ("--nope",)),
     Case("audit verify", 4),
+    Case("audit verify", 5, (), (("audit", "anchor"), ("lose-payload-key",))),
+    Case("audit anchor", 2, ("--publish", "ftp://x")),
+    Case("audit rotate", 2),
+    Case("audit key", 2),
     Case("audit purge", 2),
     Case("metrics", 2, ("enforcement", "--prometheus")),
     Case("audit forget", 2, ("--record", "99", "--reason", "r")),
@@ -214,6 +222,9 @@ def run(*arguments: str) -> int:
             connection.execute("UPDATE records SET actor = 'nobody'")
         connection.close()
         return 0
+    if arguments == ("lose-payload-key",):
+        expect(payload_key_file("", "sqlite:///x.db")).unlink()
+        return 0
     if arguments == ("go-back",):  # an older copy is put back
         shutil.copy("x.db", "older.db")
         assert main(("call", "set_title", '{"id": "second", "title": "x"}')) == 0
@@ -253,7 +264,7 @@ def test_a_command_ends_with_the_code_that_its_help_names(
     assert run(*arguments) == case.code, capsys.readouterr()
     error = capsys.readouterr().err
     assert "Traceback" not in error
-    assert case.code in (0, 1, 4) or "interlock" in error
+    assert case.code in (0, 1, 4, 5) or "interlock" in error
 
 
 @pytest.mark.parametrize("case", DONE, ids=lambda case: case.command)
@@ -276,3 +287,12 @@ def test_every_code_that_a_help_names_is_tried_and_no_other() -> None:
         tried[case.command].add(case.code)
     assert tried == {name: documented(leaf) for name, leaf in LEAVES.items()}
     assert [case.command for case in DONE] == list(LEAVES)
+
+
+def test_one_table_says_what_the_codes_mean_in_the_overview_and_on_the_page() -> None:
+    assert set(EXITS) == {code for leaf in LEAVES.values() for code in documented(leaf)}
+    overview = " ".join(build_overview().format_help().split())
+    page = (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| (.+) \|$", page.partition("## Exit codes")[2], re.MULTILINE)
+    assert {int(code): meaning for code, meaning in rows} == EXITS
+    assert [code for code, meaning in EXITS.items() if f"{code} {meaning}" not in overview] == []

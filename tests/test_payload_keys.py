@@ -147,6 +147,34 @@ async def test_a_key_that_is_not_there_is_an_error_that_names_the_file_and_not_a
         await read(durable_url, other)
 
 
+async def test_a_key_that_is_missing_or_lost_is_no_sign_of_tampering(
+    durable_url: str, key: Path, tmp_path: Path
+) -> None:
+    @tool(effect="read", redact={"ssn"})
+    async def look_up(ssn: str) -> str:
+        """Whose number it is."""
+        return ssn
+
+    async with running(look_up, store=durable_url, settings=Settings(payload_key=str(key))) as runtime:
+        for ssn in ("078-05-1120", "078-05-1121"):
+            await runtime.call("look_up", {"ssn": ssn}, actor="ann")
+    name = key_id(bytes.fromhex(KEY))
+    for file, lost in (
+        (tmp_path / "gone.key", False),
+        (write_key(tmp_path / "other.key", OTHER), False),
+        (write_key(tmp_path / "lost.key", f"lost {name}", OTHER), True),
+        (write_key(tmp_path / "only-lost.key", f"lost {name}"), True),
+    ):
+        store = open_store(durable_url, payload_key=str(file))
+        try:
+            report = await verify(store)
+        finally:
+            await store.close()
+        (found,) = report.unreadable
+        assert (report.problems, found.key, found.lost, len(found.records)) == ((), name, lost, 2)
+        assert ("if it is lost for good" in found.why) is (file.name == "other.key")
+
+
 async def test_nothing_is_written_under_another_key_or_a_new_one_while_the_ledger_has_one(
     durable_url: str, key: Path, tmp_path: Path
 ) -> None:

@@ -110,7 +110,9 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             try:
                 values[key] = msgspec.convert(value, fields[key])
             except msgspec.ValidationError as error:
-                raise ConfigError(f"{origin}: {key}: {error}") from None
+                several = get_origin(_plain(fields[key])) is tuple and isinstance(value, str)
+                way_on = f'; it is a list: write {key} = ["{value}"]' if several else ""
+                raise ConfigError(f"{origin}: {key}: {error}{way_on}") from None
             origins[key] = origin
 
         for key, value in self._from_file(path, fields).items():
@@ -175,9 +177,14 @@ def _known(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str
     raise ConfigError(f"{shown}: there is no such setting; {way_out}")
 
 
+def _plain(kind: Any) -> Any:
+    """The type of a setting without what is said about it."""
+    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
+
+
 def _parse_variable(name: str, text: str, kind: Any) -> Any:
     """A variable's text as the setting's type; several values are separated by commas."""
-    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    plain = _plain(kind)
     if get_origin(plain) is tuple:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     try:

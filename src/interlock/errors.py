@@ -92,6 +92,13 @@ class StoreCorrupt(StoreError):
 class PayloadUnreadable(StoreError):
     """A payload is encrypted, and its key is not here; the message says which file is needed."""
 
+    def __init__(self, message: str, *, key: str = "", lost: bool = False) -> None:
+        super().__init__(message)
+        self.key = key
+        """The id of the key."""
+        self.lost = lost
+        """Whether the file of keys says that this one is gone for good."""
+
 
 class StoreTooNew(StoreError):
     """The store was written by a newer version."""

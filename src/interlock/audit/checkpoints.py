@@ -102,6 +102,20 @@ def checkpoint_digest(checkpoint: Checkpoint) -> str:
     return hashlib.sha256(checkpoint.body.encode()).hexdigest()
 
 
+def refuse_other_ledger(file: Path, ledger: str) -> None:
+    """Raise ConfigError if a file holds anchors of another ledger: neither of the two could be verified with it."""
+    for item in read_anchors(file) if file.exists() else ():
+        try:
+            other = statement_of(item).ledger
+        except msgspec.DecodeError:
+            continue  # what is wrong with it is for audit verify to say
+        if other != ledger:
+            raise ConfigError(
+                f"{file}: holds anchors of another ledger ({other}), and this one is {ledger}: nothing was signed;"
+                " give each ledger a file of its own (the setting anchors, or audit anchor --out FILE)"
+            )
+
+
 def read_anchors(file: Path) -> tuple[Checkpoint, ...]:
     """The checkpoints that were exported to a file, oldest first."""
     try:

@@ -70,6 +70,11 @@ def public_file(file: Path) -> Path:
     return file.with_name(f"{file.name}.pub")
 
 
+def public_part(key: Path) -> Path:
+    """The key file, or its public half where only that is here."""
+    return key if key.exists() or not public_file(key).exists() else public_file(key)
+
+
 def _load_private(file: Path, data: bytes) -> PrivateKeyTypes:
     given = key_passphrase()
     sealed = b"ENCRYPTED" in data

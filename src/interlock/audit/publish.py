@@ -37,7 +37,17 @@ def publish(target: str, checkpoint: Checkpoint) -> Receipt:
         return Receipt(checkpoint.n, target, _commit(Path(target.removeprefix(_GIT)).expanduser(), checkpoint))
     if target.startswith(("https://", "http://")):
         return Receipt(checkpoint.n, target, _post(target, checkpoint))
-    raise ConfigError(f"{target!r}: anchors go to git:FOLDER or https://…")
+    raise _nowhere(target)
+
+
+def check_target(target: str) -> None:
+    """Raise ConfigError for what is no place that anchors go to, before anything is signed."""
+    if not target.removeprefix(_GIT) or not target.startswith((_GIT, "https://", "http://")):
+        raise _nowhere(target)
+
+
+def _nowhere(target: str) -> ConfigError:
+    return ConfigError(f"{target!r}: anchors go to git:FOLDER or https://…")
 
 
 def _commit(folder: Path, checkpoint: Checkpoint) -> str:

@@ -19,6 +19,17 @@ _MOST_PROBLEMS = 100
 _LOOKS = 5
 
 
+class UnreadablePayloads(msgspec.Struct, frozen=True, kw_only=True):
+    """Payloads that could not be held against their digests, as the key for them is not here."""
+
+    key: str
+    """Its id."""
+    lost: bool
+    """Whether it is said to be gone for good: then they are as good as deleted."""
+    records: tuple[int, ...]
+    why: str
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What verification found."""
 
@@ -29,6 +40,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     anchors: int
     unanchored: int
     problems: tuple[str, ...]
+    unreadable: tuple[UnreadablePayloads, ...] = ()
+    """Nothing is wrong with records and chain where a key is missing; its payloads were not checked."""
 
     @property
     def intact(self) -> bool:
@@ -56,6 +69,7 @@ class _Walk:
         self.beyond: list[Stored] = []
         self.lanes: dict[int, LaneHead] = {}
         self.problems: list[str] = []
+        self._unreadable: dict[tuple[str, bool], tuple[str, list[int]]] = {}
         self.records = 0
 
     async def follow(self, heads: tuple[LaneHead, ...], progress: Callable[[int], None] | None) -> None:
@@ -132,8 +146,9 @@ class _Walk:
         """A payload that is still there must be the one whose digests the record holds."""
         try:
             payload = await self._ledger.payload(record.id)
-        except PayloadUnreadable as error:  # falsified, or its key is not here: one row must not end the whole walk
-            self._say(f"record {record.id}: its payload cannot be read: {error}")
+        except PayloadUnreadable as error:  # its key is not here: one row must not end the whole walk
+            _why, records = self._unreadable.setdefault((error.key, error.lost), (str(error), []))
+            records.append(record.id)
             return
         if payload is None:  # deleted, which is allowed: the chain holds without it
             return
@@ -150,6 +165,13 @@ class _Walk:
         for text, digest in ((arguments, content.arguments_digest), (value, content.value_digest)):
             if digest_of(self._keyed, text) != digest:
                 self._say(f"record {record.id}: its payload is not what was recorded")
+
+    def unreadable(self) -> tuple[UnreadablePayloads, ...]:
+        """The payloads whose keys are not here, key by key."""
+        return tuple(
+            UnreadablePayloads(key=key, lost=lost, records=tuple(records), why=why)
+            for (key, lost), (why, records) in self._unreadable.items()
+        )
 
     def missing(self) -> None:
         """Whatever was signed and never came by was cut off or rolled back."""
@@ -203,8 +225,9 @@ async def verify(
         lanes=len(walk.lanes),
         checkpoints=len(kept),
         anchors=len(anchors),
-        unanchored=walk.records - _check_anchors(anchors),
+        unanchored=_count_unanchored(walk.lanes.values(), identity, anchors),
         problems=tuple(problems),
+        unreadable=walk.unreadable(),
     )
 
 
@@ -292,12 +315,14 @@ def _check_order(kept: tuple[Checkpoint, ...], anchors: tuple[Checkpoint, ...], 
             problems.append(f"anchor {item.n}: the ledger no longer holds this checkpoint")
 
 
-def _check_anchors(anchors: tuple[Checkpoint, ...]) -> int:
-    """How many records the newest anchor covers."""
-    best = 0
+def _count_unanchored(lanes: Iterable[LaneHead], ledger: str, anchors: tuple[Checkpoint, ...]) -> int:
+    """How many records no anchor of this ledger covers."""
+    covered: dict[int, int] = {}
     for item in anchors:
         try:
-            best = max(best, sum(count for _lane, _number, count, _hash in statement_of(item).heads))
+            said = statement_of(item)
         except msgspec.DecodeError:
             continue
-    return best
+        for lane, _number, count, _hash in said.heads if said.ledger == ledger else ():
+            covered[lane] = max(covered.get(lane, 0), count)
+    return sum(max(0, lane.count - covered.get(lane.lane, 0)) for lane in lanes)

@@ -93,7 +93,7 @@ class Verifier:
             said = self.read_statement(f"anchor {item['n']}", item)
             if item["body"] not in kept:
                 self.problems.append(f"anchor {item['n']}: the ledger no longer holds this checkpoint")
-            if said is not None:
+            if said is not None and said["ledger"] == self.ledger:
                 covered = max(covered, sum(count for _lane, _number, count, _hash in said["heads"]))
         return covered
 
@@ -120,7 +120,7 @@ def main() -> int:
             else:
                 verifier.check_record(item)
     records = len(verifier.places)
-    unanchored = records - verifier.check_signed(checkpoints, anchors)
+    unanchored = max(0, records - verifier.check_signed(checkpoints, anchors))
     verdict = "not intact" if verifier.problems else "intact"
     said = f"{verdict}: {records} record{'' if records == 1 else 's'}, {unanchored} not anchored"
     sys.stdout.write("\n".join([*verifier.problems, said]) + "\n")

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from interlock.audit import anchor, load_key, load_or_make_key, make_key, public_file, rotate
-from interlock.audit.keys import SigningKey
-from interlock.audit.publish import Receipt, publish
+from interlock.audit import anchor, load_key, load_or_make_key, load_public_key, make_key, public_file, rotate
+from interlock.audit.checkpoints import current_key, refuse_other_ledger
+from interlock.audit.keys import SigningKey, public_part
+from interlock.audit.publish import Receipt, check_target, publish
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings
@@ -28,7 +29,6 @@ def register(actions: Any, common: Any) -> None:
     sign = actions.add_parser("anchor", help="sign where the ledger ends now, and add that to the file of anchors")
     sign.add_argument("--out", metavar="FILE", help="file to add to (default: the setting 'anchors'); - prints it")
     sign.add_argument("--key", metavar="PEM", help="the Ed25519 key to sign with (default: made on first use)")
-    sign.add_argument("--publish", action="append", metavar="WHERE", help="and hand it to git:FOLDER or https://…")
     turn = actions.add_parser(
         "rotate",
         help="go on with a new signing key",
@@ -39,36 +39,48 @@ def register(actions: Any, common: Any) -> None:
     turn.add_argument(
         "--encrypt", action="store_true", help="encrypt the new key (the passphrase is in INTERLOCK_KEY_PASSPHRASE)"
     )
-    for action, run, wrong in (
-        (sign, _anchor, "it is signed and kept, and could not be published everywhere"),
-        (turn, _rotate, ""),
-    ):
+    public = actions.add_parser("key", help="the public key that signs, whole, as `audit verifier` takes it")
+    public.add_argument("--key", metavar="PEM", help="another key file, private or public")
+    for action in (sign, turn):
+        action.add_argument(
+            "--publish", action="append", metavar="WHERE", help="and hand it to git:FOLDER or https://…"
+        )
+    unpublished = "it is signed and kept, and could not be published everywhere"
+    for action, run in ((sign, _anchor), (turn, _rotate)):
         common(action)
-        document_exits(action, wrong=wrong)
+        document_exits(action, wrong=unpublished)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
+    common(public)
+    document_exits(public, store=False)
+    public.set_defaults(run=_show_key)
 
 
 async def _anchor(given: argparse.Namespace) -> int:
     settings = load_command_settings(given).settings
-    file = Path(given.out or settings.anchors)
+    targets, file = _find_targets(given, settings), Path(given.out or settings.anchors)
     async with open_ledger(settings) as store:
-        key = await _signing_key(given, settings, store)
         if given.out == "-":
-            checkpoint = await anchor(store, key, SystemClock())
+            checkpoint = await anchor(store, await _signing_key(given, settings, store), SystemClock())
             sys.stdout.buffer.write(msgspec.json.encode(checkpoint) + b"\n")
             sys.stdout.flush()
             return 0
+        refuse_other_ledger(file, store.identity.ledger)
+        key = await _signing_key(given, settings, store)
         # Opened first: a checkpoint that cannot be written down elsewhere is not made.
         with _open_anchors(file) as out:
             checkpoint = await anchor(store, key, SystemClock())
             _add(out, checkpoint)
-    receipts, faults = _publish((*settings.publish, *(given.publish or ())), checkpoint, file)
+    receipts, faults = _publish(targets, checkpoint, file)
     if given.json:
         print_json({**msgspec.to_builtins(checkpoint), "published": receipts, "faults": faults})
         return 1 if faults else 0
     console().print(
         f"checkpoint {checkpoint.n} signed by {checkpoint.public_key[:16]}… and added to {sanitize(str(file))}"
     )
+    return _show_published(receipts, faults)
+
+
+def _show_published(receipts: list[Receipt], faults: list[str]) -> int:
     for receipt in receipts:
         console().print(f"published to {sanitize(receipt.target)} [dim]{sanitize(receipt.receipt[:40])}[/]")
     for fault in faults:
@@ -76,6 +88,26 @@ async def _anchor(given: argparse.Namespace) -> int:
     if not receipts:
         console().print("[dim]keep a copy of that file where whoever can write the store cannot[/]")
     return 1 if faults else 0
+
+
+def _find_targets(given: argparse.Namespace, settings: Settings) -> tuple[str, ...]:
+    """Where the anchor goes beside its file; refused before anything is signed if that is nowhere."""
+    targets = (*settings.publish, *(given.publish or ()))
+    for target in targets:
+        check_target(target)
+    return targets
+
+
+def _show_key(given: argparse.Namespace) -> int:
+    file = public_part(find_key_file(load_command_settings(given).settings, given.key))
+    if not file.exists():
+        raise ConfigError(f"{file}: there is no key; interlock audit anchor makes one, --key names another")
+    public = load_public_key(file)
+    if given.json:
+        print_json({"public_key": public, "file": str(file)})
+    else:
+        print(public)
+    return 0
 
 
 async def _signing_key(given: argparse.Namespace, settings: Settings, store: Store) -> SigningKey:
@@ -121,28 +153,68 @@ def _publish(targets: tuple[str, ...], checkpoint: Checkpoint, file: Path) -> tu
 
 async def _rotate(given: argparse.Namespace) -> int:
     settings = load_command_settings(given).settings
+    targets = _find_targets(given, settings)
     file, anchors = find_key_file(settings, None), Path(settings.anchors)
     if given.lost and file.exists():
         raise ConfigError(f"{file}: the key is there, so it is not lost; rotate without --lost")
-    fresh = file.with_name(f"{file.name}.new")
+    async with open_ledger(settings) as store:
+        refuse_other_ledger(anchors, store.identity.ledger)
+        old = None if given.lost else _outgoing_key(file)
+        with _open_anchors(anchors) as out:
+            checkpoint, new = await _hand_over(store, old, file, given.encrypt)
+            _add(out, checkpoint)
+    _put_in_place(file, old)
+    receipts, faults = _publish(targets, checkpoint, anchors)
+    if given.json:
+        who = {"checkpoint": checkpoint.n, "old": None if old is None else old.public, "new": new}
+        print_json({**who, "published": receipts, "faults": faults})
+        return 1 if faults else 0
+    console().print(f"from now on {new[:16]}… signs [dim](checkpoint {checkpoint.n}, {sanitize(str(file))})[/]")
+    if old is None:
+        console().print("[yellow]whoever pinned the lost key has to pin this one, and to ask why[/]")
+    return _show_published(receipts, faults)
+
+
+def _outgoing_key(file: Path) -> SigningKey:
+    if not file.exists():
+        raise ConfigError(
+            f"{file}: the key that would hand over is not there; put it back, or, if it cannot be had any more, begin"
+            " anew with: interlock audit rotate --lost"
+        )
+    return load_key(file)
+
+
+async def _hand_over(store: Store, old: SigningKey | None, file: Path, encrypted: bool) -> tuple[Checkpoint, str]:
+    """The checkpoint that names a new key, which lies beside the old one, and that key's public half.
+
+    A command that died when the ledger had taken the checkpoint has left that key there: it is the one that signs.
+    """
+    fresh, made = _fresh_file(file), await store.checkpoints()
+    if public_file(fresh).exists() and made and current_key(made[-1]) == load_public_key(public_file(fresh)):
+        return made[-1], current_key(made[-1])
     for leftover in (fresh, public_file(fresh)):
         leftover.unlink(missing_ok=True)
-    make_key(fresh, encrypted=given.encrypt)
-    async with open_ledger(settings) as store:
-        old, new = None if given.lost else load_key(file), load_key(fresh)
-        with _open_anchors(anchors) as out:
-            checkpoint = await rotate(store, old, new, SystemClock())
-            _add(out, checkpoint)
-    if old is not None:  # kept: whoever pinned it can still follow
+    make_key(fresh, encrypted=encrypted)
+    new = load_key(fresh)
+    try:
+        return await rotate(store, old, new, SystemClock()), new.public
+    except ConfigError:  # refused, so that nobody will ever ask for this key
+        for leftover in (fresh, public_file(fresh)):
+            leftover.unlink(missing_ok=True)
+        raise
+
+
+def _put_in_place(file: Path, old: SigningKey | None) -> None:
+    """The new key under the usual name; the old one is kept: whoever pinned it can still follow."""
+    if old is not None:
         for kept in (file, public_file(file)):
             if kept.exists():
                 kept.rename(kept.with_name(f"{kept.name}.{old.public[:16]}"))
+    fresh = _fresh_file(file)
     fresh.rename(file)
     public_file(fresh).rename(public_file(file))
-    if given.json:
-        print_json({"checkpoint": checkpoint.n, "old": None if old is None else old.public, "new": new.public})
-        return 0
-    console().print(f"from now on {new.public[:16]}… signs [dim](checkpoint {checkpoint.n}, {sanitize(str(file))})[/]")
-    if old is None:
-        console().print("[yellow]whoever pinned the lost key has to pin this one, and to ask why[/]")
-    return 0
+
+
+def _fresh_file(file: Path) -> Path:
+    """Where a new key lies until the ledger has taken it."""
+    return file.with_name(f"{file.name}.new")

@@ -17,17 +17,17 @@ from interlock.audit import (
     export_csv,
     export_jsonl,
     load_public_key,
-    public_file,
     read_anchors,
     verify,
 )
+from interlock.audit.keys import public_part
 from interlock.cli import retention
 from interlock.cli.anchors import register as register_anchors
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
-from interlock.cli.parser import document_exits
+from interlock.cli.parser import UNPINNED, UNREADABLE, VERIFY_EXITS, document_exits
 from interlock.errors import ConfigError
 from interlock.operations.histories import accept_history
 from interlock.operations.ledger_writer import LedgerWriter, payload_of
@@ -37,8 +37,7 @@ from interlock.records import Stored
 from interlock.stores.private_files import make_private
 from interlock.values import Json, Status
 
-UNPINNED = 4
-"""Nothing is wrong as far as can be seen, and nobody said whose signatures count."""
+_MOST_NUMBERS = 10
 
 
 def register(commands: Any, common: Any) -> None:
@@ -79,8 +78,7 @@ def register(commands: Any, common: Any) -> None:
     for action, run in ((show, _show), (export, _export), (check, _verify), (accept, _accept)):
         common(action)
         wrong = {check: "the ledger is not intact", accept: "nothing is missing from it"}
-        more = {UNPINNED: "nothing is wrong as far as can be seen, but no key was given to check signatures against"}
-        document_exits(action, wrong=wrong.get(action, ""), more=more if action is check else None)
+        document_exits(action, wrong=wrong.get(action, ""), more=VERIFY_EXITS if action is check else None)
         action.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
     retention.register(actions, common)
 
@@ -173,7 +171,7 @@ async def _verify(given: argparse.Namespace) -> int:
         raise ConfigError(f"{file}: there are no anchors there")
     anchors = read_anchors(file) if file.exists() else ()
     key = find_key_file(settings, given.key)
-    public = load_public_key(_public_part(key)) if given.key is not None or _public_part(key).exists() else None
+    public = load_public_key(public_part(key)) if given.key is not None or public_part(key).exists() else None
     started = time.perf_counter()
     async with open_ledger(settings) as store:
         with notes().status("verifying") as status:
@@ -192,12 +190,11 @@ async def _verify(given: argparse.Namespace) -> int:
                 "[yellow]no key is known here: signatures were checked only against the keys they name, which whoever"
                 " wrote them chose; give the key that must have signed with --key[/]"
             )
-    return 1 if not report.intact else UNPINNED if public is None else 0
-
-
-def _public_part(key: Path) -> Path:
-    """The key file, or its public half where only that is here."""
-    return key if key.exists() or not public_file(key).exists() else public_file(key)
+    if not report.intact:
+        return 1
+    if public is None:
+        return UNPINNED
+    return UNREADABLE if any(not found.lost for found in report.unreadable) else 0
 
 
 async def _accept(given: argparse.Namespace) -> int:
@@ -219,6 +216,12 @@ def _show_report(report: Report, took_s: float) -> None:
     out = console()
     for problem in report.problems:
         out.print(f"[red]✗[/] {sanitize(problem)}")
+    for found in report.unreadable:
+        shown = ", ".join(map(str, found.records[:_MOST_NUMBERS]))
+        rest = "" if len(found.records) <= _MOST_NUMBERS else f" and {len(found.records) - _MOST_NUMBERS} more"
+        what = f"{format_count(len(found.records), 'payload')} cannot be opened (of record {shown}{rest})"
+        way_on = f"its key {found.key} is said to be lost for good" if found.lost else found.why
+        out.print(f"[yellow]![/] {what}: {sanitize(way_on)}")
     problems = format_count(len(report.problems), "problem")
     mark = "[green]✓ intact[/]" if report.intact else f"[red]✗ not intact: {problems}[/]"
     held = f"{format_count(report.records, 'record')} in {format_count(report.lanes, 'lane')}"

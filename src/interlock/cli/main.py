@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock import __version__
-from interlock.cli.parser import INTERRUPTED, CommandParser, parse_command
+from interlock.cli.parser import EXITS, INTERRUPTED, CommandParser, parse_command
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
 if TYPE_CHECKING:
@@ -41,27 +42,22 @@ OWN_COMMANDS = (
     Command("unhalt", "halts", "let what was halted run again"),
     Command("tools", "tools", "contracts of tools: list, show"),
     Command("policy", "policy", "rules: check, coverage, test, explain"),
-    Command("audit", "audit", "the ledger: show, export, verify, anchor, rotate, accept, verifier, purge, forget"),
+    Command("audit", "audit", "the ledger: show, export, verify, anchor, rotate, key, accept, verifier, purge, forget"),
     Command("metrics", "metrics", "counts, latency, retries and denials"),
     Command("config", "config", "show the settings and where they came from"),
 )
-EPILOG = """\
+_EPILOG = """\
 settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --store, --policy, --tools
             (`interlock config show` prints every value and where it came from)
 
-exit codes: 0    done, and nothing is wrong
-            1    done, and something is wrong: a call was not ok, a rule is bad, a tool has no decision,
-                 a case fails, the ledger is not intact, a decision is not yours, nothing matches
-            2    the command, a setting or a file it names is wrong, or what it names is not there
-            3    the store cannot be used
-            130  interrupted (Ctrl-C)
+exit codes: {exits}
             (`interlock COMMAND --help` says what they mean there)
 
 examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
             interlock turns show TURN; interlock metrics enforcement --since 7d
-            interlock call classify_damage '{"trail_id": "waldo-lake-3536"}' --actor trail-assessor
+            interlock call classify_damage '{{"trail_id": "waldo-lake-3536"}}' --actor trail-assessor
             interlock policy check
-            interlock call set_title '{"id": "a", "title": "new"}' --mode dry_run
+            interlock call set_title '{{"id": "a", "title": "new"}}' --mode dry_run
             interlock review list; interlock review approve TICKET --resume
             interlock undo --run nightly; interlock undo --run nightly --yes
             interlock audit show --outcome denied --newest 20
@@ -121,7 +117,7 @@ def build_overview() -> argparse.ArgumentParser:
         prog="interlock",
         description="Interlock stands between what a model proposes and what happens: every tool call takes one path,"
         " contract → policy → budget → plan → effect at most once → record.",
-        epilog=EPILOG,
+        epilog=_EPILOG.format(exits=_exits()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     top.add_argument("--version", action="version", version=f"interlock {__version__}")
@@ -132,6 +128,14 @@ def build_overview() -> argparse.ArgumentParser:
         summary = None if point.dist is None else point.dist.metadata["Summary"]
         commands.add_parser(name, help=(summary or f"a command of {point.module}").replace("%", "%%"))
     return top
+
+
+def _exits() -> str:
+    """What the exit codes mean, beside one another."""
+    indent = " " * 12
+    return f"\n{indent}".join(
+        "\n".join(textwrap.wrap(f"{code:<5}{EXITS[code]}", 106, subsequent_indent=indent + " " * 5)) for code in EXITS
+    )
 
 
 def find_application_commands() -> dict[str, EntryPoint]:

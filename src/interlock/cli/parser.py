@@ -8,6 +8,22 @@ from typing import Any
 
 INTERRUPTED = 130
 """The exit code of a program that Ctrl-C ended, as shells count it: 128 and the number of the signal."""
+UNPINNED, UNREADABLE = 4, 5
+VERIFY_EXITS = {
+    UNPINNED: "nothing is wrong as far as can be seen, but no key was given to check signatures against",
+    UNREADABLE: "records and chain are intact, but payloads are there whose key is not",
+}
+"""Those of `audit verify` alone; of several that apply, the first."""
+EXITS = {
+    0: "done, and nothing is wrong: also a call that found no data, or that was only planned",
+    1: "done, and something is wrong: a call was denied, parked, failed or is in doubt, a rule is bad, a tool has no"
+    " decision, a case fails, the ledger is not intact, a decision is not yours, nothing matches",
+    2: "the command, a setting or a file it names is wrong, or what it names is not there",
+    3: "the store cannot be used",
+    **{code: f"audit verify: {meaning}" for code, meaning in VERIFY_EXITS.items()},
+    INTERRUPTED: "interrupted (Ctrl-C)",
+}
+"""What the exit codes of all commands mean; the help of each says what they mean there."""
 
 
 class CommandParser(argparse.ArgumentParser):
@@ -45,8 +61,7 @@ def document_exits(
     more: dict[int, str] | None = None,
 ) -> None:
     """Say in a command's help what its exit codes mean; without `wrong` it never ends with 1."""
-    named = "the command, a setting or a file it names is wrong, or what it names is not there"
-    meanings = {0: done, 1: wrong, 2: named, 3: "the store cannot be used" if store else "", INTERRUPTED: "interrupted"}
+    meanings = {0: done, 1: wrong, 2: EXITS[2], 3: EXITS[3] if store else "", INTERRUPTED: "interrupted"}
     meanings = dict(sorted({**meanings, **(more or {})}.items()))
     text = "; ".join(f"{code} {meaning}" for code, meaning in meanings.items() if meaning)
     parser.add_argument_group("exit codes", text)

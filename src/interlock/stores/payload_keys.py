@@ -50,7 +50,7 @@ class _KeyRing:
                 self._ciphers[self.current] = AESGCM(key)
             elif text:
                 raise StoreError(f"{file}:{number}: not a payload key: it is 64 hexadecimal digits, one key to a line")
-        if not self.current:
+        if not self.current and not self.lost:
             raise StoreError(f"{file}: holds no payload key; {_MAKE}")
         self.encrypt, self.mark = self._ciphers[self.current].encrypt, _LOCKED + bytes.fromhex(self.current)
 
@@ -89,7 +89,9 @@ class PayloadKeys:
                 _make(file)
             ring = self._load(noted or "")
         if noted is not None and noted not in ring and noted not in ring.lost:
-            raise PayloadUnreadable(f"the payloads of this ledger are encrypted with {self._missing(noted)}")
+            raise PayloadUnreadable(f"the payloads of this ledger are encrypted with {self._missing(noted)}", key=noted)
+        if not ring.current:
+            raise StoreError(f"{file}: holds no payload key beside those that are lost; {_MAKE}")
         return ring.current
 
     def lock(self, record: int, payload: bytes) -> bytes:
@@ -118,8 +120,14 @@ class PayloadKeys:
         text = stored[start + _ID_BYTES + _NONCE_BYTES :]
         with self._lock:
             ring = self._load(name)
+        if name in ring.lost and name not in ring:
+            why = (
+                f"the payload of record {record} is encrypted with the key {name}, which is lost ({self._file} says so)"
+            )
+            raise PayloadUnreadable(why, key=name, lost=True)
         if name not in ring:
-            raise PayloadUnreadable(f"the payload of record {record} is there, encrypted with {self._missing(name)}")
+            why = f"the payload of record {record} is there, encrypted with {self._missing(name)}"
+            raise PayloadUnreadable(why, key=name)
         from cryptography.exceptions import InvalidTag
 
         try:
@@ -132,11 +140,12 @@ class PayloadKeys:
         if self._file is None:
             raise PayloadUnreadable(
                 f"payloads of this ledger are encrypted with the key {name}, and no key file is named; name it with the"
-                " setting payload_key"
+                " setting payload_key",
+                key=name,
             )
-        if self._ring is None or (name and name not in self._ring):
+        if self._ring is None or (name and name not in self._ring and name not in self._ring.lost):
             if not self._file.exists():
-                raise PayloadUnreadable(f"{self._file}: there is no payload key here; {self._needed(name)}")
+                raise PayloadUnreadable(f"{self._file}: there is no payload key here; {self._needed(name)}", key=name)
             self._ring = _KeyRing(self._file)
         return self._ring
 
