@@ -11,6 +11,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import interlock
+from interlock.errors import install_hint
 
 SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 
@@ -284,5 +285,5 @@ def test_the_adapter_of_adk_says_which_extra_it_needs() -> None:
     for missing in ("google", "google.adk"):
         code = f"import sys\nsys.modules[{missing!r}] = None\nimport interlock.adapters.adk"
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-        said = "interlock.errors.ConfigError: interlock.adapters.adk needs Google ADK: pip install 'interlock[adk]'"
+        said = f"interlock.errors.ConfigError: interlock.adapters.adk needs Google ADK: {install_hint('adk')}"
         assert done.stderr.strip().endswith(said)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -158,3 +160,10 @@ def test_a_long_text_is_held_against_the_head_a_few_times_only() -> None:
         asked.clear()
         assert classifier.classify(text).intents == ("closure",)
         assert len(asked) < 10
+
+
+def test_loading_the_embedder_leaves_no_telemetry_behind(tmp_path: Path) -> None:
+    home = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "HOME": str(tmp_path)}
+    code = "from interlock.answers.intents import Embedder; Embedder()"
+    subprocess.run([sys.executable, "-c", code], env=home, check=True, timeout=60)
+    assert list(tmp_path.rglob("*")) == []

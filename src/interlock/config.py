@@ -348,6 +348,12 @@ def payload_key_file(named: str, store: str) -> Path | None:
     return _config_folder() / "payloads.key" if store.startswith("sqlite:") else None
 
 
+def silence_onnxruntime() -> None:
+    """Switch its telemetry off before it is loaded: its wheels make an id of the device in the user's cache folder and
+    send events. Who has set the variable already is not overruled."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+
 def _config_folder() -> Path:
     return Path(os.environ.get("XDG_CONFIG_HOME") or str(Path.home() / ".config")) / "interlock"
 

@@ -36,6 +36,11 @@ from __future__ import annotations
 from interlock.reasons import Reason
 
 
+def install_hint(extra: str) -> str:
+    """How one of our extras is installed, from a clone or from a release."""
+    return f"pip install '.[{extra}]' in a clone of Interlock, pip install 'interlock[{extra}]' of a release"
+
+
 class InterlockError(Exception):
     """Everything that Interlock raises."""
 

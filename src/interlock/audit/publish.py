@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 from interlock.audit.checkpoints import statement_of
-from interlock.errors import ConfigError, ToolError
+from interlock.errors import ConfigError, ToolError, install_hint
 from interlock.records import Checkpoint
 from interlock.tools.body_limits import BodyLimits
 
@@ -80,7 +80,7 @@ def _post(url: str, checkpoint: Checkpoint) -> str:
     try:
         import httpx
     except ImportError:
-        raise ConfigError("to publish anchors over HTTP, install the extra: pip install 'interlock[http]'") from None
+        raise ConfigError(f"publishing anchors over HTTP needs httpx: {install_hint('http')}") from None
     digest = hashlib.sha256(checkpoint.body.encode())
     # A calendar of OpenTimestamps takes the bare digest; everybody else gets the whole statement, which is no secret.
     calendar = url.rstrip("/").endswith(_CALENDAR)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, install_hint
 from interlock.records import Record
 from interlock.values import Status
 
@@ -64,7 +64,7 @@ def span_observer() -> Callable[[Record, int], None]:
     try:
         from opentelemetry import trace
     except ImportError:
-        raise ConfigError("otel = true needs OpenTelemetry: pip install 'interlock[otel]'") from None
+        raise ConfigError(f"otel = true needs OpenTelemetry: {install_hint('otel')}") from None
     tracer = trace.get_tracer("interlock")
 
     def observe(record: Record, number: int) -> None:

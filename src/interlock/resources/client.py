@@ -22,6 +22,7 @@ from interlock.errors import (
     Transient,
     Unavailable,
     from_http_status,
+    install_hint,
 )
 from interlock.resilience import next_wait
 from interlock.tools import RetryRule
@@ -33,7 +34,7 @@ from interlock.values import Effect, Json
 try:
     import httpx
 except ImportError:
-    raise ConfigError("an HTTP resource needs its client: pip install 'interlock[http]'") from None
+    raise ConfigError(f"an HTTP resource needs its client: {install_hint('http')}") from None
 
 ONCE = RetryRule(max_attempts=1)
 _WITHIN_S = 120.0

@@ -6,7 +6,7 @@ import os
 import re
 import socket
 
-from interlock.errors import ConfigError, StoreBusy, StoreError, StoreFull
+from interlock.errors import ConfigError, StoreBusy, StoreError, StoreFull, install_hint
 from interlock.stores.dialect import Connection, fill
 
 try:
@@ -14,7 +14,7 @@ try:
     from psycopg.conninfo import conninfo_to_dict
     from psycopg.pq import Conninfo
 except ImportError:
-    raise ConfigError("a PostgreSQL store needs its driver: pip install 'interlock[postgres]'") from None
+    raise ConfigError(f"a PostgreSQL store needs its driver: {install_hint('postgres')}") from None
 
 _TOKENS = {
     "id": "BIGINT",

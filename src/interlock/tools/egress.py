@@ -23,14 +23,23 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
-from interlock.errors import ConfigError, Forbidden, NothingLanded, TimedOut, Transient, Unavailable, from_http_status
+from interlock.errors import (
+    ConfigError,
+    Forbidden,
+    NothingLanded,
+    TimedOut,
+    Transient,
+    Unavailable,
+    from_http_status,
+    install_hint,
+)
 from interlock.tools.body_limits import ACCEPTED, BodyLimits, Meter, codings_of
 from interlock.tools.wire import Sending
 
 try:
     import httpx
 except ImportError:
-    raise ConfigError("interlock.tools.egress needs httpx: pip install 'interlock[http]'") from None
+    raise ConfigError(f"interlock.tools.egress needs httpx: {install_hint('http')}") from None
 
 # Each of these would make connections that nobody checks.
 _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})

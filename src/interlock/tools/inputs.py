@@ -13,7 +13,7 @@ import msgspec
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
 from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
-from interlock.errors import ContractError
+from interlock.errors import ContractError, install_hint
 from interlock.reasons import FieldReason
 from interlock.tools.normal_form import SPELLED, UNORDERED, by_value, in_order
 from interlock.values import FieldProblem, Json, Rewrite, shorten
@@ -244,9 +244,7 @@ class SchemaInput:
         try:
             import jsonschema_rs
         except ImportError:
-            raise ContractError(
-                "Tool.from_schema needs the compiled validator: pip install 'interlock[schema]'"
-            ) from None
+            raise ContractError(f"Tool.from_schema needs the compiled validator: {install_hint('schema')}") from None
         if schema.get("type") != "object":
             raise ContractError("an input schema must have type 'object' at its top")
         # Whoever sent the schema must not say what is fetched from where, or which file is read.

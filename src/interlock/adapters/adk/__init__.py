@@ -1,6 +1,6 @@
 """Google ADK: with `InterlockPlugin` first in the plugins of an `App`, `adk run`, `web` and `eval` enforce it too."""
 
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, install_hint
 
 try:
     from interlock.adapters.adk.bypasses import bypasses, refuse_bypasses
@@ -12,7 +12,7 @@ except ModuleNotFoundError as error:
     # `google` alone may be there: it is shared by packages that have nothing to do with each other.
     if (error.name or "").partition(".")[0] != "google":
         raise
-    raise ConfigError("interlock.adapters.adk needs Google ADK: pip install 'interlock[adk]'") from None
+    raise ConfigError(f"interlock.adapters.adk needs Google ADK: {install_hint('adk')}") from None
 
 __all__ = [
     "AdkTool",

