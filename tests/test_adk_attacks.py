@@ -196,7 +196,7 @@ async def test_a_turn_that_ended_elsewhere_gives_its_answer_to_whoever_confirms_
     answers = Answers(waiting.runtime)
     await answers.decide(waiting.ticket.id, approve=True, by="adk:lead")
     await waiting.runtime.operations.resume(waiting.ticket.id)
-    async with await answers.reopen(waiting.ticket.turn or "", agent=TELLER) as turn:
+    async with answers.reopen(waiting.ticket.turn or "", agent=TELLER) as turn:
         ended = await turn.finish("The crew was told.")
     assert isinstance(ended, TurnResult)
     assert (ended.verified, ran) == (True, ["mail crew"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -373,7 +374,9 @@ def test_metrics_as_table_json_and_prometheus(used: Run) -> None:
 def test_limits_show_what_was_spent(used: Run) -> None:
     _, out, _ = used("metrics", "--limits")
     assert "per-agent-day" in out
-    assert "imagery" in out
+    assert re.search(r"actor burn-analyst \(window \d+\)", out)
+    assert re.search(r"imagery +\S+ +burn_severity|imagery +all +burn_severity|imagery +\S+ +all", out)
+    assert "|" not in out
     found = json.loads(used("metrics", "--limits", "--json")[1])
     day = next(item for scope, item in found["budgets"].items() if "burn-analyst" in scope)
     assert (day["calls"], day["cost_micros"]) == (1, 2000)

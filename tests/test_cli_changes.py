@@ -254,3 +254,47 @@ def test_nothing_is_made_just_to_look(run: Run, tmp_path: Path) -> None:
         code, _, err = run(*command, "--store", "sqlite:///typo.db")
         assert (code, "there is no ledger yet" in err) == (2, True)
     assert not (tmp_path / "typo.db").exists()
+
+
+def test_a_ticket_is_shown_for_people(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY + '[review]\nquorum = 2\nremind = "1h"\n')
+    assert run("call", "set_title", '{"id": "precious", "title": "x"}')[0] == 1
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    code, out, _ = run("review", "show", ticket["id"])
+    lines = {line[:12].strip(): line[13:] for line in out.splitlines()}
+    assert (code, lines["asks"], lines["reminds"]) == (0, "may this call be made?", "every 1:00:00")
+    assert (lines["approvals"], lines["may decide"]) == ("0 of 2", f"anybody but {ticket['asked_by']}")
+    assert lines["created"].endswith(" UTC")
+    assert not any(sign in out for sign in ("None", "_us", "'quorum'", "()", "[]"))
+
+
+def test_undo_and_replay_show_what_was_sent_and_hide_what_is_redacted(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(
+        TOOLS.replace("async def mail(to: str)", "async def mail(to: str, pin: str = '')")
+    )
+    text = (tmp_path / "shop.py").read_text().replace('@tool(effect="send")', '@tool(effect="send", redact={"pin"})')
+    (tmp_path / "shop.py").write_text(text)
+    assert run("call", "mail", '{"to": "ann", "pin": "4711"}', "--run", "r")[0] == 0
+    code, out, _ = run("undo", "--run", "r")
+    assert (code, '"to":"ann"' in out, "4711" in out) == (0, True, False)
+    (step,) = json.loads(run("undo", "--run", "r", "--json")[1])
+    assert (step["arguments"]["to"], "4711" in str(step)) == ("ann", False)
+
+
+def test_one_person_alone_settles_from_the_shell_whether_something_landed(run: Run, tmp_path: Path) -> None:
+    with (tmp_path / "policy.toml").open("a") as policy:
+        policy.write("[review]\nself_approval = true\n")
+    assert run("call", "mail", '{"to": "lost"}', "--call-id", "m-1")[0] == 1
+    code, out, _ = run("recover")
+    assert (code, "1 effect was in doubt" in out) == (1, True)
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    assert "did this effect land?" in run("review", "show", ticket["id"])[1]
+    assert run("review", "approve", ticket["id"], "--reason", "it is in the outbox")[0] == 0
+    code, out, _ = run("call", "mail", '{"to": "lost"}', "--call-id", "m-1")
+    assert (code, "settled that it landed" in out) == (0, True)
+
+
+def test_an_id_that_was_used_outside_a_turn_is_not_said_to_have_been_used_in_one(run: Run) -> None:
+    assert run("call", "mail", '{"to": "ann"}', "--call-id", "m-1")[0] == 0
+    code, out, _ = run("call", "mail", '{"to": "bob"}', "--call-id", "m-1")
+    assert (code, "was used before for another call" in out, "turn" in out) == (1, True, False)

@@ -16,12 +16,13 @@ from typing import NamedTuple
 
 import pytest
 
+from interlock import Context, errors
 from interlock.answers.answers import TurnDetails
 from interlock.cli.main import OWN_COMMANDS, _find_command, main
 from interlock.cli.options import add_common
 from interlock.cli.parser import CommandParser, parse_command
 from interlock.config import HELP, load_settings
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, ToolError
 from interlock.operations import Operations
 from interlock.operations.operations import Changes
 from interlock.policy import parse_policy
@@ -401,3 +402,13 @@ def test_what_is_missing_is_named_for_a_clone_and_for_a_release_by_one_sentence(
         if said.search(line) and "in a clone" not in line
     ]
     assert pages == []
+
+
+def test_the_surface_lists_what_a_context_holds_and_every_error_that_a_tool_may_raise() -> None:
+    page = (ROOT / "docs" / "surface.md").read_text(encoding="utf-8")
+    held = re.search(r"A `Context` has (.+?)\n\n", page, re.DOTALL)
+    assert held is not None
+    assert set(re.findall(r"`(\w+)`", held[1])) == set(Context.__struct_fields__)
+    raised = {kind.__name__ for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ToolError)}
+    missing = raised - set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert missing <= {"ToolError", "Transient", "Retriable"}

@@ -100,7 +100,8 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
             "p.toml:2: 'r' is for an unknown tool 'lok'; did you mean 'look'?",
         ),
         ("version = 1\n" + rule("allow", tools='["zzz"]'), "tools are echo, look"),
-        ("version = 1\n" + rule("allow", tools="[]"), "tools is a list of names"),
+        ("version = 1\n" + rule("allow", tools="[]"), "tools = [] names nothing: write the names"),
+        ("version = 1\n" + rule("allow", tools='"look"'), "tools is a list of names"),
         ("version = 1\n[[rule]]\ntools=['*']\ndecision='allow'", "id is missing or not text"),
         ("version = 1\n" + rule("allow") + rule("deny"), "there are two rules with id 'r'; an id names one thing"),
         ("version = 1\n" + rule("clamp", tools='["look"]'), "a clamp rule needs set"),
@@ -116,6 +117,10 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
         (
             "version = 1\n[actor.x]\ncapability = ['a']",
             "unknown key 'capability'; did you mean 'capabilities'?",
+        ),
+        (
+            "version = 1\n[actor.x]\ncapabilities = []",
+            'capabilities = [] names nothing: write the names, for example capabilities = ["a", "b"], or leave it out',
         ),
         ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='fast'", 'rate is written "10/minute"'),
         ("version = 1\n[[rate]]\nid='x'\ntools=['*']\nrate='0/s'", 'rate is written "10/minute"'),

@@ -214,6 +214,15 @@ async def test_nobody_approves_what_he_proposed_unless_that_is_the_setting() -> 
         assert (await runtime.operations.resume(waiting.ticket)).ok
 
 
+async def test_a_ticket_says_how_many_approvals_it_still_needs() -> None:
+    two = ASK.replace("[review]\n", "[review]\nquorum = 2\n")
+    async with running(retitle(Shelf(), []), policy=two) as runtime:
+        waiting = expect((await parked(runtime)).ticket)
+        assert "has not been decided yet" in (await runtime.operations.resume(waiting)).summary
+        await runtime.operations.decide(waiting, approve=True, by="user:one")
+        assert "has 1 of the 2 approvals that it needs" in (await runtime.operations.resume(waiting)).summary
+
+
 async def test_a_ticket_is_decided_once() -> None:
     async with running(retitle(Shelf(), []), policy=ASK) as runtime:
         waiting = await parked(runtime)

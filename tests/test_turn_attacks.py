@@ -31,7 +31,7 @@ async def test_a_reopened_turn_is_still_a_dry_run_of_the_same_person_with_the_sa
         left = await turn.finish("x")
         assert isinstance(left, TurnResult)
         assert left.outcome is TurnOutcome.ASKED
-    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         assert (again.asked.principal, again.asked.mode, again.asked.run) == ("alice", "dry_run", "r")
         assert again.asked.workflow == work
         assert (await again.call("notify", {"to": "crew"})).status.value == "planned"
@@ -160,12 +160,12 @@ async def test_a_denied_ticket_is_not_waited_for() -> None:
     assert waiting.ticket is not None
     early = await runtime.operations.resume(waiting.ticket)
     assert not early.ok
-    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         still = await again.finish(None)
     assert isinstance(still, TurnResult)
     assert still.outcome is TurnOutcome.WAITING
     await Answers(runtime).decide(waiting.ticket, approve=False, by="user:boss")
-    async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         for _ in range(6):
             if isinstance(after := await again.finish("x"), TurnResult):
                 break

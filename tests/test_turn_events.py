@@ -184,7 +184,7 @@ async def test_a_turn_reopened_on_the_same_file_knows_what_it_knew(tmp_path: Pat
     async with runtime:
         await runtime.operations.decide(left.ticket or "", approve=True, by="user:boss")
         assert (await runtime.operations.resume(left.ticket or "")).ok
-        async with await Answers(runtime).reopen(name, agent=AGENT) as turn:
+        async with Answers(runtime).reopen(name, agent=AGENT) as turn:
             assert (turn.replies, [tool.name for tool in turn.tools]) == (3, ["search", "access", "keep"])
             assert turn.asked.workflow == WORK
             model = Model(call("access", url="two"), call("access", url="three"), Reply("37 glaciers.", usage=USAGE))
@@ -210,7 +210,7 @@ async def test_what_was_offered_last_is_offered_again(tmp_path: Path) -> None:
         turn.count_usage(USAGE)
         asked = await turn.ask("which glacier?")
     assert asked.outcome is TurnOutcome.ASKED
-    async with opened(tmp_path / "l.db") as runtime, await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with opened(tmp_path / "l.db") as runtime, Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         assert [tool.name for tool in again.tools] == ["access"]
         denied = await again.call("search", {"query": "x"})
         found = await again.call("access", {"url": "one"})
@@ -226,7 +226,7 @@ async def test_retries_that_were_used_stay_used(tmp_path: Path) -> None:
         await turn.finish("There are 99 glaciers.")
         await turn.ask("which glacier?")
         before = turn.replies
-    async with opened(tmp_path / "l.db") as runtime, await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with opened(tmp_path / "l.db") as runtime, Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         assert again.replies == before
         assert again.asked.before is not None
         assert again.asked.before.retries == 1
@@ -245,7 +245,7 @@ async def test_a_turn_that_was_left_remembers_what_it_has_spent(tmp_path: Path) 
     async with opened(tmp_path / "l.db") as runtime, asking(runtime) as turn:
         await turn.propose([Proposal("access", {"url": "one"})])
         turn.count_usage(USAGE)
-    async with opened(tmp_path / "l.db") as runtime, await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+    async with opened(tmp_path / "l.db") as runtime, Answers(runtime).reopen(turn.id, agent=AGENT) as again:
         result = await again.finish("There are 37 glaciers.")
     assert isinstance(result, TurnResult)
     assert (result.usage, result.model_calls) == (USAGE, 2)
@@ -268,7 +268,7 @@ async def test_a_turn_that_waited_counts_once_as_it_ended_last(tmp_path: Path) -
         async with asking(runtime) as turn:
             await turn.call("access", {"url": "one"})
             await turn.ask("which glacier?")
-        async with await Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+        async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
             await again.finish("There are 37 glaciers.")
         (line,) = await enforcement(runtime.store.records(Query()))
     assert (line.turns, line.outcomes, line.alarms) == (1, {"PASSED": 1}, ())

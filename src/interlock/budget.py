@@ -81,10 +81,20 @@ def _scope(budget: Budget, call: Call, now_us: int) -> str | None:
     return None if within is None else f"{budget.id}|{budget.per}|{within}"
 
 
-def read_scope(scope: str) -> tuple[str, str, str]:
-    """The budget of a scope, what it is spent per, and for whom (with its window): what `_scope` put together."""
+def read_scope(scope: str) -> tuple[str, str, str, str]:
+    """The budget of a scope, what it is spent per, for whom, and which window: what `_scope` put together."""
     budget, per, whose = scope.split("|", 2)
-    return budget, per, whose
+    name, bar, window = whose.rpartition("|")
+    if per != "actor" or not bar or not window.isdecimal():
+        return budget, per, whose, ""
+    return budget, per, name, window
+
+
+def read_bucket(bucket: str) -> tuple[str, str, str]:
+    """The rate of a bucket, whose it is and of which tool: what `_bucket` put together."""
+    rate, rest = bucket.split("|", 1)
+    actor, tool = rest.rsplit("|", 1)
+    return rate, actor, tool
 
 
 def _bucket(rate: Rate, call: Call) -> str:

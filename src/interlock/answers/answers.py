@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from typing import Any, TypedDict, Unpack
 
 from interlock.answers.agent import Agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
@@ -39,6 +39,25 @@ class TurnDetails(TypedDict, total=False):
     """A way of working: budgets, phases with their tools, when to stop."""
     given: Sequence[Source | int]
     """Earlier records (their numbers) and chunks of text that the answer may rest on."""
+
+
+class Reopening:
+    """A turn that is being looked up in the ledger: enter it, or await it."""
+
+    def __init__(self, find: Callable[[], Coroutine[Any, Any, Turn]]) -> None:
+        self._find = find
+        self._turn: Turn | None = None
+
+    def __await__(self) -> Generator[Any, Any, Turn]:
+        return self._find().__await__()
+
+    async def __aenter__(self) -> Turn:
+        self._turn = await self._find()
+        return await self._turn.__aenter__()
+
+    async def __aexit__(self, *error: Any) -> None:
+        assert self._turn is not None
+        await self._turn.__aexit__(*error)
 
 
 class Answers:
@@ -81,9 +100,16 @@ class Answers:
         )
         return self._turn(agent, asked)
 
-    async def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Turn:
-        """Go on with a turn that waited for a person, under a new deadline: what it had done still counts."""
-        return self._turn(agent, await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of))
+    def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Reopening:
+        """Go on with a turn that waited for a person, under a new deadline: what it had done still counts.
+
+        `async with answers.reopen(turn, agent=agent) as turn`, like a new one; awaited, it is that turn, not entered.
+        """
+
+        async def find() -> Turn:
+            return self._turn(agent, await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of))
+
+        return Reopening(find)
 
     async def result(self, turn: str) -> TurnResult:
         """The result of a turn as it stands now: also after a reviewer released, corrected or rejected it."""
@@ -99,7 +125,10 @@ class Answers:
         reason: str = "",
         text: str = "",
     ) -> int:
-        """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it."""
+        """Decide any ticket, also one about an answer: release the draft, write another (`text`), or reject it.
+
+        The id of the decision's record, as of `operations.decide`; what the turn came to is `answers.result(turn)`.
+        """
         operations, found = self.runtime.operations, await self.runtime.store.ticket(ticket)
         if found is None or found.kind is not TicketKind.ANSWER:
             return await operations.decide(ticket, approve=approve, by=by, token=token, reason=reason)

@@ -101,6 +101,8 @@ def show(outcome: Outcome) -> None:
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
         out.print(f"  {sanitize(text.decode(), lines=True)}")
+    elif outcome.ok and outcome.said:  # made before, or its answer was lost: that is all there is to say
+        out.print(f"  {sanitize(outcome.said)}")
 
 
 def _show_plan(outcome: Outcome) -> None:

@@ -15,6 +15,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
 from interlock.operations import Changes, UndoStep
+from interlock.operations.undo import UNDO
 from interlock.values import Outcome, Status
 
 
@@ -127,6 +128,8 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
 def _print_step(step: UndoStep) -> None:
     out = console()
     out.print(f"[bold]{step.record}[/]  {sanitize(step.claim.tool)}  {sanitize(', '.join(step.keys))}")
+    if step.of is not None and not step.tool.startswith(UNDO):  # of what is put back, the difference says more
+        out.print(f"  [dim]{sanitize(msgspec.json.encode(step.of).decode())}[/]")
     if step.obstacle:
         out.print(f"  [yellow]no way back[/]: {sanitize(step.obstacle)}")
     print_diff(step.diff)
@@ -134,7 +137,7 @@ def _print_step(step: UndoStep) -> None:
 
 def _step(step: UndoStep, outcome: Outcome | None) -> dict[str, Any]:
     shown_as = {"record": step.record, "of": step.claim.tool, "keys": step.keys, "tool": step.tool or None}
-    shown_as |= {"diff": step.diff, "obstacle": step.obstacle or None}
+    shown_as |= {"arguments": step.of, "diff": step.diff, "obstacle": step.obstacle or None}
     if outcome is not None:
         shown_as["outcome"] = msgspec.to_builtins(outcome)
     return shown_as

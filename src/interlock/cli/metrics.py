@@ -8,7 +8,7 @@ from typing import Any
 
 from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
 from interlock.answers.events import TURN
-from interlock.budget import read_scope
+from interlock.budget import read_bucket, read_scope
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings, parse_time
@@ -91,16 +91,21 @@ async def _limits(given: argparse.Namespace) -> int:
         return 0
     rows = table("budgets", ("budget", "per", "calls", "cost", "seconds", "set aside"))
     for scope, item in spent.items():
-        budget, per, whose = read_scope(scope)
+        budget, per, whose, window = read_scope(scope)
+        within = f" [dim](window {window})[/]" if window else ""
         aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
         cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
-        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", str(item.calls), cost, seconds, aside)
+        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}{within}", str(item.calls), cost, seconds, aside)
     console().print(rows)
-    levels = table("\nrate buckets", ("bucket", "tokens when last touched"))
+    levels = table("\nrate buckets", ("rate", "actor", "tool", "tokens when last touched"))
     for name, tokens in buckets.items():
-        levels.add_row(sanitize(name), f"{tokens:.1f}")
+        levels.add_row(*(_all_of(part) for part in read_bucket(name)), f"{tokens:.1f}")
     console().print(levels)
     return 0
+
+
+def _all_of(name: str) -> str:
+    return "all" if name == "*" else sanitize(name)
 
 
 async def _enforcement(given: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,12 @@ from interlock.review import parties_of
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Json, Status
+
+_ASKS = {
+    TicketKind.CHANGE: "may this call be made?",
+    TicketKind.SETTLE: "did this effect land?",
+    TicketKind.ANSWER: "may this answer leave?",
+}
 
 
 def register(commands: Any, common: Any) -> None:
@@ -104,16 +110,54 @@ async def _show(given: argparse.Namespace) -> int:
         print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff, "made": made})
         return 0
     out = console()
-    for name, value in msgspec.to_builtins(ticket).items():
-        if name.endswith("_us"):
-            value = datetime.fromtimestamp(value / 1e6, UTC).isoformat(timespec="seconds") if value else ""
-        out.print(f"[bold]{name.removesuffix('_us'):<12}[/] {sanitize(value)}")
-    out.print(f"[bold]{'arguments':<12}[/] {sanitize(msgspec.json.encode(arguments).decode())}")
+    shown = {**_describe(ticket), "arguments": msgspec.json.encode(arguments).decode()}
+    for name, text in shown.items():
+        if text:
+            out.print(f"[bold]{name:<12}[/] {sanitize(text)}")
     print_diff(diff)
     if made is not None:
         other = f" [yellow]not as planned: {sanitize(', '.join(made['deviates']))}[/]" if made["deviates"] else ""
         out.print(f"[bold]{'made':<12}[/] {colorize(made['outcome'])} [dim](record {made['id']})[/]{other}")
     return 0
+
+
+def _describe(ticket: Ticket) -> dict[str, str]:
+    """A ticket for people, line by line; what does not apply is empty."""
+    terms, digests = ticket.terms, {"plan": ticket.plan, "claim": ticket.claim}
+    voices = [said.by if said.voice == said.by else f"{said.by} in place of {said.voice}" for said in ticket.approvals]
+    records = {"record": ticket.record, "intent": ticket.intent}
+    return {
+        "ticket": ticket.id,
+        "asks": _ASKS[ticket.kind],
+        "state": state_of(ticket, time.time_ns() // 1000).value + (", escalated" if ticket.escalated else ""),
+        "tool": ticket.tool,
+        "actor": ticket.actor,
+        "asked by": ticket.asked_by + (f", for {ticket.on_behalf_of}" if ticket.on_behalf_of else ""),
+        "account": ticket.account,
+        "call": ticket.call,
+        "turn": ticket.turn or "",
+        "why": ticket.why,
+        "created": _moment(ticket.created_us),
+        "expires": _moment(ticket.expires_us),
+        "escalates": "" if ticket.escalated else _moment(ticket.escalate_us),
+        "reminds": f"every {timedelta(microseconds=ticket.remind_us)}" if ticket.remind_us else "",
+        "may decide": _who_may_decide(ticket),
+        "approvals": f"{len(voices)} of {terms.quorum}" + (f": {', '.join(voices)}" if voices else ""),
+        "decided": f"{_moment(ticket.decided_us)} by {ticket.decided_by}" if ticket.decided_us else "",
+        "reason": ticket.reason,
+        **digests,
+        **{name: "" if number is None else str(number) for name, number in records.items()},
+    }
+
+
+def _moment(at_us: int) -> str:
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if at_us else ""
+
+
+def _who_may_decide(ticket: Ticket) -> str:
+    terms = ticket.terms
+    stand_ins = [f"{given.to} for {given.of} until {_moment(given.until_us)}" for given in terms.delegations]
+    return ", ".join([*(terms.approvers or (_everybody(ticket),)), *stand_ins])
 
 
 async def _made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
@@ -185,8 +229,8 @@ async def _remind(given: argparse.Namespace) -> int:
     out.print(f"[bold]{format_count(len(due), 'ticket')} due[/]")
     for ticket in due:
         what = "has expired" if ticket.state is TicketState.EXPIRED else "is escalated" if ticket.escalated else "waits"
-        who = ", ".join(ticket.terms.approvers) or _everybody(ticket)
-        out.print(f"[bold]{ticket.id}[/]  {what}: {sanitize(ticket.why)}  [dim]may decide: {sanitize(who)}[/]")
+        who = sanitize(_who_may_decide(ticket))
+        out.print(f"[bold]{ticket.id}[/]  {what}: {sanitize(ticket.why)}  [dim]may decide: {who}[/]")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
 from interlock.operations.standing import takes_back
-from interlock.operations.undo import UndoStep, impossible
+from interlock.operations.undo import UndoStep, impossible, with_arguments
 from interlock.state import ChangeFilter, ClaimState
 
 
@@ -18,9 +18,10 @@ async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
             continue
         if await takes_back(ctx, claim):
             continue  # it is not part of the run's own work
-        _record, before = await intent_of(ctx, claim)
+        intent, before = await intent_of(ctx, claim)
         if "arguments" in before:
-            steps.append(UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys))
+            step = UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys)
         else:
-            steps.append(impossible(claim, "its arguments have been deleted"))
+            step = impossible(claim, "its arguments have been deleted")
+        steps.append(with_arguments(step, intent))
     return steps

@@ -16,6 +16,7 @@ from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolE
 from interlock.operations.recover import intent_of, read_record
 from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
 from interlock.ports import Resource
+from interlock.records import Stored
 from interlock.state import ChangeFilter, Claimed, ClaimState
 from interlock.tools import Tool, Unclear, resolve, tool
 from interlock.tools.registry import list_tools
@@ -39,6 +40,8 @@ class UndoStep(msgspec.Struct, frozen=True):
     """The leases under which it was made, and is taken back."""
     versions: dict[str, str] = {}
     """The versions at which keys were looked at; those that an earlier step puts back first have none yet."""
+    of: Json = None
+    """The arguments of the change as its record has them, redacted: what people see of a send, which has no key."""
 
 
 class _SoFar(msgspec.Struct):
@@ -153,19 +156,26 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
 async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
     """One odd change must not stand in the way of undoing the others."""
     try:
-        return await _step(ctx, claim, so_far)
+        intent, before = await intent_of(ctx, claim)
+        return with_arguments(await _step(ctx, claim, (intent, before), so_far), intent)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
         return impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
 
 
-async def _step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
+def with_arguments(step: UndoStep, intent: Stored | None) -> UndoStep:
+    """A step with the arguments that the record of its intent shows."""
+    return step if intent is None else msgspec.structs.replace(step, of=intent.content().arguments)
+
+
+async def _step(
+    ctx: EngineContext, claim: Claimed, begun: tuple[Stored | None, Mapping[str, Json]], so_far: _SoFar
+) -> UndoStep:
     binding = ctx.bindings.get(claim.tool)
     if binding is None or claim.record is None:
         return impossible(claim, f"the tool {claim.tool!r} is not registered any more")
-    tool = binding.tool
-    intent, before = await intent_of(ctx, claim)
+    tool, (intent, before) = binding.tool, begun
     outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
         unseen = outcome is not None and outcome.kind == "settle" and not recorded_versions(outcome)

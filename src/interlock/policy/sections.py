@@ -73,7 +73,11 @@ class Section:
         if key not in self.raw and default is not None:
             return default
         value = self.raw.get(key)
-        if not isinstance(value, list) or not value or not all(isinstance(item, str) and item for item in value):
+        if value == []:
+            way_on = ", or leave it out" if default is not None else ""
+            self.refuse(f'{key} = [] names nothing: write the names, for example {key} = ["a", "b"]{way_on}')
+            return ()
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
             self.refuse(f'{key} is a list of names, for example {key} = ["a", "b"]')
             return ()
         return tuple(value)

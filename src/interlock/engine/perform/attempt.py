@@ -247,7 +247,7 @@ class Work:
     def _fault(self, error: BaseException, timeout_s: float, waited_us: int, started: float) -> ToolError:
         """The error that says how an attempt failed; raises again if it is the call itself that was interrupted."""
         if isinstance(error, Expired):
-            return TimedOut(f"{self.tool.name!r} gave no answer within {timeout_s:g} s")
+            return TimedOut(f"{self.tool.name!r} gave no answer within {_in_seconds(timeout_s)}")
         task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
         if isinstance(error, KeyboardInterrupt) or (task is not None and task.cancelling()):
             took_us = int((self._ctx.clock.monotonic() - started) * 1e6)
@@ -341,3 +341,8 @@ def interrupted_reading(interrupt: BaseException) -> Reading:
     if isinstance(interrupt, KeyboardInterrupt):
         return refuse(Status.FAILED, Reason.INTERRUPTED, "interrupted from the keyboard")
     return refuse(Status.FAILED, Reason.CANCELLED, "the caller cancelled the call")
+
+
+def _in_seconds(stretch_s: float) -> str:
+    """A stretch of time for people: what is left of a deadline has more digits than anybody wants to read."""
+    return f"{stretch_s:.0f} s" if stretch_s >= 100 else f"{max(stretch_s, 0.001):.3g} s"
