@@ -49,7 +49,7 @@ async def post(way: str, url: str, order: str, key: str | None) -> Any:
             return raise_for_status(await client.post(f"{url}/pay", json={"order": order}, headers=headers)).json()
     async with LOCAL.client() if way == "client of egress" else httpx.AsyncClient() as bare:
         trying = HttpClient(bare, keyed=key is not None)
-        return (await trying.request("POST", f"{url}/pay", Effect.SEND, body={"order": order}, key=key)).json()
+        return (await trying.request("POST", f"{url}/pay", Effect.SEND, json={"order": order}, key=key)).json()
 
 
 def pay_once(way: str, url: str) -> Tool:

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from argparse import REMAINDER, Action
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,10 @@ from interlock.operations.operations import Changes
 from interlock.policy import parse_policy
 from interlock.policy.functions import FUNCTIONS
 from interlock.policy.packs import PACKS
+from interlock.resources import HttpClient, HttpDocuments
+from interlock.resources.client import AnswerBytes, RequestOptions
 from interlock.runtime import CallDetails, Parts, Runtime
+from interlock.tools.egress import Egress
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -412,3 +416,19 @@ def test_the_surface_lists_what_a_context_holds_and_every_error_that_a_tool_may_
     raised = {kind.__name__ for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, ToolError)}
     missing = raised - set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert missing <= {"ToolError", "Transient", "Retriable"}
+
+
+def test_the_signatures_on_the_page_about_http_are_those_of_the_code() -> None:
+    found = dict[str, list[str]]()
+    for block in blocks(ROOT / "docs" / "http.md", "text"):
+        for line in block.code.splitlines():
+            name, _, rest = line.partition("(")
+            found[name] = re.findall(r"\w+", rest)
+    for name, parameters in found.items():
+        owner, _, method = name.partition(".")
+        kind = {"Egress": Egress, "HttpClient": HttpClient, "HttpDocuments": HttpDocuments}[owner]
+        said = [each for each in signature(getattr(kind, method or "__init__")).parameters if each != "self"]
+        if owner == "HttpClient":
+            options = RequestOptions if method else AnswerBytes
+            said = [*said[:-1], *options.__annotations__]
+        assert parameters == said, name

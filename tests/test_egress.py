@@ -267,6 +267,16 @@ def test_options_that_would_go_around_the_check_are_refused(option: str) -> None
         Egress().client(**{option: None})
 
 
+def test_options_that_there_are_not_are_refused_with_the_nearest_name() -> None:
+    with pytest.raises(ConfigError, match=r"Egress\.client takes no 'time_out'; did you mean 'timeout'\?"):
+        Egress().client(time_out=5)
+    with pytest.raises(ConfigError, match=r"Egress\.transport takes no 'verfy'; did you mean 'verify'\?"):
+        Egress().transport(verfy=False)
+    for around in ("uds", "proxy", "local_address"):
+        with pytest.raises(ConfigError, match=rf"Egress\.transport takes no '{around}'"):
+            Egress().transport(**{around: "x"})
+
+
 async def test_options_of_the_transport_reach_it(site: Site) -> None:
     async with names(example_org=["127.0.0.1"]).client(verify=False, timeout=5) as client:
         assert (await client.get(f"http://example.org:{site.port}/a")).text == "hello"

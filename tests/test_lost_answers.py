@@ -81,12 +81,12 @@ async def over_egress(url: str) -> Any:
 
 async def over_client(url: str) -> Any:
     async with httpx.AsyncClient() as bare:
-        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, json=BODY)).json()
 
 
 async def over_client_of_egress(url: str) -> Any:
     async with LOCAL.client() as bare:
-        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, json=BODY)).json()
 
 
 async def over_bare_httpx(url: str) -> Any:
@@ -144,7 +144,7 @@ async def test_a_connection_that_does_not_come_about_in_time_is_before_the_first
             one.connect_ex(full.getsockname())
         async with httpx.AsyncClient() as bare:
             with pytest.raises(NothingLanded):
-                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", body=BODY)
+                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", json=BODY)
         for one in crowd:
             one.close()
 
@@ -247,7 +247,7 @@ async def over_short_egress(url: str) -> Any:
 
 async def over_client_of_short_egress(url: str) -> Any:
     async with SHORT.client() as bare:
-        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, body=BODY)).json()
+        return (await HttpClient(bare).request("POST", f"{url}/pay", Effect.SEND, json=BODY)).json()
 
 
 @pytest.mark.parametrize("pay", [over_short_egress, over_client_of_short_egress])

@@ -380,8 +380,25 @@ async def test_a_change_is_tried_again_where_that_is_safe(
     server.answers += [item for item in answers if item != 200]
     async with httpx.AsyncClient() as bare:
         client = HttpClient(bare, retry=QUICK, keyed=keyed)
-        await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={"n": 1}, key="k.1")
+        await client.request("PUT", f"{server.base}/a", Effect.WRITE, json={"n": 1}, key="k.1")
     assert server.seen == [("PUT", "a", "k.1")] * tries
+
+
+async def test_the_body_of_a_request_is_its_json_and_what_nothing_reads_is_refused_before_it_is_sent(
+    server: Server,
+) -> None:
+    async with httpx.AsyncClient() as bare:
+        client, options = HttpClient(bare), dict[str, Any]()
+        for name, hint in (("jsn", "did you mean 'json'"), ("data", "it takes accept"), ("timeout", "it takes accept")):
+            options = {name: {"n": 1}}
+            with pytest.raises(ConfigError, match=f"HttpClient.request takes no '{name}'; {hint}"):
+                await client.request("POST", f"{server.base}/a", **options)
+        assert server.seen == []
+        options = {"timeout": 5}
+        with pytest.raises(ConfigError, match="HttpClient takes no 'timeout'; did you mean 'timeout_s'"):
+            HttpClient(bare, **options)
+        await client.request("PUT", f"{server.base}/a", json={"n": 1})
+        assert (await client.request("GET", f"{server.base}/a")).json() == {"n": 1}
 
 
 async def test_a_change_is_not_followed_elsewhere_and_a_post_is_no_read(server: Server) -> None:
@@ -389,10 +406,10 @@ async def test_a_change_is_not_followed_elsewhere_and_a_post_is_no_read(server: 
         client = HttpClient(bare, retry=QUICK)
         server.answers += [303]
         with pytest.raises(InDoubt):
-            await client.request("PUT", f"{server.base}/a", body={})
+            await client.request("PUT", f"{server.base}/a", json={})
         server.answers += [500]
         with pytest.raises(InDoubt):
-            await client.request("PUT", f"{server.base}/a", body={})
+            await client.request("PUT", f"{server.base}/a", json={})
         assert len(server.seen) == 2
         with pytest.raises(Unavailable):
             await client.request("GET", "http://127.0.0.1:9/", within_s=30)
@@ -408,7 +425,7 @@ async def test_a_change_that_may_have_landed_or_cannot_is_not_tried_again(
     async with httpx.AsyncClient() as bare:
         client = HttpClient(bare, retry=QUICK, keyed=keyed)
         with pytest.raises((InDoubt, InvalidInput)):
-            await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={"n": 1}, key=key)
+            await client.request("PUT", f"{server.base}/a", Effect.WRITE, json={"n": 1}, key=key)
     assert len(server.seen) == 1
 
 
@@ -421,7 +438,7 @@ async def test_retry_after_is_waited_for_and_a_silent_server_is_given_up(server:
     server.answers += [429]
     async with httpx.AsyncClient() as bare:
         client = HttpClient(bare, retry=QUICK, sleep=sleep)
-        await client.request("PUT", f"{server.base}/a", Effect.WRITE, body={})
+        await client.request("PUT", f"{server.base}/a", Effect.WRITE, json={})
         assert len(waited) == 1
         silent = socket.create_server(("127.0.0.1", 0))
         port = silent.getsockname()[1]
@@ -429,7 +446,7 @@ async def test_retry_after_is_waited_for_and_a_silent_server_is_given_up(server:
         with pytest.raises(TimedOut):
             await slow.request("GET", f"http://127.0.0.1:{port}/")
         with pytest.raises(InDoubt):
-            await slow.request("PUT", f"http://127.0.0.1:{port}/", Effect.WRITE, body={}, key="k")
+            await slow.request("PUT", f"http://127.0.0.1:{port}/", Effect.WRITE, json={}, key="k")
         silent.close()
 
 

@@ -27,7 +27,7 @@ from interlock.errors import (
 from interlock.resilience import next_wait
 from interlock.tools import RetryRule
 from interlock.tools.body_limits import BodyLimits
-from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, retry_after_s
+from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, refuse_unknown, retry_after_s
 from interlock.tools.wire import SAFE_METHODS, Sending
 from interlock.values import Effect, Json
 
@@ -41,10 +41,11 @@ _WITHIN_S = 120.0
 _SIGNED: Any = httpx.USE_CLIENT_DEFAULT
 
 
-class More(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """What may be said about a request beside its method, address and effect."""
 
-    body: Json
+    json: Json
+    """The body."""
     key: str | None
     """The idempotency key."""
     headers: Mapping[str, str]
@@ -59,6 +60,9 @@ class AnswerBytes(TypedDict, total=False):
 
     wire_bytes: int
     body_bytes: int
+
+
+_OPTIONS = ("retry", "timeout_s", "key_header", "keyed", "sleep")
 
 
 # What may be tried again follows from the effect, not from the status alone.
@@ -83,6 +87,7 @@ class HttpClient:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         **limits: Unpack[AnswerBytes],
     ) -> None:
+        refuse_unknown("HttpClient", limits, (*_OPTIONS, *AnswerBytes.__annotations__))
         self._limits = BodyLimits(owner="HttpClient", **limits).check()
         self._client = client
         self._retry = retry
@@ -92,23 +97,24 @@ class HttpClient:
         self._sleep = sleep
 
     async def request(
-        self, method: str, url: str, effect: Effect | None = None, **more: Unpack[More]
+        self, method: str, url: str, effect: Effect | None = None, **options: Unpack[RequestOptions]
     ) -> httpx.Response:
         """One answer that is a success or has an accepted status, or an error of its class.
 
         Unless it is said what effect a request has, a GET reads and everything else changes something.
         """
-        key = more.get("key") or None
+        refuse_unknown("HttpClient.request", options, RequestOptions.__annotations__)  # before anything is sent
+        key = options.get("key") or None
         effect = effect or (Effect.READ if method.upper() in SAFE_METHODS else Effect.WRITE)
-        sent = {**(more.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
+        sent = {**(options.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
         # `keyed` says that the server honours the key: one that ignores it would do the thing twice.
         repeatable = effect is Effect.READ or (self._keyed and key is not None)
-        end, attempts = time.monotonic() + more.get("within_s", _WITHIN_S), 0
+        end, attempts = time.monotonic() + options.get("within_s", _WITHIN_S), 0
         while True:
             attempts += 1
             try:
-                answer = await self._once(method, url, effect, (more.get("body"), sent), end - time.monotonic())
-                if answer.status_code not in more.get("accept", ()):
+                answer = await self._once(method, url, effect, (options.get("json"), sent), end - time.monotonic())
+                if answer.status_code not in options.get("accept", ()):
                     raise_for(answer, changes=effect is not Effect.READ)
                 return answer
             except ToolError as error:

@@ -60,14 +60,14 @@ class HttpDocuments:
         return answer
 
     async def send(
-        self, method: str, url: str, body: Json, headers: Mapping[str, str], context: Context | None = None
+        self, method: str, url: str, json: Json, headers: Mapping[str, str], context: Context | None = None
     ) -> Json:
         """One request that changes something; what may have landed raises `InDoubt`."""
         answer = await self._client.request(
             method,
             url,
             Effect.WRITE,
-            body=body,
+            json=json,
             key=None if context is None else context.idempotency_key,
             headers=headers,
             accept=_GONE if method == "DELETE" else (),  # gone already is what was wanted

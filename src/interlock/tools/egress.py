@@ -15,6 +15,7 @@ is made; so the check belongs there. Use it for the client of any tool that take
 from __future__ import annotations
 
 import asyncio
+import inspect
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -23,6 +24,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
+from interlock.canonical import did_you_mean
 from interlock.errors import (
     ConfigError,
     Forbidden,
@@ -44,6 +46,7 @@ except ImportError:
 # Each of these would make connections that nobody checks.
 _AROUND = frozenset({"proxy", "proxies", "mounts", "transport", "trust_env", "app"})
 _TRANSPORT = ("verify", "cert", "http1", "http2", "limits")
+_CLIENT = tuple(name for name in inspect.signature(httpx.AsyncClient).parameters if name not in _AROUND)
 _MOST_HOSTS = 64  # a tool that crawls must not keep a pool for every host it ever saw
 _LONGEST_WAIT_S = 86_400.0
 _USUAL = BodyLimits()
@@ -81,12 +84,14 @@ class Egress:
         around = sorted(_AROUND.intersection(options))
         if around:
             raise ConfigError(f"{', '.join(around)} would go around the check of addresses; Egress does not take it")
+        refuse_unknown("Egress.client", options, (*_CLIENT, *_TRANSPORT))
         inner = {name: options.pop(name) for name in _TRANSPORT if name in options}
         options.setdefault("follow_redirects", True)  # every redirect comes through the transport, and is checked anew
         return httpx.AsyncClient(transport=self.transport(**inner), trust_env=False, **options)
 
     def transport(self, **options: Any) -> httpx.AsyncBaseTransport:
-        """The transport alone; options (verify, cert, http2, limits) go to httpx.AsyncHTTPTransport."""
+        """The transport alone; options (verify, cert, http1, http2, limits) go to httpx.AsyncHTTPTransport."""
+        refuse_unknown("Egress.transport", options, _TRANSPORT)
         return _Pinned(self, options)
 
     async def check(self, url: str, port: int) -> str:
@@ -118,6 +123,15 @@ class Egress:
 
     def _is_allowed(self, address: IpAddress) -> bool:
         return is_public_address(address) or any(address in network for network in self.networks)
+
+
+def refuse_unknown(what: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an option that nothing reads: it would be lost without a word, or httpx would speak of it too late."""
+    names = sorted(set(known))
+    for option in options:
+        if option not in names:
+            close = did_you_mean(option, names)
+            raise ConfigError(f"{what} takes no {option!r}{close or '; it takes ' + ', '.join(names)}")
 
 
 class _Host:

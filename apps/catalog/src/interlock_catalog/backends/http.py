@@ -107,12 +107,12 @@ class HttpBackend:
             headers |= _fencing_headers(context.tokens, context.ledger)
         key = None if context is None else context.idempotency_key
         await self._client.request(
-            "POST", f"{self._base}/{call.function}", Effect.WRITE, body=call.body, key=key, headers=headers
+            "POST", f"{self._base}/{call.function}", Effect.WRITE, json=call.body, key=key, headers=headers
         )
 
     async def fence(self, tokens: dict[str, int], ledger: str) -> None:
         headers = _fencing_headers(tokens, ledger)
-        await self._client.request("POST", f"{self._base}/fence", Effect.WRITE, body={}, headers=headers)
+        await self._client.request("POST", f"{self._base}/fence", Effect.WRITE, json={}, headers=headers)
 
     async def close(self) -> None:
         await self._connections.aclose()
