@@ -87,6 +87,21 @@ async def test_what_somebody_changed_since_is_left_alone_and_force_asks_a_person
     assert shelf.items["a"] == {"title": "old"}
 
 
+async def test_a_call_that_is_asked_for_again_says_that_its_change_was_undone_since(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        given: dict[str, Any] = {"actor": "ann", "call_id": "order-17"}
+        made = await runtime.call("title", {"id": "a", "title": "new"}, **given)
+        again = await runtime.call("title", {"id": "a", "title": "new"}, **given)
+        assert (made.ok, made.undone, again.ok, again.undone) == (True, False, True, False)
+        [(_step, undone)] = await runtime.operations.undo(record=expect(made.record))
+        assert expect(undone).ok
+        later = await runtime.call("title", {"id": "a", "title": "new"}, **given)
+    assert (later.ok, later.undone, later.value) == (True, True, made.value)
+    assert later.summary.endswith("; it was undone since")
+    assert shelf.items["a"] == {"title": "old"}
+
+
 async def test_a_change_between_plan_and_undo_is_not_overwritten() -> None:
     shelf = Shelf(a={"title": "old"})
     async with running(retitle(shelf, [])) as runtime:

@@ -238,6 +238,8 @@ class Outcome(Value, frozen=True):
     confidence: float | None = None
     sources: tuple[str, ...] = ()
     trust: Trust = Trust.TRUSTED
+    undone: bool = False
+    """Answered from the record of a change that was taken back since: it was made, and does not stand any more."""
     ticket: str | None = None
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned: the change was made, not as planned."""

@@ -92,6 +92,8 @@ def show(outcome: Outcome) -> None:
             out.print(f"  [blue]{sanitize(item.field)}[/]: {before} → {after} [dim](rule {sanitize(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
         out.print(f"  {sanitize(outcome.problem.reason)}: {sanitize(outcome.problem.message)}")
+    if outcome.undone:
+        out.print("  [yellow]made before, and undone since[/]")
     if outcome.deviates:
         out.print(f"  [yellow]not as planned:[/] {sanitize(', '.join(outcome.deviates))}")
     if outcome.plan is not None and outcome.plan.claim:

@@ -142,6 +142,8 @@ class Ended(msgspec.Struct, frozen=True):
     cost_micros: int = 0
     ticket: str | None = None
     repeats: int | None = None
+    undone: bool = False
+    """Whether the change that it repeats was taken back since."""
     asked: dict[str, Json] | None = None
     interrupt: BaseException | None = None
     intent: int | None = None
@@ -154,6 +156,13 @@ class Ended(msgspec.Struct, frozen=True):
     """What else was read on the way: it is not recorded, but what is redacted in it is known to be a secret."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+
+    def undone_since(self) -> Ended:
+        """The recorded answer of a change that was taken back since: it says that what it answers stands no more."""
+        if self.repeats is None:
+            return self
+        said = f"{self.reading.said or f'made before (record {self.repeats})'}; it was undone since"
+        return msgspec.structs.replace(self, undone=True, reading=msgspec.structs.replace(self.reading, said=said))
 
 
 def refuse(

@@ -141,7 +141,8 @@ async def _same_or_again(
     if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
         delivered = None if claim.record is None else await _record(ctx, claim.record)
     if delivered is not None:
-        return await _answer_of_record(ctx, accepted, delivered)
+        answer = await _answer_of_record(ctx, accepted, delivered)
+        return answer.undone_since() if claim is not None and claim.state is ClaimState.UNDONE else answer
     if claim is None:
         return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1, name.call_name))
     # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.

@@ -296,6 +296,7 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
         confidence=reading.confidence,
         sources=reading.sources,
         trust=Trust.TRUSTED if ended.tool is None else ended.tool.trust,
+        undone=ended.undone,
         ticket=ended.ticket,
         deviates=ended.deviates,
         repeats=ended.repeats,
