@@ -52,7 +52,8 @@ class _KeyRing:
                 raise StoreError(f"{file}:{number}: not a payload key: it is 64 hexadecimal digits, one key to a line")
         if not self.current and not self.lost:
             raise StoreError(f"{file}: holds no payload key; {_MAKE}")
-        self.encrypt, self.mark = self._ciphers[self.current].encrypt, _LOCKED + bytes.fromhex(self.current)
+        if self.current:  # else it only says which keys are lost: what lies there can be listed, and nothing written
+            self.encrypt, self.mark = self._ciphers[self.current].encrypt, _LOCKED + bytes.fromhex(self.current)
 
     def __contains__(self, name: str) -> bool:
         return name in self._ciphers
