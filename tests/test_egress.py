@@ -382,7 +382,7 @@ async def test_an_http_client_takes_no_more_than_it_was_told_over_whatever_clien
             await client.request("GET", path)
         # The request had left: what became of a change is not known because its answer is too large.
         with pytest.raises(InDoubt, match="it may have landed"):
-            await client.request("POST", path.removeprefix("/to/"), body={})
+            await client.request("POST", path.removeprefix("/to/"), json={})
 
 
 async def test_an_http_client_gives_what_is_within_bounds_and_follows_a_read(site: Site) -> None:

@@ -110,7 +110,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             try:
                 values[key] = msgspec.convert(value, fields[key])
             except msgspec.ValidationError as error:
-                several = get_origin(_plain(fields[key])) is tuple and isinstance(value, str)
+                several = isinstance(getattr(defaults, key), tuple) and isinstance(value, str)
                 way_on = f'; it is a list: write {key} = ["{value}"]' if several else ""
                 raise ConfigError(f"{origin}: {key}: {error}{way_on}") from None
             origins[key] = origin
@@ -177,14 +177,9 @@ def _known(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str
     raise ConfigError(f"{shown}: there is no such setting; {way_out}")
 
 
-def _plain(kind: Any) -> Any:
-    """The type of a setting without what is said about it."""
-    return get_args(kind)[0] if get_origin(kind) is Annotated else kind
-
-
 def _parse_variable(name: str, text: str, kind: Any) -> Any:
     """A variable's text as the setting's type; several values are separated by commas."""
-    plain = _plain(kind)
+    plain = get_args(kind)[0] if get_origin(kind) is Annotated else kind
     if get_origin(plain) is tuple:
         return tuple(part.strip() for part in text.split(",") if part.strip())
     try:
@@ -349,8 +344,7 @@ def payload_key_file(named: str, store: str) -> Path | None:
 
 
 def silence_onnxruntime() -> None:
-    """Switch its telemetry off before it is loaded: its wheels make an id of the device in the user's cache folder and
-    send events. Who has set the variable already is not overruled."""
+    """Switch its telemetry off before it is loaded; who has set the variable already is not overruled."""
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 

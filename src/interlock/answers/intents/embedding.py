@@ -31,7 +31,7 @@ class Embedder:
         try:
             import numpy
 
-            silence_onnxruntime()  # before it is loaded: it looks at nothing afterwards
+            silence_onnxruntime()  # before it is loaded: its wheels leave an id of the device and send events
             import onnxruntime
         except ImportError:
             raise MissingWeights(_WAY_OUT) from None
