@@ -438,7 +438,7 @@ async def test_a_connection_that_was_given_up_before_it_stood_leaves_no_doubt(ov
 
         async def pay(url: str) -> Any:
             async with httpx.AsyncClient() if over == "client" else LOCAL.client() as bare:
-                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", Effect.SEND, body=BODY)
+                await HttpClient(bare, timeout_s=0.2).request("POST", f"{url}/pay", Effect.SEND, json=BODY)
 
         outcome = await pay_at(f"http://127.0.0.1:{full.getsockname()[1]}", pay)
         for one in crowd:
