@@ -78,7 +78,7 @@ STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
     "adapters/adk/plugin.py": "the turn that delegates, for agents that ADK starts under another invocation",
     "adapters/adk/tools.py": "the ADK tool behind the call that is on the path in this task",
     "answers/runner.py": "the turn that a model is working on in this task, for tools that delegate",
-    "tools/wire.py": "what the attempt that runs in this task or thread has sent",
+    "tools/wire.py": "what the call that runs in this task or thread has sent, and the context of its threads",
 }
 
 FILES = sorted(SOURCE.rglob("*.py"))
