@@ -29,6 +29,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "canonical",
             "config",
             "principals",
+            "openings",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -51,6 +52,9 @@ SIDEWAYS = {
     ("config", "errors"),
     ("config", "values"),
     ("principals", "errors"),
+    ("openings", "canonical"),
+    ("openings", "state"),
+    ("openings", "transitions"),
     ("ports", "records"),
     ("ports", "values"),
     ("ports", "state"),

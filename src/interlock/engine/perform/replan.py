@@ -71,7 +71,7 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     ctx.at("write.replan")
     try:
         wait_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())
-        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us)), wait_s))
+        receipt = await ctx.store.commit(Batch(now_us, (renew, intent(ctx, again, now_us, begun.opened)), wait_s))
     except StoreError as error:
         return Stopped(refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error)))
     if isinstance(receipt, Refused):
