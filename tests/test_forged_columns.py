@@ -7,7 +7,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 
 import msgspec
 import psycopg
@@ -123,7 +123,7 @@ class Database:
             database.close()
             return rows
         with psycopg.connect(self._url, autocommit=True) as server:
-            cursor = server.execute(cast(LiteralString, statement.replace("?", "%s")), parameters)
+            cursor = server.execute(statement.replace("?", "%s").encode(), parameters)
             return cursor.fetchall() if cursor.description else []
 
     def columns(self) -> dict[str, dict[str, str]]:

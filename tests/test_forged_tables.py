@@ -452,7 +452,7 @@ async def test_a_ticket_that_was_denied_or_spent_and_is_used_again_stays_in_the_
         assert (await runtime.operations.resume(other)).ok
         await _forge(runtime, edit, other, state="approved")
         edit("DELETE FROM claims WHERE state = ?", ("done",))
-        again = {"actor": "ann", "turn": "t", "call_id": "again", "ticket": other}
+        again: dict[str, Any] = {"actor": "ann", "turn": "t", "call_id": "again", "ticket": other}
         assert (await runtime.call("pay", {"amount": 2000}, **again)).ok
         assert f"spends ticket {other}, which was spent before" in await problems(runtime)
 
