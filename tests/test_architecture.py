@@ -30,6 +30,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "canonical",
             "config",
             "principals",
+            "openings",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -52,6 +53,9 @@ SIDEWAYS = {
     ("config", "errors"),
     ("config", "values"),
     ("principals", "errors"),
+    ("openings", "canonical"),
+    ("openings", "state"),
+    ("openings", "transitions"),
     ("ports", "records"),
     ("ports", "values"),
     ("ports", "state"),

@@ -26,7 +26,7 @@ from interlock.config import Settings
 from interlock.errors import InDoubt, NotAllowed
 from interlock.ports import Query, SystemClock, link
 from interlock.review.identity import TokenClaims, issue
-from interlock.state import ChangeFilter, TicketState
+from interlock.state import ChangeFilter, ClaimState, TicketState
 from interlock.testing import ManualClock
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, error, retitle, running
@@ -444,9 +444,136 @@ async def test_a_ticket_that_was_denied_or_spent_and_is_used_again_stays_in_the_
         await runtime.operations.decide(ticket, approve=False, by="user:boss")
         await _forge(runtime, edit, ticket, state="open", decided_by="", decided_us=0)
         assert "was denied or has expired" in await problems(runtime)
-        await runtime.operations.decide(ticket, approve=True, by="user:boss")
-        await runtime.operations.resume(ticket)
-        assert "which was denied or had expired" in await problems(runtime)
+        with pytest.raises(NotAllowed, match="record 2 says that it was denied"):
+            await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        assert "was denied or has expired" in await problems(runtime)
+        other = await ask(runtime, 2000)
+        await runtime.operations.decide(other, approve=True, by="user:boss")
+        assert (await runtime.operations.resume(other)).ok
+        await _forge(runtime, edit, other, state="approved")
+        edit("DELETE FROM claims WHERE state = ?", ("done",))
+        again: dict[str, Any] = {"actor": "ann", "turn": "t", "call_id": "again", "ticket": other}
+        assert (await runtime.call("pay", {"amount": 2000}, **again)).ok
+        assert f"spends ticket {other}, which was spent before" in await problems(runtime)
+
+
+async def test_a_ticket_that_was_denied_after_an_approval_is_not_reopened(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    both = REVIEWED.replace('decision = "review"', 'decision = "review"\nquorum = 2')
+    async with running(paying(made), policy=both, url=durable_url) as runtime:
+        ticket = await ask(runtime)
+        await runtime.operations.decide(ticket, approve=True, by="user:kim")
+        await runtime.operations.decide(ticket, approve=False, by="user:lee")
+        assert await problems(runtime) == ""
+        whole = msgspec.to_builtins(expect(await runtime.store.ticket(ticket)))
+        await _forge(runtime, edit, ticket, state="open", decided_by="", decided_us=0, reason="")
+        assert f"ticket {ticket}: was denied or has expired, and is open" in await problems(runtime)
+        with pytest.raises(NotAllowed, match="record 3 says that it was denied"):
+            await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        yes = {"by": "user:lee", "voice": "user:lee", "at_us": 1, "record": 2}
+        await _forge(runtime, edit, ticket, state="approved", approvals=[*whole["approvals"], yes])
+        outcome = await runtime.operations.resume(ticket)
+        assert (error(outcome), made) == ("not_approved", [])
+
+
+async def test_two_who_approve_in_one_group_have_each_their_record(durable_url: str, made: list[int]) -> None:
+    both = REVIEWED.replace('decision = "review"', 'decision = "review"\nquorum = 3')
+    async with running(paying(made), policy=both, url=durable_url) as runtime:
+        ticket, names = await ask(runtime), ("user:kim", "user:lee", "user:max")
+        await asyncio.gather(*(runtime.operations.decide(ticket, approve=True, by=name) for name in names))
+        approvals = expect(await runtime.store.ticket(ticket)).approvals
+        assert {said.record for said in approvals} == {2, 3, 4}
+        assert await problems(runtime) == ""
+        assert (await runtime.operations.resume(ticket)).ok
+
+
+async def test_a_claim_that_was_reset_behind_a_copy_of_it_is_found(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        await runtime.call("pay", {"amount": 5}, actor="ann", call_id="1")
+        columns = (
+            "request, state, generation, holder, call, tool, keys, tokens, expires_us, intent, record, turn, run, at_us"
+        )
+        edit(f"INSERT INTO claims (name, {columns}) SELECT name || ?, {columns} FROM claims", ("#x",))
+        assert "the ledger knows of no intent" in await problems(runtime)
+        edit("UPDATE claims SET state = 'undone' WHERE name NOT LIKE ?", ("%#x",))
+        assert "is undone in the store, and done in the ledger" in await problems(runtime)
+        edit("DELETE FROM claims WHERE name LIKE ?", ("%#x",))
+        edit("UPDATE claims SET state = 'done', generation = ?", (7,))
+        assert "names other records" in await problems(runtime)
+
+
+@pytest.mark.parametrize(("column", "value"), [("tool", "ping"), ("call", ""), ("holder", "x"), ("turn", "t2")])
+async def test_recovery_settles_nothing_by_a_row_that_its_intent_does_not_bear_out(
+    durable_url: str, edit: Edit, made: list[int], column: str, value: str
+) -> None:
+    async def never(_arguments: Any, _context: Context) -> bool:
+        return False
+
+    @tool(effect="send", probe=never)
+    async def ping(amount: int) -> str:
+        return "harmless"
+
+    async with running(paying(made, InDoubt("lost")), ping, url=durable_url) as runtime:
+        call: dict[str, Any] = {"actor": "ann", "turn": "t", "call_id": "1"}
+        assert (await runtime.call("pay", {"amount": 5}, **call)).status is Status.UNKNOWN
+        assert await problems(runtime) == ""
+        edit(f"UPDATE claims SET {column} = ?", (value,))
+        (found,) = await runtime.operations.recover()
+        assert (found.state, found.ticket) == ("asked", None)
+        assert "its row in the store is not what record 1 has begun" in found.how
+        assert "are not those that record 1 has begun" in await problems(runtime)
+        (claim,) = await runtime.store.claims(ChangeFilter())
+        assert claim.state is ClaimState.UNKNOWN, "and not made again"
+
+
+@pytest.mark.parametrize("column", ["request", "call", "turn", "run", "tool", "holder", "keys"])
+@pytest.mark.parametrize("redact", [frozenset[str](), frozenset({"id"})])
+async def test_what_a_claim_was_opened_with_cannot_be_edited_unseen(
+    durable_url: str, edit: Edit, column: str, redact: frozenset[str]
+) -> None:
+    async with running(retitle(Shelf(), [], redact=redact), url=durable_url) as runtime:
+        await runtime.call("title", {"id": "a", "title": "t"}, actor="ann", turn="t", run="r", call_id="1")
+        assert await problems(runtime) == ""
+        edit(f"UPDATE claims SET {column} = ?", ('["shelf/b"]' if column == "keys" else "x",))
+        assert "claim " in await problems(runtime)
+
+
+async def test_a_record_that_a_claim_names_instead_of_its_own_answers_nobody(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        for n in (1, 2):
+            await runtime.call("pay", {"amount": n}, actor="ann", call_id=f"c{n}")
+        edit("UPDATE claims SET record = ? WHERE call = 'c1'", (4,))
+        outcome = await runtime.call("pay", {"amount": 1}, actor="ann", call_id="c1")
+        assert (error(outcome), made) == ("store_unavailable", [1, 2])
+        assert "record 4, which a claim names, is about another change" in outcome.summary
+
+
+async def test_a_ticket_that_is_hidden_from_the_list_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
+    async with running(paying(made), policy=REVIEWED, url=durable_url) as runtime:
+        ticket = await ask(runtime)
+        edit("UPDATE tickets SET state = ?", ("x",))
+        assert f"ticket {ticket}: is not found where it should be" in await problems(runtime)
+
+
+async def test_when_a_key_was_changed_cannot_be_edited_unseen(durable_url: str, edit: Edit) -> None:
+    async with running(retitle(Shelf(), []), url=durable_url) as runtime:
+        await runtime.call("title", {"id": "a", "title": "t"}, actor="ann", call_id="1")
+        edit("UPDATE leases SET changed_us = ? WHERE key = 'shelf/a'", (0,))
+        assert "key shelf/a: was changed at another time" in await problems(runtime)
+
+
+async def test_by_whom_and_why_something_is_halted_cannot_be_edited_unseen(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made), url=durable_url) as runtime:
+        await runtime.operations.halt("all", reason="stop")
+        edit("UPDATE halts SET reason = ?", ("a drill; carry on",))
+        assert "halt all: the store says by whom, when or why otherwise" in await problems(runtime)
 
 
 async def test_claims_that_point_to_other_records_are_found(durable_url: str, edit: Edit, made: list[int]) -> None:

@@ -26,12 +26,16 @@ class Changed(Value, frozen=True):
     """The fencing tokens of the leases that it was made under, by key."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+    untouched: tuple[int, ...] = ()
+    """The places of keys that it left as they were."""
     closed: str = ""
     """The state in which its claim was closed with this record."""
     charged: tuple[str, ...] = ()
     """The budgets' scopes that it was charged to."""
+    opened: str = ""
+    """Of an intent: the digest of its claim as it was opened,"""
     account: str = ""
-    """Of an intent: the account of the operating system that the call was made from,"""
+    """the account of the operating system that the call was made from,"""
     review: ReviewTerms = ReviewTerms()
     """and who may say whether it landed, should nobody know."""
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 import msgspec
 
-from interlock.audit.fold_keys import KeyFold, exact_keys
-from interlock.audit.signed_times import CLOCKS_US
-from interlock.ports import Store
+from interlock.audit.fold_keys import KeyFold, Landing, exact_keys
+from interlock.audit.fold_tickets import TicketFold
+from interlock.audit.signed_times import CLOCKS_US, is_about
+from interlock.openings import Digest, claim_digest
+from interlock.ports import Store, digest_of, keyed_digest
 from interlock.records import Changed, Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketState, halt_scopes
+from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, halt_scopes
+from interlock.values import Json
 
 # Looked for in the text: a pass over millions of records cannot parse each of them.
 _SAYS_SOMETHING = ('"change":', '"ticket":')
@@ -18,8 +22,12 @@ _KINDS = ("intent", "ticket", "settle", "halt", "turn")
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
 
-_YES = ("approved", "done", "released", "corrected")
-_NO = ("denied", "failed", "expired", "rejected")
+_SETTLED = {
+    "approved": ClaimState.DONE,
+    "done": ClaimState.DONE,
+    "denied": ClaimState.FAILED,
+    "failed": ClaimState.FAILED,
+}
 _BEGUN_BEFORE = {
     ClaimState.DONE: "begins a change that record {last} had made already",
     ClaimState.UNDONE: "begins a change that record {last} had made already",
@@ -31,20 +39,20 @@ class _Claim(msgspec.Struct):
     state: ClaimState
     intent: int
     last: int
+    at_us: int
+    """When it was begun."""
+    opened: str = ""
+    """The digest of its row as it was opened: keys, tool, call, turn, run, request and holder."""
     record: int | None = None
     undoes: str | None = None
     shown: tuple[str, ...] = ()
     """Its keys as the record has them,"""
     keys: tuple[str, ...] = ()
     """and as they are, where its tool redacts nothing."""
-    tokens: tuple[int, ...] = ()
-
-
-class _Ticket(msgspec.Struct):
-    opened: int = 0
-    approvals: int = 0
-    denied: bool = False
-    spent: int = 0
+    tokens: tuple[int, ...] | None = None
+    """None until a record says them."""
+    closed_us: int = 0
+    untouched: tuple[int, ...] = ()
 
 
 class Fold:
@@ -53,11 +61,10 @@ class Fold:
     def __init__(self) -> None:
         self._claims: dict[tuple[str, int], _Claim] = {}
         self._newest: dict[str, tuple[str, int]] = {}
-        self._tickets: dict[str, _Ticket] = {}
-        self._halts: dict[str, int] = {}
-        """What is halted, and since when."""
+        self._halts: dict[str, Halted] = {}
         self._spent: dict[str, list[int]] = {}
         self._keys = KeyFold()
+        self._tickets = TicketFold()
         self._faults: list[str] = []
         """What can be in no honest ledger, whatever the tables say now."""
         self.last = 0
@@ -78,12 +85,13 @@ class Fold:
         if record.kind in ("call", "intent"):
             self._see_change(record, content)
         elif isinstance(content.arguments, dict):
-            self._see_decision(record, content.arguments)
+            self._see_decision(record, content.principal, content.arguments)
 
     def _see_change(self, record: Stored, content: Content) -> None:
         change = content.change
         if content.ticket is not None:
-            self._see_ticket(record, content, content.ticket)
+            restated = record.kind == "intent" and change is not None and self._is_restated(change)
+            self._tickets.see_call(record, content, content.ticket, restated=restated)
         if change is None:
             return
         for scope in change.charged:
@@ -97,9 +105,9 @@ class Fold:
             self._begin(record, content, change)
         elif change.closed and name in self._claims:
             claim = self._claims[name]
-            claim.tokens = change.tokens
+            claim.tokens, claim.untouched = change.tokens, change.untouched
             self._keys.grant(claim.keys, change.tokens)
-            self._close(claim, ClaimState(change.closed), record.id)
+            self._close(claim, ClaimState(change.closed), record)
 
     def _begin(self, record: Stored, content: Content, change: Changed) -> None:
         name, keys = (change.claim, change.generation), exact_keys(content)
@@ -112,13 +120,16 @@ class Fold:
         if known is None or known.state is not ClaimState.OPEN:  # else it says anew what it will do, under its lease
             self._keys.begin(keys, record.id)
             self._check_halts(record, content)
-        first = _Claim(ClaimState.OPEN, record.id, record.id, undoes=change.undoes, shown=content.keys, keys=keys)
-        self._claims[name], self._newest[change.claim] = first, name
+        since_us = known.at_us if known is not None and known.state is ClaimState.OPEN else record.at_us
+        claim = _Claim(ClaimState.OPEN, record.id, record.id, since_us, change.opened)
+        claim.undoes, claim.shown, claim.keys = change.undoes, content.keys, keys
+        self._claims[name], self._newest[change.claim] = claim, name
 
     def _check_halts(self, record: Stored, content: Content) -> None:
         """A change is not begun while it is halted. What was begun beside the halt may come after it by a moment."""
         for scope in halt_scopes(record.tool, record.actor, content.run):
-            if record.at_us > self._halts.get(scope, record.at_us) + CLOCKS_US:
+            halt = self._halts.get(scope)
+            if halt is not None and record.at_us > halt.at_us + CLOCKS_US:
                 self._faults.append(f"record {record.id}: begins a change, while {scope} was halted")
 
     def _again_fault(self, before: _Claim) -> str | None:
@@ -129,31 +140,17 @@ class Fold:
             return None
         return f"makes a change again that record {before.last} had made, and nothing was changed since"
 
-    def _see_ticket(self, record: Stored, content: Content, name: str) -> None:
-        if record.status == "parked" and content.ticket_digest is not None:
-            self._tickets.setdefault(name, _Ticket()).opened = record.id
-            return
-        found = self._tickets.get(name)
-        begun = content.change is not None and record.kind == "call"  # its intent has spent it
-        if found is None or begun or not (record.kind == "intent" or content.attempts):
-            return
-        restated = record.kind == "intent" and content.change is not None and self._is_restated(content.change)
-        found.spent += not restated
-        if found.spent > 1:
-            self._faults.append(f"record {record.id}: spends ticket {name}, which was spent before")
-        if found.denied:
-            self._faults.append(f"record {record.id}: spends ticket {name}, which was denied or had expired")
-
     def _is_restated(self, change: Changed) -> bool:
         known = self._claims.get((change.claim, change.generation))
         return known is not None and known.state is ClaimState.OPEN
 
-    def _close(self, claim: _Claim, state: ClaimState, number: int) -> None:
+    def _close(self, claim: _Claim, state: ClaimState, record: Stored) -> None:
+        number, claim.closed_us = record.id, record.at_us
         claim.state, claim.last, claim.record = state, number, number
         if state not in _DOUBT:
             self._keys.free(claim.keys)
         if state is ClaimState.DONE:
-            self._keys.land(claim.shown, claim.keys, claim.tokens, number)
+            self._keys.land(claim.shown, claim.keys, claim.tokens or (), number)
         if state is ClaimState.DONE and claim.undoes is not None:
             self._undo(claim.undoes, number)
 
@@ -164,83 +161,98 @@ class Fold:
         if claim is not None:
             claim.state, claim.last = ClaimState.UNDONE, number
 
-    def _see_decision(self, record: Stored, what: dict[str, object]) -> None:
-        scope, ticket, claim = (str(what.get(key) or "") for key in ("scope", "ticket", "claim"))
+    def _see_decision(self, record: Stored, by: str, what: dict[str, Json]) -> None:
         if record.kind == "halt":
+            scope = str(what.get("scope") or "")
             self._halts.pop(scope, None)
             if record.status == "halted":
-                self._halts[scope] = record.at_us
+                self._halts[scope] = Halted(scope, by, str(what.get("reason") or ""), record.at_us)
             return
-        said = str(what.get("status", "")) if record.kind == "turn" else record.status
-        answered = what.get("tickets")
-        for name in (ticket, *(map(str, answered) if isinstance(answered, list) else ())):
-            if name:
-                found = self._tickets.setdefault(name, _Ticket())
-                found.opened = found.opened or record.id
-                found.approvals += said in _YES
-                if found.denied and said in _YES:
-                    self._faults.append(f"record {record.id}: approves ticket {name}, which was denied or had expired")
-                found.denied |= said in _NO
-        settled = self._claims.get(self._newest.get(claim, ("", 0))) if record.kind == "settle" else None
-        if settled is not None and said in (*_YES, *_NO):
-            self._close(settled, ClaimState.DONE if said in _YES else ClaimState.FAILED, record.id)
+        self._tickets.see_decision(record, by, what)
+        settled = self._claims.get(self._newest.get(str(what.get("claim") or ""), ("", 0)))
+        if record.kind != "settle" or settled is None:
+            return
+        if record.status in _SETTLED:
+            tokens = what.get("tokens")
+            settled.tokens = tuple(tokens) if isinstance(tokens, list) else settled.tokens
+            settled.untouched = ()
+            self._close(settled, _SETTLED[record.status], record)
+        elif settled.state is ClaimState.OPEN:  # people were asked, as nobody knows
+            self._close(settled, ClaimState.UNKNOWN, record)
 
     async def compare(self, store: Store) -> list[str]:
         """What the store's tables say otherwise than the ledger."""
+        digest = partial(digest_of, keyed_digest(store.identity.digest_key))
         before = await self._keys.read(store)
         found = await store.claims(ChangeFilter())
-        claims = {(claim.first_name, claim.generation): claim for claim in found}
-        problems = [*self._faults, *self._keys.faults, *self._claim_faults(claims)]
-        problems += self._keys.compare(before, found, await self._keys.read(store))
-        problems += self._ticket_faults(await store.tickets())
-        problems += self._halt_faults({halt.scope for halt in await store.halts()})
+        after = await self._keys.read(store)
+        problems = [*self._faults, *self._keys.faults, *self._tickets.faults]
+        problems += await self._tickets.compare(store, digest)
+        problems += self._halt_faults({halt.scope: halt for halt in await store.halts()})
+        # Read after the tables: what these name was written before, or never.
+        end = max((head.id for head in await store.heads()), default=0)
+        problems += self._claim_faults(found, digest, end)
+        problems += self._keys.compare(before, found, after, self._landings(found))
         for scope, (calls, cost, ms) in sorted(self._spent.items()):
             spent = await store.spent(scope, 0)
             if spent.calls < calls or spent.cost_micros < cost or spent.ms < ms:
                 problems.append(f"budget {scope}: has spent less than the ledger says: it was set back")
         return problems
 
-    def _claim_faults(self, rows: dict[tuple[str, int], Claimed]) -> Iterator[str]:
-        for (name, generation), claim in self._claims.items():
-            row = rows.get((name, generation))
-            where = f"claim {name[:16]}… (record {claim.last})"
+    def _row_name(self, name: tuple[str, int]) -> str:
+        """The name of a claim's row: that of the newest generation is its own."""
+        first, generation = name
+        return first if self._newest[first] == name else f"{first}#{generation}"
+
+    def _claim_faults(self, found: Iterable[Claimed], digest: Digest, end: int) -> Iterator[str]:
+        rows = {row.name: row for row in found}
+        for name, claim in self._claims.items():
+            row = rows.pop(self._row_name(name), None)
+            where = f"claim {name[0][:16]}… (record {claim.last})"
             if row is None:
                 yield f"{where}: the ledger holds it, and the store does not: it could be made again"
-            elif max(row.record or 0, row.intent or 0) > self.last:
+                continue
+            newest = max(row.record or 0, row.intent or 0)
+            if self.last < newest <= end:
                 continue  # somebody has written since
-            elif not _agrees(claim.state, row.state):
-                yield f"{where}: is {row.state.value} in the store, and {claim.state.value} in the ledger"
-            elif row.intent != claim.intent or (claim.record is not None and row.record != claim.record):
-                yield f"{where}: names other records in the store than the ledger has for it"
-            elif (claim.keys and row.keys != claim.keys) or (claim.tokens and row.tokens != claim.tokens):
-                yield f"{where}: names other keys or tokens in the store than the ledger has for it"
-        for (name, _generation), row in rows.items():
-            unseen = (row.intent or 0) > self.last
-            if not row.is_lock and (name, row.generation) not in self._claims and not unseen:
-                yield f"claim {name[:16]}…: the store holds it, and the ledger knows of no intent"
+            fault = _row_fault(claim, name[1], row, digest)
+            if fault is not None:
+                yield f"{where}: {fault}"
+        for row in rows.values():
+            if not row.is_lock and not self.last < (row.intent or 0) <= end:
+                yield f"claim {row.name[:16]}…: the store holds it, and the ledger knows of no intent"
 
-    def _ticket_faults(self, rows: Iterable[Ticket]) -> Iterator[str]:
-        by_id = {ticket.id: ticket for ticket in rows}
-        for name, known in self._tickets.items():
-            row = by_id.get(name)
-            if row is None:
-                yield f"ticket {name}: the ledger holds it, and the store does not"
-            elif known.spent and row.state is not TicketState.SPENT:
-                yield f"ticket {name}: was spent, and is {row.state.value} in the store"
-            elif row.state in (TicketState.APPROVED, TicketState.SPENT) and known.approvals < row.terms.quorum:
-                yield f"ticket {name}: is {row.state.value} in the store, and the ledger knows of no approval"
-            elif known.denied and not known.approvals and row.state in (TicketState.OPEN, TicketState.APPROVED):
-                yield f"ticket {name}: was denied or has expired, and is {row.state.value} in the store"
-        for name, row in by_id.items():
-            if name not in self._tickets and (row.record or 0) <= self.last:
-                yield f"ticket {name}: the store holds it, and the ledger did not open it"
+    def _landings(self, rows: Iterable[Claimed]) -> dict[tuple[str, int], Landing]:
+        """When, and in which run, changes landed: by key and token."""
+        landings = {}
+        for row in rows:
+            claim = self._claims.get((row.first_name, row.generation))
+            if claim is not None and row.state in (ClaimState.DONE, ClaimState.UNDONE):
+                for place, pair in enumerate(zip(row.keys, row.tokens, strict=False)):
+                    landings[pair] = Landing(claim.closed_us, row.run or row.turn or "", place in claim.untouched)
+        return landings
 
-    def _halt_faults(self, rows: set[str]) -> Iterator[str]:
-        for scope in sorted(set(self._halts) - rows):
+    def _halt_faults(self, rows: dict[str, Halted]) -> Iterator[str]:
+        for scope in sorted(set(self._halts) - set(rows)):
             yield f"halt {scope}: stands in the ledger, and not in the store: it was lifted without a record"
-        for scope in sorted(rows - set(self._halts)):
-            yield f"halt {scope}: stands in the store, and not in the ledger"
+        for scope, row in sorted(rows.items()):
+            known = self._halts.get(scope)
+            if known is None:
+                yield f"halt {scope}: stands in the store, and not in the ledger"
+            elif (row.by, row.reason) != (known.by, known.reason) or not is_about(row.at_us, known.at_us):
+                yield f"halt {scope}: the store says by whom, when or why otherwise than the ledger"
 
 
-def _agrees(said: ClaimState, row: ClaimState) -> bool:
-    return said is row or (said in _DOUBT and row in _DOUBT)
+def _row_fault(claim: _Claim, generation: int, row: Claimed, digest: Digest) -> str | None:
+    """What a claim's row says otherwise than the ledger; None if nothing."""
+    if row.state is not claim.state:
+        return f"is {row.state.value} in the store, and {claim.state.value} in the ledger"
+    if (row.intent, row.record, row.generation) != (claim.intent, claim.record, generation):
+        return "names other records in the store than the ledger has for it"
+    if (claim.keys and row.keys != claim.keys) or claim.tokens not in (None, row.tokens):
+        return "names other keys or tokens in the store than the ledger has for it"
+    if claim.opened and claim_digest(row, digest) != claim.opened:
+        return f"its keys, tool, call, turn, run, request or holder are not those that record {claim.intent} has begun"
+    if not is_about(row.at_us, claim.at_us):
+        return f"was begun at another time than record {claim.intent} says, or a clock was off by minutes"
+    return None

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+
+from interlock.audit.signed_times import is_about
 from interlock.ports import Store
 from interlock.records import Content
 from interlock.state import Claimed, ClaimState, Lease
 
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 _LANDED = (ClaimState.DONE, ClaimState.UNDONE)
+
+
+class Landing(msgspec.Struct, frozen=True):
+    """When a change landed, in which run or turn, and whether it left the key as it was."""
+
+    at_us: int
+    run: str
+    untouched: bool
 
 
 def exact_keys(content: Content) -> tuple[str, ...]:
@@ -34,7 +45,8 @@ class KeyFold:
         """Note which resources there are, and the locks that a change was made under."""
         under = {} if content.change is None else content.change.under
         self._resources.update(map(_wildcard, (*content.keys, *under)))
-        for key, token in under.items():
+        # Where a tool redacts, a key of theirs may stand for several, too.
+        for key, token in under.items() if content.arguments_digest is None else ():
             self._tokens[key] = max(self._tokens.get(key, 0), token)
 
     def begin(self, keys: tuple[str, ...], number: int) -> None:
@@ -76,7 +88,13 @@ class KeyFold:
             return {}
         return {lease.key: lease for lease in await store.leases(tuple(sorted(self._resources)))}
 
-    def compare(self, before: dict[str, Lease], claims: Iterable[Claimed], after: dict[str, Lease]) -> list[str]:
+    def compare(
+        self,
+        before: dict[str, Lease],
+        claims: Iterable[Claimed],
+        after: dict[str, Lease],
+        landings: dict[tuple[str, int], Landing],
+    ) -> list[str]:
         """What leases say otherwise than the ledger and the claims, which were read between two looks at them.
 
         Locks come and go without a record: only a lease that both looks found the same is compared.
@@ -91,23 +109,28 @@ class KeyFold:
             first, second = before.get(key) or Lease(key), after.get(key) or Lease(key)
             if _grant(first) == _grant(second):
                 leases[key] = first
-        landed = {pair for row in rows if row.state in _LANDED for pair in zip(row.keys, row.tokens, strict=False)}
+        landed: dict[str, set[int]] = {}
+        for row in rows:
+            for key, token in zip(row.keys, row.tokens, strict=False) if row.state in _LANDED else ():
+                landed.setdefault(key, set()).add(token)
         problems: list[str] = []
         for key, lease in leases.items():
             problems += self._token_faults(key, lease, least.get(key, 0), landed)
         problems += _holder_faults(leases, rows, self._shown)
+        problems += _time_faults(leases, landings, self._shown)
         return problems
 
-    def _token_faults(self, key: str, lease: Lease, least: int, landed: set[tuple[str, int]]) -> Iterator[str]:
+    def _token_faults(self, key: str, lease: Lease, least: int, landed: dict[str, set[int]]) -> Iterator[str]:
         where = f"key {self._shown(key)}"
         if lease.token < least:
             yield (
                 f"{where}: its lease has the token {lease.token}, and {least} was granted: it was set back, so that two"
                 " holders could have the same one"
             )
-        if lease.changed < self._changed.get(key, 0):
-            yield f"{where}: was changed under token {self._changed[key]}, and its lease says {lease.changed}"
-        elif lease.changed and (key, lease.changed) not in landed:
+        changed = max([self._changed.get(key, 0), *landed.get(key, ())])
+        if lease.changed < changed:
+            yield f"{where}: was changed under token {changed}, and its lease says {lease.changed}"
+        elif lease.changed and lease.changed not in landed.get(key, ()):
             yield f"{where}: its lease says that it was changed under token {lease.changed}, and no change was"
 
     def _shown(self, key: str) -> str:
@@ -123,10 +146,26 @@ def _holder_faults(leases: dict[str, Lease], rows: list[Claimed], shown: Callabl
                 held = "held for another change" if leases[key].holder else "free"
                 whose = "somebody has locked it" if row.is_lock else f"the change of record {row.intent} is not over"
                 yield f"key {shown(key)}: is {held} in the store, while {whose}: it could be changed meanwhile"
+            elif key in leases and (key, leases[key].token) not in zip(row.keys, row.tokens, strict=False):
+                yield f"key {shown(key)}: is held under another token than its claim says"
     holders = {row.holder for row in doubtful}
     for key, lease in leases.items():
         if lease.holder and lease.holder not in holders:
             yield f"key {shown(key)}: is held in the store for a change that nobody is making: nobody can change it"
+
+
+def _time_faults(
+    leases: dict[str, Lease], landings: dict[tuple[str, int], Landing], shown: Callable[[str], str]
+) -> Iterator[str]:
+    """When a key was last changed decides how long it rests."""
+    last: dict[str, tuple[int, Landing]] = {}
+    for (key, token), landing in landings.items():
+        if not landing.untouched and token >= last.get(key, (0, landing))[0]:
+            last[key] = token, landing
+    for key, lease in leases.items():
+        landing = last[key][1] if key in last else Landing(0, "", untouched=True)
+        if lease.changed_run != landing.run or not is_about(lease.changed_us, landing.at_us):
+            yield f"key {shown(key)}: was changed at another time, or in another run, than its lease says"
 
 
 def _overlapping(numbers: dict[str, int], key: str) -> Iterator[int]:

@@ -16,6 +16,11 @@ CLOCKS_US = 300_000_000
 """How far the clocks of machines that write into one ledger may be apart."""
 
 
+def is_about(found_us: int, recorded_us: int) -> bool:
+    """Whether a time by the store's clock can be that of a record, by the clock of whoever wrote it."""
+    return abs(found_us - recorded_us) <= CLOCKS_US
+
+
 class _Late(msgspec.Struct):
     """Records of one lane that say they are older than the checkpoint before them."""
 

@@ -139,7 +139,7 @@ async def _same_or_again(
     if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
         return end_reused(accepted)
     if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
-        delivered = None if claim.record is None else await _record(ctx, claim.record)
+        delivered = None if claim.record is None else await _outcome_of(ctx, claim, claim.record)
     if delivered is not None:
         answer = await _answer_of_record(ctx, accepted, delivered)
         return answer.undone_since() if claim is not None and claim.state is ClaimState.UNDONE else answer
@@ -256,15 +256,15 @@ async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim:
     if claim.state is not ClaimState.DONE or claim.record is None:
         return _end(stage, in_doubt(claim, await _store_now_us(ctx)))
     try:
-        return await _ask(ctx, stage, _answer_of_number(ctx, stage, claim.record))
+        return await _ask(ctx, stage, _answer_of_outcome(ctx, stage, claim, claim.record))
     except Expired:
         return _end_unheard(stage, claim, Reason.TIMEOUT, "the store gave no answer in time")
     except StoreError as error:
         return _end_unheard(stage, claim, Reason.STORE_UNAVAILABLE, str(error))
 
 
-async def _answer_of_number(ctx: EngineContext, stage: Accepted | Admitted, number: int) -> Ended:
-    return await _answer_of_record(ctx, stage, await _record(ctx, number))
+async def _answer_of_outcome(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed, number: int) -> Ended:
+    return await _answer_of_record(ctx, stage, await _outcome_of(ctx, claim, number))
 
 
 async def _answer_of_record(ctx: EngineContext, stage: Accepted | Admitted, record: Stored) -> Ended:
@@ -301,6 +301,18 @@ async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
         return False
     ctx.at("claim.leases")
     return changed_since(claim, await ctx.store.leases(claim.keys))
+
+
+async def _outcome_of(ctx: EngineContext, claim: Claimed, number: int) -> Stored:
+    """The record that a claim names as its outcome; one about another change was written into its row."""
+    record = await _record(ctx, number)
+    content = record.content()
+    about = None if content.change is None else content.change.claim
+    if record.kind == "settle" and isinstance(content.arguments, dict):
+        about = content.arguments.get("claim")
+    if about != claim.first_name:
+        raise StoreError(f"record {number}, which a claim names, is about another change; run interlock audit verify")
+    return record
 
 
 async def _record(ctx: EngineContext, number: int) -> Stored:

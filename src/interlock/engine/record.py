@@ -106,8 +106,11 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     return msgspec.structs.replace(ended, reading=reading, settle=settle, asks=None, is_plain=False)
 
 
-async def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
-    """The record that stands before a change: what will be done to what, and everything that is needed to undo it."""
+async def intent(ctx: EngineContext, prepared: Prepared, now_us: int, opened: str) -> Append:
+    """The record that stands before a change: what will be done to what, and everything that is needed to undo it.
+
+    `opened` is the digest of its claim as it is opened.
+    """
     admitted, plan = prepared.admitted, prepared.plan
     call, tool = admitted.facts.call, admitted.binding.tool
     ended = Ended(
@@ -129,7 +132,7 @@ async def intent(ctx: EngineContext, prepared: Prepared, now_us: int) -> Append:
     assert content.change is not None
     # Whoever settles it later, under whatever policy, finds here who may say whether it landed.
     terms = ctx.review.of(prepared.verdict.rule)
-    change = msgspec.structs.replace(content.change, account=ctx.account, review=terms)
+    change = msgspec.structs.replace(content.change, account=ctx.account, review=terms, opened=opened)
     content = msgspec.structs.replace(content, change=change)
     return Append(msgspec.structs.replace(entry, kind="intent", status="intent", content=content), payload)
 
@@ -249,6 +252,7 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
     under = {redactor.text(lock.key): lock.token for lock in ended.call.locks} if ended.call.locks else {}
     if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
         beside["under"] = [lock.key for lock in ended.call.locks]
+    close = next((item for item in ended.settle if type(item) is CloseClaim), None)
     changed = Changed(
         claim=plan.claim,
         generation=plan.generation,
@@ -261,10 +265,16 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         id_is_ours=ended.call.id_is_ours,
         under=under,
         deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
-        closed=next((item.state.value for item in ended.settle if type(item) is CloseClaim), ""),
+        closed="" if close is None else close.state.value,
+        untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
         charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
     return changed, beside
+
+
+def _places(keys: tuple[str, ...], some: frozenset[str]) -> tuple[int, ...]:
+    """Where keys stand: a key may hold what is redacted, its place does not."""
+    return tuple(place for place, key in enumerate(keys) if key in some)
 
 
 def _shown_deviations(ended: Ended, plan: Plan, content: Content) -> tuple[str, ...]:

@@ -27,6 +27,9 @@ from interlock.values import Json
 Look = Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...]]]
 """The versions of a change's keys, if they are what was planned; by its claim, and what lies beside its intent."""
 
+_SHOWN = "the world has shown it"
+_LATE = "nobody decided in time"
+
 
 async def decide_ticket(
     writer: LedgerWriter, name: str, state: TicketState, reason: str, look: Look | None = None
@@ -179,7 +182,9 @@ async def settle(
     answered = [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
     closing += answered
     if decision is None and answered:
-        what = {**what, "tickets": [item.ticket for item in answered]}
+        what = {**what, "tickets": [item.ticket for item in answered], "reason": _SHOWN}
+    if claim.tokens:  # as its outcome would have said
+        what = {**what, "tokens": list(claim.tokens)}
     status = decision.state.value if decision is not None else state.value
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
@@ -197,7 +202,7 @@ async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: b
     state = TicketState.APPROVED if landed else TicketState.DENIED
     open_tickets = await writer.store.tickets(TicketState.OPEN)
     about = [ticket for ticket in open_tickets if (ticket.claim, ticket.holder) == (claim.name, claim.holder)]
-    return [DecideTicket(ticket.id, state, writer.by, "the world has shown it") for ticket in about]
+    return [DecideTicket(ticket.id, state, writer.by, _SHOWN) for ticket in about]
 
 
 async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
@@ -209,7 +214,7 @@ async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
     for ticket in await writer.store.tickets(TicketState.OPEN):
         change: Transition | None = None
         if ticket.expires_us <= now_us:
-            change, state = DecideTicket(ticket.id, TicketState.EXPIRED, writer.by, "nobody decided in time"), "expired"
+            change, state = DecideTicket(ticket.id, TicketState.EXPIRED, writer.by, _LATE), "expired"
         elif ticket.escalate_us <= now_us and not ticket.escalated:
             change, state = EscalateTicket(ticket.id), "escalated"
         elif ticket.reminder_is_due(now_us):
@@ -217,7 +222,9 @@ async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:
         if change is None:
             continue
         try:
-            what = {"ticket": ticket.id, "state": state, "tool": ticket.tool}
+            what: dict[str, Json] = {"ticket": ticket.id, "state": state, "tool": ticket.tool}
+            if state == "expired":
+                what["reason"] = _LATE
             await writer.commit(LedgerEntry("ticket", state, what, turn=ticket.turn), change)
         except NotAllowed:
             continue  # somebody decided meanwhile

@@ -9,10 +9,11 @@ import msgspec
 from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_snapshots
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
+from interlock.openings import claim_digest, ticket_digest
 from interlock.operations.approvals import settle, settle_approved
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Changed, Stored
-from interlock.review import chained_record, ticket_digest
+from interlock.review import chained_record
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.tools import Tool, redactor_of
 from interlock.transitions import OpenTicket, ResolveClaim
@@ -62,11 +63,14 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
 
 
 async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
+    begun = await _begun(ctx, claim)
+    if isinstance(begun, str):  # by its row alone another tool's probe could be asked, or other people
+        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", begun)
     record, payload = await intent_of(ctx, claim)
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _answered(ctx, writer, claim) or await _ask(ctx, writer, claim, how)
+        return await _answered(ctx, writer, claim) or await _ask(ctx, writer, claim, begun, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -77,6 +81,25 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
     return Recovered(claim.name, claim.tool, claim.call, claim.keys, state, how)
+
+
+class _Intent(msgspec.Struct, frozen=True):
+    """The intent of a claim, as the chain has it."""
+
+    record: Stored
+    change: Changed
+
+
+async def _begun(ctx: EngineContext, claim: Claimed) -> _Intent | str:
+    """The intent that has begun a claim; or why the claim is not what the ledger has begun."""
+    ctx.at("recover.intent")
+    record = await chained_record(ctx.store, claim.intent)
+    change = None if record is None or record.kind != "intent" else record.content().change
+    if record is None or change is None or change.claim != claim.first_name:
+        return "the ledger does not hold its intent, which says who may settle it; run interlock audit verify"
+    if change.opened != claim_digest(claim, ctx.digest):
+        return f"its row in the store is not what record {record.id} has begun; run interlock audit verify"
+    return _Intent(record, change)
 
 
 async def intent_of(ctx: EngineContext, claim: Claimed) -> tuple[Stored | None, Mapping[str, Json]]:
@@ -174,15 +197,8 @@ async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) ->
     return None
 
 
-async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, how: str) -> Recovered | None:
-    ctx.at("recover.intent")
-    intent = await chained_record(ctx.store, claim.intent)
-    change = None if intent is None else intent.content().change
-    if intent is None or change is None or (intent.call, change.claim) != (claim.call, claim.name):
-        # Who may say would be for whoever runs this to choose.
-        how = "the ledger does not hold its intent, which says who may settle it; run interlock audit verify"
-        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how)
-    ticket = _question(ctx, claim, intent, change, how)
+async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent, how: str) -> Recovered | None:
+    ticket = _question(ctx, claim, intent, how)
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     what["ticket_digest"] = ticket_digest(ticket, ctx.digest)
     doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
@@ -195,20 +211,21 @@ async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, how: st
     return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, ticket.id)
 
 
-def _question(ctx: EngineContext, claim: Claimed, intent: Stored, change: Changed, how: str) -> Ticket:
+def _question(ctx: EngineContext, claim: Claimed, intent: _Intent, how: str) -> Ticket:
     """Did it land? Decided under the terms that its intent holds: those of the policy under which it was made, not of
     the one that whoever recovers has brought. Only how often people are reminded is the latter's."""
-    now_us, content = ctx.clock.now_us(), intent.content()
+    now_us, record = ctx.clock.now_us(), intent.record
+    content = record.content()
     return Ticket(
         id=ctx.ids.new(),
         kind=TicketKind.SETTLE,
         state=TicketState.OPEN,
         binding=f"settle|{claim.name}|{claim.holder}",
         tool=claim.tool,
-        actor=intent.actor,
+        actor=record.actor,
         asked_by=content.principal,
         call=claim.call,
-        turn=intent.turn,
+        turn=record.turn,
         why=f"did call {claim.call!r} land? {how}: approve if it did, deny if it did not",
         created_us=now_us,
         expires_us=now_us + _A_LONG_TIME_US,
@@ -217,9 +234,9 @@ def _question(ctx: EngineContext, claim: Claimed, intent: Stored, change: Change
         claim=claim.name,
         holder=claim.holder,
         on_behalf_of=content.on_behalf_of,
-        terms=change.review,
+        terms=intent.change.review,
         remind_us=ctx.review.remind_us,
-        account=change.account,
+        account=intent.change.account,
     )
 
 

@@ -1,6 +1,7 @@
 """Review: tickets, who may decide them, and what an approval is good for."""
 
-from interlock.review.evidence import approval_fault, chained_record, decisions_fault, opening_fault, ticket_digest
+from interlock.openings import ticket_digest
+from interlock.review.evidence import approval_fault, chained_record, decisions_fault, opening_fault
 from interlock.review.terms import Terms, terms_of
 from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import msgspec
 
-from interlock.canonical import WHATEVER, canonical
 from interlock.errors import NotAllowed
+from interlock.openings import Digest, ticket_digest
 from interlock.ports import Ledger, Query, digest_of, genesis, keyed_digest, link
 from interlock.principals import is_same
 from interlock.records import Stored
@@ -15,24 +13,10 @@ from interlock.review.identity import authenticate
 from interlock.state import Approval, Ticket, TicketState
 from interlock.values import Json
 
-Digest = Callable[[bytes], str]
 _LOOKS = 5
-_FRESH = {
-    "state": TicketState.OPEN,
-    "escalated": False,
-    "decided_by": "",
-    "decided_us": 0,
-    "reason": "",
-    "record": None,
-    "approvals": (),
-    "reminded_us": 0,
-}
-
-
-def ticket_digest(ticket: Ticket, digest: Digest) -> str:
-    """The digest of a ticket as it was opened, whatever became of it: it stands in the record that opened it."""
-    opened = msgspec.structs.replace(ticket, **_FRESH)
-    return digest(canonical(msgspec.to_builtins(opened), WHATEVER))
+_UNDECIDED = (TicketState.OPEN, TicketState.APPROVED)
+_REFUSALS = {"denied": "denied", "expired": "expired", "reviewed": "rejected"}
+"""The statuses of records that may refuse a ticket, and what they say then."""
 
 
 async def opening_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str | None:
@@ -61,16 +45,27 @@ async def approval_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str 
 
 
 async def decisions_fault(ledger: Ledger, ticket: Ticket) -> str | None:
-    """Why an approval that a ticket has so far is not one that the ledger holds; None if all are."""
+    """Why the ledger does not hold what a ticket says was decided so far, or holds that it was refused; None if it
+    does, and does not."""
     for said in ticket.approvals:
         fault = await _decision_fault(ledger, ticket, said)
         if fault is not None:
             return fault
+    return await _refusal_of(ledger, ticket) if ticket.state in _UNDECIDED else None
+
+
+async def _refusal_of(ledger: Ledger, ticket: Ticket) -> str | None:
+    """That a ticket which could still be used was denied or had expired, as a record says."""
+    for status, refused in _REFUSALS.items():
+        async for record in ledger.records(Query(after=ticket.record or 0, turn=ticket.turn, status=status)):
+            what = decision_of(record)
+            if what.get("ticket") == ticket.id and refused in (status, what.get("status")):
+                return f"record {record.id} says that it was {refused}"
     return None
 
 
 async def _decision_fault(ledger: Ledger, ticket: Ticket, said: Approval) -> str | None:
-    record = await _decision(ledger, ticket, said)
+    record = await chained_record(ledger, said.record)
     if record is None:
         return f"the ledger holds no decision of {said.by}"
     what, content = decision_of(record), record.content()
@@ -80,18 +75,6 @@ async def _decision_fault(ledger: Ledger, ticket: Ticket, said: Approval) -> str
     if (what.get("in_place_of") or said.by) != said.voice:
         return f"record {record.id} does not speak for {said.voice}"
     return await _token_fault(ledger, ticket, said, record) if said.by.startswith("token:") else None
-
-
-async def _decision(ledger: Ledger, ticket: Ticket, said: Approval) -> Stored | None:
-    """The record of an approval. Of several that a store took in one group only the last has a number: the others are
-    looked for."""
-    if said.record is not None:
-        return await chained_record(ledger, said.record)
-    since = Query(after=ticket.record or 0, actor=said.by, status=TicketState.APPROVED.value)
-    async for record in ledger.records(since):
-        if decision_of(record).get("ticket") == ticket.id:
-            return await chained_record(ledger, record.id)
-    return None
 
 
 async def _token_fault(ledger: Ledger, ticket: Ticket, said: Approval, record: Stored) -> str | None:

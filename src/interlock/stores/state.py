@@ -152,8 +152,8 @@ class Chain:
         return text
 
 
-Wanting = tuple[list[tuple[str, str]], list[tuple[str, str]]]
-"""Claims and tickets, and which of their fields."""
+Wanting = tuple[list[tuple[str, str]], list[tuple[str, int | None]]]
+"""Claims and which of their fields; tickets and which of their approvals, or their opening."""
 
 
 class PendingWrites:

@@ -31,7 +31,8 @@ class TicketTable:
     def __init__(self) -> None:
         self.tickets: dict[str, Ticket] = {}
         self.changed: set[str] = set()
-        self.unnumbered: list[tuple[str, str]] = []
+        self.unnumbered: list[tuple[str, int | None]] = []
+        """Which wait for the id of a record, and for which of their approvals; None: for their opening."""
 
     def check(self, ask: TicketTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
@@ -66,14 +67,14 @@ class TicketTable:
             case OpenTicket():
                 ticket = ask.ticket
                 if ticket.record is None:
-                    self.unnumbered.append((ticket.id, "record"))
+                    self.unnumbered.append((ticket.id, None))
                 for old in [t for t in self.tickets.values() if t.binding == ticket.binding and t.state == "open"]:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
             case DecideTicket():
                 ticket = _decided(self.tickets[ask.ticket], ask, now_us)
                 if ask.state is TicketState.APPROVED:
-                    self.unnumbered.append((ticket.id, "approval"))
+                    self.unnumbered.append((ticket.id, len(ticket.approvals) - 1))
             case RemindTicket():
                 ticket = msgspec.structs.replace(self.tickets[ask.ticket], reminded_us=now_us)
             case EscalateTicket():
@@ -85,15 +86,19 @@ class TicketTable:
         self.tickets[ticket.id] = ticket
         self.changed.add(ticket.id)
 
-    def number(self, wanting: list[tuple[str, str]], record: int) -> None:
-        """Tell tickets the id of the record of the call that waits for them, or of the approval that came last."""
-        for name, what in wanting:
+    def number(self, wanting: list[tuple[str, int | None]], record: int) -> None:
+        """Tell tickets the id of the record of the call that waits for them, or of an approval.
+
+        By its place: of a group of batches several may have approved one ticket before the first of them has a number.
+        """
+        for name, place in wanting:
             ticket = self.tickets[name]
-            if what == "record":
+            if place is None:
                 self.tickets[name] = msgspec.structs.replace(ticket, record=record)
             else:
-                last = msgspec.structs.replace(ticket.approvals[-1], record=record)
-                self.tickets[name] = msgspec.structs.replace(ticket, approvals=(*ticket.approvals[:-1], last))
+                approvals = list(ticket.approvals)
+                approvals[place] = msgspec.structs.replace(approvals[place], record=record)
+                self.tickets[name] = msgspec.structs.replace(ticket, approvals=tuple(approvals))
 
     @staticmethod
     def _unspendable(ticket: Ticket, ask: SpendTicket, now_us: int) -> Refused | None:

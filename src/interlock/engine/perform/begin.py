@@ -14,6 +14,7 @@ from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
 from interlock.errors import StoreError, StoreSilent
+from interlock.openings import claim_digest
 from interlock.ports import noted_receipt, rolled_back_message
 from interlock.reasons import Reason, RefusalKind
 from interlock.state import ClaimState, halt_scopes
@@ -32,6 +33,8 @@ class Begun(msgspec.Struct, frozen=True):
     work: Work
     holder: str
     intent: int
+    opened: str
+    """The digest of the claim as it was opened."""
     since_s: float
     """When its lease began at the earliest, by the heart's stopwatch."""
     changed: Mapping[str, int]
@@ -65,12 +68,14 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
     while True:
         # Before the commit, not after it: a process that is stopped in between must not take its lease for fresh.
         since_s = ctx.heart.now_s()
-        receipt = await _commit_claim(ctx, prepared, work, holder)
+        claim = _open_claim(ctx, prepared, holder)
+        opened = claim_digest(claim, ctx.digest)
+        receipt = await _commit_claim(ctx, prepared, work, claim, opened)
         if isinstance(receipt, Committed):
             keys = prepared.plan.keys
             work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
             changed = dict(zip(keys, receipt.changed, strict=True))
-            return Begun(prepared, work, holder, receipt.ids[0], since_s, changed)
+            return Begun(prepared, work, holder, receipt.ids[0], opened, since_s, changed)
         step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
@@ -118,29 +123,35 @@ async def _after_refusal(
     return None
 
 
-async def _commit_claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Committed | Refused:
+def _open_claim(ctx: EngineContext, prepared: Prepared, holder: str) -> OpenClaim:
     plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
     assert claim is not None
-    now_us = ctx.clock.now_us()
-    about_to = await intent(ctx, prepared, now_us)
+    return OpenClaim(
+        name=plan.claim,
+        request=claim.request,
+        generation=plan.generation,
+        holder=holder,
+        call=call.call_id,
+        tool=call.tool,
+        keys=plan.keys,
+        lease_us=ctx.lease_us,
+        turn=call.turn,
+        run=call.run,
+        call_name=claim.call_name,
+    )
+
+
+async def _commit_claim(
+    ctx: EngineContext, prepared: Prepared, work: Work, claim: OpenClaim, opened: str
+) -> Committed | Refused:
+    call, now_us = prepared.admitted.facts.call, ctx.clock.now_us()
+    about_to = await intent(ctx, prepared, now_us, opened)
     batch = work.begin_batch(
         RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
         *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
-        OpenClaim(
-            name=plan.claim,
-            request=claim.request,
-            generation=plan.generation,
-            holder=holder,
-            call=call.call_id,
-            tool=call.tool,
-            keys=plan.keys,
-            lease_us=ctx.lease_us,
-            turn=call.turn,
-            run=call.run,
-            call_name=claim.call_name,
-        ),
+        claim,
         about_to,
-        name=holder,
+        name=claim.holder,
     )
     assert batch is not None
     if isinstance(batch, Refused):

@@ -72,7 +72,7 @@ async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun |
     """The intent once more, with the snapshots that undo will need."""
     now_us, plan = ctx.clock.now_us(), begun.prepared.plan
     renew = RenewClaim(plan.claim, begun.holder, ctx.lease_us, restated=True)
-    about_to = await intent(ctx, again, now_us)
+    about_to = await intent(ctx, again, now_us, begun.opened)
     ctx.at("write.replan")
     try:
         wait_s = max(0.0, begun.work.end_s - ctx.clock.monotonic())

@@ -1,0 +1,36 @@
+"""Digests of claims and tickets as they were opened: they stand in the ledger, and show whether a row was edited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from interlock.canonical import WHATEVER, canonical
+from interlock.state import Claimed, Ticket, TicketState
+from interlock.transitions import OpenClaim
+
+Digest = Callable[[bytes], str]
+_FRESH = {
+    "state": TicketState.OPEN,
+    "escalated": False,
+    "decided_by": "",
+    "decided_us": 0,
+    "reason": "",
+    "record": None,
+    "approvals": (),
+    "reminded_us": 0,
+}
+
+
+def ticket_digest(ticket: Ticket, digest: Digest) -> str:
+    """The digest of a ticket as it was opened, whatever became of it: it stands in the record that opened it."""
+    opened = msgspec.structs.replace(ticket, **_FRESH)
+    return digest(canonical(msgspec.to_builtins(opened), WHATEVER))
+
+
+def claim_digest(claim: OpenClaim | Claimed, digest: Digest) -> str:
+    """The digest of a claim as it was opened, whatever became of it: it stands in its intent."""
+    name = claim.first_name if isinstance(claim, Claimed) else claim.name
+    who = [claim.request, claim.holder, claim.call, claim.tool, claim.turn, claim.run]
+    return digest(canonical([name, claim.generation, claim.keys, *who], WHATEVER))
