@@ -322,10 +322,15 @@ def test_what_puts_back_is_kept_as_long_as_what_was_done() -> None:
 
 def test_purge_shows_what_would_go_and_does_it_with_yes(run: Run) -> None:
     assert run("call", "set_title", '{"id": "a", "title": "x", "pin": "1234"}', "--run", "r")[0] == 0
-    connection = sqlite3.connect("interlock.db")
-    connection.execute("UPDATE claims SET at_us = 0")
-    connection.commit()
-    connection.close()
+    ninety_days_us = 90 * 86_400_000_000
+
+    def age(by_us: int) -> None:
+        connection = sqlite3.connect("interlock.db")
+        connection.execute("UPDATE claims SET at_us = at_us - ?", (by_us,))
+        connection.commit()
+        connection.close()
+
+    age(ninety_days_us)
     code, out, _ = run("audit", "purge", "--older-than", "90d")
     assert code == 0
     assert "2 payloads would be deleted" in out
@@ -337,6 +342,8 @@ def test_purge_shows_what_would_go_and_does_it_with_yes(run: Run) -> None:
     code, out, _ = run("audit", "purge", "--older-than", "90d", "--yes")
     assert (code, "2 payloads deleted" in out, "recorded as 3" in out) == (0, True, True)
     assert run("audit", "anchor")[0] == 0
+    assert run("audit", "verify")[0] == 1, "the table says that it was begun earlier than its intent does"
+    age(-ninety_days_us)
     assert run("audit", "verify")[0] == 0
     code, out, _ = run("audit", "show", "--newest", "1")
     assert "purged" in out
