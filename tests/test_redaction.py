@@ -73,6 +73,8 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "HTML": html.escape,
     "HTML, every letter": lambda secret: "".join(f"&#{ord(letter)};" for letter in secret),
     "HTML, every letter, in hexadecimal": lambda secret: "".join(f"&#x{ord(letter):X};" for letter in secret),
+    "with what nobody sees between": "\u200b".join,
+    "in full width": lambda secret: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in secret),
     "HTML of a URL": lambda secret: html.escape(quote(secret, safe="&<>")),
 }
 
@@ -120,6 +122,15 @@ def test_a_number_is_found_with_and_without_separators(secret: Any, text: str) -
     redactor = Redactor(frozenset({"pin"}), {"pin": secret})
     assert redactor.text(f"pin {text}, please") == f"pin {MARK}, please"
     assert redactor.value([4711337, 4711337.0, 4711338]) == [MARK, MARK, 4711338]
+
+
+@pytest.mark.parametrize("by", ["", " ", "-", ".", "\u00a0", "\u200b", "_"])
+@pytest.mark.parametrize("given", ["4111 1111 1111 1111", "4111111111111111", "4111-1111-1111-1111"])
+def test_the_number_of_a_card_is_found_however_it_is_written(given: str, by: str) -> None:
+    text = by.join(["4111"] * 1 + ["1111"] * 3)
+    wide = text.translate({ord("0") + digit: 0xFF10 + digit for digit in range(10)})
+    assert redact(f"card {text} is declined", given) == f"card {MARK} is declined"
+    assert redact(f"card {wide} is declined", given) == f"card {MARK} is declined"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import json
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from unicodedata import normalize
 
 from interlock.canonical import encode_canonical
 from interlock.tools.text_views import Span, View, readings, views
@@ -73,11 +74,11 @@ def _base64_cores(secret: str) -> Iterator[tuple[str, int]]:
 
 
 def _fold(text: str) -> str:
-    """The text without regard to case, in which every character keeps its place."""
+    """The text without regard to case and width, in which every character keeps its place."""
     if text.isascii():
         return text.lower()
     # One by one: what a letter becomes must neither depend on those beside it (Σ) nor take more room (ß).
-    return "".join([one if len(one := letter.casefold()) == 1 else letter for letter in text])
+    return "".join([one if len(one := normalize("NFKC", letter).casefold()) == 1 else letter for letter in text])
 
 
 def _merge(spans: list[Span]) -> list[Span]:

@@ -22,7 +22,11 @@ _MAY_BE_ESCAPED = re.compile(r"[%\\&]")
 _BREAKS = re.compile(r"[\r\n]+[ \t]*")
 _PLUS = re.compile(r"\+")
 _SEPARATORS = re.compile(r"(?<=\d)[,.' _\u00a0\u2009\u202f-](?=\d\d)")
-_MAY_BE_READ_OTHERWISE = re.compile(rf"{_MAY_BE_ESCAPED.pattern}|{_BREAKS.pattern}|{_SEPARATORS.pattern}")
+_UNSEEN = re.compile(r"[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
+"""What takes no room on a page."""
+_MAY_BE_READ_OTHERWISE = re.compile(
+    "|".join(pattern.pattern for pattern in (_MAY_BE_ESCAPED, _BREAKS, _SEPARATORS, _UNSEEN))
+)
 _MOST_ROUNDS = 3
 """How often text may have been escaped on top of itself."""
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
@@ -42,6 +46,10 @@ class View(msgspec.Struct, frozen=True):
 def views(text: str) -> Iterator[View]:
     """The text, and what else it may be read as."""
     whole = View(text)
+    if not text.isascii() and _UNSEEN.search(text) is not None:
+        yield whole
+        whole = _replace(whole, _UNSEEN, "")
+        text = whole.text
     for view in _unescape(whole):
         yield view
         if "\n" in view.text or "\r" in view.text:  # base64, keys and certificates are broken into lines
@@ -56,8 +64,9 @@ def readings(text: str) -> set[str]:
     """What views of another text would show in place of this one: itself, decoded, in one line, in digits alone."""
     if _MAY_BE_READ_OTHERWISE.search(text) is None:
         return {text}
-    found = {view.text for view in _unescape(View(text))}
-    return found | {_BREAKS.sub("", one) for one in found} | {_SEPARATORS.sub("", text)}
+    seen = _UNSEEN.sub("", text)
+    found = {view.text for one in {text, seen} for view in _unescape(View(one))}
+    return found | {_BREAKS.sub("", one) for one in found} | {_SEPARATORS.sub("", seen)}
 
 
 def _unescape(view: View) -> Iterator[View]:
