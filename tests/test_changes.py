@@ -29,6 +29,7 @@ from interlock.state import ClaimState
 from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
 from interlock.tools import Limits, RetryRule
+from interlock.transitions import Batch, Receipt
 from tests.conftest import expect
 
 OPEN = (
@@ -398,6 +399,24 @@ async def test_a_redelivery_is_the_same_call_whatever_happened_since(store_url: 
         assert (await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", call_id="c2")).ok
     assert [title for _id, title, _context in made] == ["1", "2"]
     assert shelf.items["a"] != {"title": "2"}
+
+
+async def test_what_was_made_before_has_not_failed_where_the_second_delivery_cannot_be_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[Any] = []
+
+    async def full(_batch: Batch) -> Receipt:
+        raise StoreError("the disk is full")
+
+    async with running(mailing(made)) as runtime:
+        assert (await runtime.call("mail", {"to": "x"}, actor="ann", call_id="1")).ok
+        monkeypatch.setattr(runtime.store, "commit", full)
+        again = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="1")
+        other = await runtime.call("mail", {"to": "x"}, actor="ann", call_id="2")
+    assert (again.status, error(again)) == (Status.UNKNOWN, "store_unavailable")
+    assert (other.status, error(other)) == (Status.FAILED, "store_unavailable")
+    assert made == ["x"]
 
 
 async def test_once_ever_is_once_whatever_was_sent_in_between(store_url: str) -> None:

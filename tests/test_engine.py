@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import re
 import threading
 import time
+import weakref
 from typing import Any
 
 import msgspec
@@ -17,6 +19,7 @@ from interlock.config import Settings
 from interlock.errors import NotFound, Permanent, RateLimited, Transient, Unavailable
 from interlock.ports import Query
 from interlock.records import Content, Stored
+from interlock.resilience import Deadlines
 from interlock.stores import MemoryStore
 from interlock.testing import ManualClock
 from interlock.transitions import Batch, Receipt
@@ -708,6 +711,19 @@ async def test_a_runtime_can_be_used_from_one_loop_after_another(tmp_path: Any) 
         return [first, second]
 
     assert [outcome.record for outcome in await asyncio.to_thread(use)] == [1, 2]
+
+
+def test_loops_that_have_ended_are_let_go() -> None:
+    deadlines, loops = Deadlines(), list["weakref.ref[asyncio.AbstractEventLoop]"]()
+
+    async def wait() -> None:
+        loops.append(weakref.ref(asyncio.get_running_loop()))
+        await deadlines.within(60.0, asyncio.sleep(0))
+
+    for _ in range(3):
+        asyncio.run(wait())
+    gc.collect()
+    assert [loop() is None for loop in loops] == [True, True, False]
 
 
 async def test_two_hundred_concurrent_calls_do_not_mix_up_their_results(store_url: str) -> None:

@@ -35,7 +35,7 @@ from interlock.transitions import (
     Settle,
     Transition,
 )
-from interlock.values import Json, Mode, Outcome, Plan, Problem, Status, Trust
+from interlock.values import Effect, Json, Mode, Outcome, Plan, Problem, Status, Trust
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
@@ -279,7 +279,8 @@ def _places(keys: tuple[str, ...], some: frozenset[str]) -> tuple[int, ...]:
 
 def _shown_deviations(ended: Ended, plan: Plan, content: Content) -> tuple[str, ...]:
     """The keys that are not as planned, as the record writes them: a key may hold what is redacted."""
-    return tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in ended.deviates)
+    others = frozenset(ended.deviates)
+    return tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in others)
 
 
 def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
@@ -314,13 +315,14 @@ def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:
 
 
 def _unrecorded_outcome(ended: Ended, duration_us: int, error: StoreError) -> Outcome:
-    """A result that could not be recorded does not leave: for a read it failed, for an effect nobody knows."""
-    tried = bool(ended.attempts)
-    reads = ended.tool is None or ended.tool.effect.value == "read" or not tried
+    """A result that could not be recorded does not leave: a read has failed; of a change that may have been made, by
+    this call or by one before it, nobody knows."""
+    reads = ended.tool is None or ended.tool.effect is Effect.READ
+    made = bool(ended.attempts) or ended.reading.status in (Status.OK, Status.UNKNOWN)
     return Outcome(
         call_id=ended.call.call_id,
         tool=ended.call.tool,
-        status=Status.FAILED if reads else Status.UNKNOWN,
+        status=Status.UNKNOWN if made and not reads else Status.FAILED,
         said="the store could not record the call",
         problem=Problem(reason=Reason.STORE_UNAVAILABLE, message=f"not recorded, so not given out: {error}"),
         attempts=ended.attempts,

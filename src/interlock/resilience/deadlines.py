@@ -12,7 +12,6 @@ import asyncio
 from collections.abc import Coroutine, Generator
 from math import inf
 from typing import Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
 
 T = TypeVar("T")
 
@@ -25,7 +24,7 @@ class Deadlines:
     """The timers of all event loops that use this runtime."""
 
     def __init__(self) -> None:
-        self._timers: WeakKeyDictionary[asyncio.AbstractEventLoop, _Timer] = WeakKeyDictionary()
+        self._timers: dict[asyncio.AbstractEventLoop, _Timer] = {}
 
     async def within(self, seconds: float, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, or `Expired` after so many seconds."""
@@ -41,9 +40,7 @@ class Deadlines:
         task = asyncio.current_task()
         assert task is not None
         loop = task.get_loop()
-        timer = self._timers.get(loop)
-        if timer is None:
-            timer = self._timers[loop] = _Timer(loop)
+        timer = self._timers.get(loop) or self._timer_on(loop)
         entry = _Entry(task, loop.time() + seconds)
         timer.add(entry)
         try:
@@ -57,6 +54,11 @@ class Deadlines:
             timer.entries.discard(entry)
             if entry.expired:
                 entry.settle()
+
+    def _timer_on(self, loop: asyncio.AbstractEventLoop) -> _Timer:
+        """Of a loop that is new here; those that have ended are let go, as their timers would hold them for ever."""
+        self._timers = {known: timer for known, timer in self._timers.items() if not known.is_closed()}
+        return self._timers.setdefault(loop, _Timer(loop))
 
 
 class _Entry:
