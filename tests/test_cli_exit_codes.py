@@ -108,6 +108,8 @@ DONE = (
     Case("metrics", 0),
     Case("config show", 0),
 )
+SECOND = ("call", "set_title", '{"id": "second", "title": "x"}')
+READERS: list[sqlite3.Connection] = []
 WRONG = (
     Case("ask", 1, BOASTING[1:]),
     Case("ask", 1, (*ASKED[1:3], *NO_POLICY)),
@@ -132,6 +134,7 @@ WRONG = (
     Case("audit anchor", 1, ("--publish", "git:nowhere")),
     Case("audit rotate", 1, ("--publish", "git:nowhere"), (("audit", "anchor"),)),
     Case("audit accept", 1, ("--reason", "so")),
+    Case("audit purge", 1, ("--older-than", "1d", "--yes"), (("read-on",), SECOND)),
     Case("audit forget", 1, ("--actor", "nobody", "--reason", "r")),
     Case("metrics", 1, ("enforcement",), (BOASTING,)),
 )
@@ -211,6 +214,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr("interlock.operations.approvals.default_principal", lambda: "os:boss")
     assert run("call", "set_title", '{"id": "first", "title": "x"}') == 0
     yield tmp_path
+    while READERS:
+        READERS.pop().close()
     leave_shop()
     sys.modules.pop("trails_app", None)
 
@@ -222,12 +227,17 @@ def run(*arguments: str) -> int:
             connection.execute("UPDATE records SET actor = 'nobody'")
         connection.close()
         return 0
+    if arguments == ("read-on",):  # somebody is in the middle of reading
+        READERS.append(sqlite3.connect("x.db"))
+        READERS[-1].execute("BEGIN")
+        READERS[-1].execute("SELECT count(*) FROM payloads").fetchone()
+        return 0
     if arguments == ("lose-payload-key",):
         expect(payload_key_file("", "sqlite:///x.db")).unlink()
         return 0
     if arguments == ("go-back",):  # an older copy is put back
         shutil.copy("x.db", "older.db")
-        assert main(("call", "set_title", '{"id": "second", "title": "x"}')) == 0
+        assert main(SECOND) == 0
         shutil.copy("older.db", "x.db")
         return 0
     try:

@@ -119,7 +119,7 @@ def test_every_command_says_what_its_exit_codes_mean(action: str, capsys: pytest
     codes = shown.partition("exit codes:")[2]
     assert "0 done" in codes
     assert "2 the command, a setting or a file of a fire is wrong" in codes
-    assert ("1 done, but not verified" in codes) == (action in ("briefing", "export"))
+    assert ("1 there is no briefing: a specialist did not succeed" in codes) == (action in ("briefing", "export"))
 
 
 def test_a_fire_that_cannot_be_used_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
