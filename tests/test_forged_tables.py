@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,15 @@ def paying(made: list[int], lost: Exception | None = None) -> Any:
 
 async def problems(runtime: Runtime) -> str:
     return "\n".join((await verify(runtime.store)).problems)
+
+
+async def verify_beside(runtime: Runtime, work: Coroutine[Any, Any, None]) -> None:
+    """Verify again and again while somebody writes: an honest writer raises no alarm."""
+    writing, alarms = asyncio.create_task(work), list[str]()
+    while not writing.done():
+        alarms.append(await problems(runtime))
+    await writing
+    assert (set(alarms), len(alarms) > 1) == ({""}, True)
 
 
 async def ask(runtime: Runtime, amount: int = 1_000_000) -> str:
@@ -288,12 +297,7 @@ async def test_locks_that_come_and_go_meanwhile_raise_no_alarm(durable_url: str)
                     pass
                 await other.call("title", {"id": "a", "title": f"t{n}"}, actor="ann", call_id=f"w{n}")
 
-        writing = asyncio.create_task(write())
-        alarms = []
-        while not writing.done():
-            alarms.append(await problems(runtime))
-        await writing
-    assert (set(alarms), len(alarms) > 1) == ({""}, True)
+        await verify_beside(runtime, write())
 
 
 async def test_a_halt_that_was_deleted_or_invented_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
@@ -603,12 +607,7 @@ async def test_writers_beside_it_raise_no_alarm(durable_url: str, made: list[int
                     await other.operations.halt("run:x", reason="now and then")
                     await other.operations.unhalt("run:x")
 
-        writing = asyncio.create_task(write())
-        alarms = []
-        while not writing.done():
-            alarms.append(await problems(runtime))
-        await writing
-    assert (set(alarms), len(alarms) > 1) == ({""}, True)
+        await verify_beside(runtime, write())
 
 
 # Keys

@@ -44,8 +44,9 @@ def within_bounds() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def attack(target: Target, examples: int, number: int) -> None:
-    """So many inputs; the smallest that shows a fault is printed with it."""
+def attack(target: Target, examples: int, number: int) -> int:
+    """So many inputs; the smallest that shows a fault is printed with it. How many were read to their end."""
+    read = 0
 
     @seed(number)
     @settings(
@@ -57,10 +58,13 @@ def attack(target: Target, examples: int, number: int) -> None:
     )
     @given(target.inputs)
     def run(value: Any) -> None:
+        nonlocal read
         with within_bounds():
             target.read(value)
+        read += 1
 
     run()
+    return read
 
 
 def mutated(texts: list[str], fragments: list[str]) -> st.SearchStrategy[str]:
