@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,27 @@ def test_an_answer_is_reviewed_from_the_command_line(
     assert "Class 3, checked by hand." in out
     assert "corrected" in out
     assert main(["review", "deny", ticket]) == 1
+
+
+def test_the_commands_that_are_suggested_find_the_same_ledger(
+    ledger: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Typed as they are printed, from another folder."""
+    _, found = ledger
+    turn = found["obedient"].turn
+    assert main(["turns", "show", turn]) == 0
+    assert "--store" not in capsys.readouterr().out  # found here anyway
+    for option in (["--store", "sqlite:///t.db"], ["--config", "interlock.toml"]):
+        assert main(["turns", "show", turn, *option]) == 0
+        printed = capsys.readouterr().out.partition("turn: interlock ")[2].splitlines()[0]
+        assert option[0] in printed
+        with monkeypatch.context() as elsewhere:
+            elsewhere.chdir(tmp_path_factory.mktemp("elsewhere"))
+            assert main(shlex.split(printed)) == 0
+        assert QUESTION in capsys.readouterr().out
+    ticket = found["claims success"].ticket
+    assert main(["review", "show", ticket, "--store", "sqlite:///t.db"]) == 0
+    assert capsys.readouterr().out.count("t.db") == 2
 
 
 @pytest.mark.slow

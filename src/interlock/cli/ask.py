@@ -25,7 +25,7 @@ from interlock.answers.runner import (
 )
 from interlock.cli.apps import load_apps
 from interlock.cli.interrupts import run_to_end
-from interlock.cli.options import load_command_settings
+from interlock.cli.options import load_command_settings, store_option
 from interlock.cli.output import colorize, console, format_count, notes, print_json, print_prose, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_packs, load_tools
@@ -73,7 +73,7 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         print_json(result)
     else:
-        show_answer(result, quiet=given.quiet, payload=_payload(app, watch))
+        show_answer(result, quiet=given.quiet, payload=_payload(app, watch), where=store_option(given))
     return 0 if result.status in _GOOD else 1
 
 
@@ -106,7 +106,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
         if given.turn_id:
             opened = await answers.reopen(given.turn_id, agent=agent)
         else:
-            with notes().status("learning what the agent is asked for (once; kept for the next time) …"):
+            with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
                 # In a thread: the first time an agent's classifier is trained, which takes seconds.
                 opened = await asyncio.to_thread(answers.turn, given.question, agent=agent, **details)
         async with opened as turn:
@@ -162,8 +162,8 @@ def _line(progress: Progress) -> str | None:
             assert_never(progress)
 
 
-def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = ()) -> None:
-    """The answer, where its figures come from, and its turn."""
+def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = (), where: str = "") -> None:
+    """The answer, where its figures come from, and its turn; `where` is the option that finds its ledger again."""
     out = console()
     print_prose(result.answer)
     if quiet:
@@ -189,5 +189,5 @@ def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[ob
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{colorize(result.status.value)} [dim]{how}[/]{why}")
     if result.ticket is not None:
-        out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}[/]")
-    out.print(f"[dim]turn: interlock turns show {result.turn}[/]")
+        out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}{sanitize(where)}[/]")
+    out.print(f"[dim]turn: interlock turns show {result.turn}{sanitize(where)}[/]")

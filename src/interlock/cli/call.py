@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.cli.interrupts import run_to_end
+from interlock.cli.options import store_option
 from interlock.cli.output import colorize, console, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
@@ -50,7 +51,7 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
-        show(outcome)
+        show(outcome, store_option(given))
     return 0 if outcome.status in (Status.OK, Status.NO_DATA, Status.PLANNED) else 1
 
 
@@ -77,8 +78,8 @@ def _arguments(text: str) -> Json:
         raise ConfigError(f"arguments are not JSON: {error}; write for example '{{\"id\": 1}}'") from None
 
 
-def show(outcome: Outcome) -> None:
-    """One outcome for people."""
+def show(outcome: Outcome, where: str = "") -> None:
+    """One outcome for people; `where` is the option that finds its ledger again."""
     out = console()
     took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
@@ -97,7 +98,7 @@ def show(outcome: Outcome) -> None:
     if outcome.deviates:
         out.print(f"  [yellow]not as planned:[/] {sanitize(', '.join(outcome.deviates))}")
     if outcome.plan is not None and outcome.plan.claim:
-        _show_plan(outcome)
+        _show_plan(outcome, where)
     if outcome.value is not None:
         text = msgspec.json.encode(outcome.value)
         if len(text) > _ONE_LINE:
@@ -107,10 +108,10 @@ def show(outcome: Outcome) -> None:
         out.print(f"  {sanitize(outcome.said)}")
 
 
-def _show_plan(outcome: Outcome) -> None:
+def _show_plan(outcome: Outcome, where: str) -> None:
     plan, out = outcome.plan, console()
     assert plan is not None
     out.print(f"  [dim]plan {plan.digest}, risk {plan.risk}[/]")
     print_diff(plan.diff)
     if outcome.ticket is not None:
-        out.print(f"  [dim]ticket {outcome.ticket}: interlock review show {outcome.ticket}[/]")
+        out.print(f"  [dim]ticket {outcome.ticket}: interlock review show {outcome.ticket}{sanitize(where)}[/]")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,6 +32,15 @@ def load_command_settings(given: argparse.Namespace) -> Loaded:
         "tools": tuple(given.tools) if given.tools else None,
     }
     return load_settings(given.config, given=named)
+
+
+def store_option(given: argparse.Namespace) -> str:
+    """What another command needs beside its name to find the same ledger; nothing where it is found anyway."""
+    if given.store is None:
+        return "" if given.config is None else f" --config {shlex.quote(str(Path(given.config).resolve()))}"
+    scheme, _, file = given.store.partition(":///")
+    # The address of a database on a server may hold a password, and whoever typed it knows it.
+    return f" --store {shlex.quote(f'sqlite:///{Path(file).resolve()}')}" if scheme == "sqlite" else ""
 
 
 def parse_count(text: str) -> int:

@@ -12,6 +12,7 @@ import msgspec
 
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
+from interlock.cli.options import store_option
 from interlock.cli.output import console, format_count, notes, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
@@ -48,17 +49,18 @@ async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
             return _show_planned(given, planned, refused)
         with notes().status("applying"):
             outcomes = await runtime.operations.apply_set(given.name, planned, actor=given.actor)
+    where = store_option(given)
     fine = sum(outcome.status is Status.OK for outcome in outcomes)
     if given.json:
         print_json(outcomes)
     else:
         for outcome in outcomes:
-            show(outcome)
+            show(outcome, where)
         console().print(f"[bold]{fine} of {format_count(len(changes), 'change')} made[/]")
         same = fine - len({outcome.repeats or outcome.record for outcome in outcomes if outcome.ok})
         if same:
             console().print(f"{same} of them the same as another one of the set, and made once with that")
-        console().print(f"[dim]taken back by: interlock undo --turn {sanitize(turn_of(given.name))}[/]")
+        console().print(f"[dim]taken back by: interlock undo --turn {sanitize(turn_of(given.name) + where)}[/]")
     return 0 if fine == len(changes) else 1
 
 
@@ -70,7 +72,7 @@ def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], r
             console().print(f"[bold]{sanitize(item.tool)}[/]  {sanitize(', '.join(item.keys))}")
             print_diff(item.diff)
         if refused is not None:
-            show(refused)
+            show(refused, store_option(given))
     return 0 if refused is None else 1
 
 

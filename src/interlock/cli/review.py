@@ -15,7 +15,7 @@ from interlock.audit import as_row, load_or_make_key
 from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import find_key_file, load_command_settings
+from interlock.cli.options import find_key_file, load_command_settings, store_option
 from interlock.cli.output import colorize, console, format_count, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
@@ -179,9 +179,9 @@ async def _show_answer(given: argparse.Namespace, ticket: Ticket) -> int:
     out = console()
     for name, text in (("ticket", ticket.id), ("agent", ticket.actor), ("why", ticket.why), *held.items()):
         out.print(f"[bold]{name:<9}[/] {sanitize(text, lines=True)}")
-    out.print(
-        f"[dim]interlock review approve {ticket.id} [--answer TEXT] | deny; interlock turns show {ticket.turn}[/]"
-    )
+    where = sanitize(store_option(given))
+    approve = f"interlock review approve {ticket.id}{where} [--answer TEXT] | deny"
+    out.print(f"[dim]{approve}; interlock turns show {ticket.turn}{where}[/]")
     return 0
 
 
@@ -245,7 +245,7 @@ async def _resume(given: argparse.Namespace) -> int:
     if given.json:
         print_json({**msgspec.to_builtins(outcome), "summary": outcome.summary})
     else:
-        show(outcome)
+        show(outcome, store_option(given))
     return 0 if outcome.status in (Status.OK, Status.NO_DATA) else 1
 
 

@@ -30,7 +30,7 @@ from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
 from interlock.cli.ask import show_answer
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
-from interlock.cli.options import load_command_settings, parse_count, parse_time
+from interlock.cli.options import load_command_settings, parse_count, parse_time, store_option
 from interlock.cli.output import colorize, console, format_count, print_json, print_tree, sanitize
 from interlock.cli.parser import document_exits
 from interlock.errors import ConfigError, NotAllowed
@@ -105,7 +105,7 @@ async def _show(given: argparse.Namespace) -> int:
     if result is None:
         console().print(f"[dim]{sanitize(why)}[/]")
     else:
-        show_answer(result)
+        show_answer(result, where=store_option(given))
     return 0
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import shlex
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from interlock.cli.options import load_command_settings
+from interlock.cli.options import load_command_settings, store_option
 from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.cli.parser import document_exits
 
@@ -76,7 +75,9 @@ async def _compose(given: argparse.Namespace) -> Briefing:
         settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
     ) as runtime:
         # A line of its own: the first time on a machine it takes longer than all the rest.
-        notes().print("[dim]learning what the specialists are asked for (once; kept for the next time) …[/]")
+        notes().print(
+            "[dim]reading what the specialists are asked for (the first time on a machine, it is learned) …[/]"
+        )
         with notes().status(f"asking four specialists about {sanitize(fire.facts.name)} …"):
             return await compose_briefing(runtime, APP, fire, today_utc(), given.season)
 
@@ -99,7 +100,7 @@ def run_briefing(given: argparse.Namespace) -> int:
     else:
         from interlock_ranger.briefing.terminal import print_briefing
 
-        print_briefing(console(), briefing, _ledger_option(given))
+        print_briefing(console(), briefing, store_option(given))
     return 0
 
 
@@ -108,18 +109,9 @@ def _refuse(given: argparse.Namespace, briefing: Briefing) -> int:
     notes().print(f"there is no briefing on {sanitize(briefing.fire.facts.name)}, which needs all four specialists:")
     for failure in briefing.failures:
         notes().print(f"  {sanitize(failure)}")
-    notes().print(f"[dim]turn: interlock turns show {sanitize(briefing.turn.turn)}{_ledger_option(given)}[/]")
+    where = store_option(given)
+    notes().print(f"[dim]turn: interlock turns show {sanitize(briefing.turn.turn + where)}[/]")
     return 1
-
-
-def _ledger_option(given: argparse.Namespace) -> str:
-    """What a command needs beside its name to find the same ledger from here; nothing where it is found anyway."""
-    loaded = load_command_settings(given)
-    scheme, _, file = loaded.settings.store.partition(":///")
-    # The address of a database on a server may hold a password, and whoever set it knows it.
-    if loaded.origins["store"] == "default" or scheme != "sqlite":
-        return ""
-    return f" --store {shlex.quote(f'sqlite:///{Path(file).resolve()}')}"
 
 
 def run_export(given: argparse.Namespace) -> int:
