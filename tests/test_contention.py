@@ -4,7 +4,6 @@ nothing acknowledged is lost, nobody waits for ever, and each effect is made onc
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 from collections import Counter
@@ -25,18 +24,17 @@ from tests.contending import (
     pay_on_a_full_disk,
     swap_keys,
 )
+from tests.forked import FORKED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(400)]
 
-SPAWN = multiprocessing.get_context("forkserver")
-SPAWN.set_forkserver_preload(["tests.contending"])
 ROUNDS = 10 if os.environ.get("TORTURE") else 2
 PROCESSES = 4
 
 
 def in_processes(*work: tuple[Any, tuple[Any, ...]]) -> None:
     """Run each in a process of its own; all end by themselves, and in peace."""
-    children = [SPAWN.Process(target=function, args=arguments) for function, arguments in work]
+    children = [FORKED.Process(target=function, args=arguments) for function, arguments in work]
     for child in children:
         child.start()
     for child in children:
@@ -82,8 +80,8 @@ async def test_calls_on_a_disk_that_fills_up_are_made_once_and_named_rightly(tmp
 async def test_processes_with_little_patience_on_one_file_make_each_effect_once(tmp_path: Path, round_: int) -> None:
     calls, file, paid = 30, tmp_path / "ledger.db", tmp_path / "paid"
     await open_store(f"sqlite:///{file}").close()
-    until = SPAWN.Event()
-    hog = SPAWN.Process(target=hold_file, args=(str(file), until))
+    until = FORKED.Event()
+    hog = FORKED.Process(target=hold_file, args=(str(file), until))
     hog.start()
     try:
         answers = [tmp_path / f"answers{n}" for n in range(PROCESSES)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from interlock.resources import Documents
 from tests.crowding import crowd
+from tests.forked import FORKED
 
 pytestmark = pytest.mark.slow
 
@@ -20,9 +20,7 @@ PROCESSES, KEYS = 8, 100
 @pytest.mark.timeout(400)
 def test_eight_processes_deliver_the_same_changes_and_each_lands_once(durable_url: str, tmp_path: Path) -> None:
     documents = durable_url if durable_url.startswith("postgres") else f"sqlite:///{tmp_path / 'documents.db'}"
-    spawn = multiprocessing.get_context("forkserver")
-    spawn.set_forkserver_preload(["tests.crowding"])
-    processes = [spawn.Process(target=crowd, args=(durable_url, documents, KEYS, seed)) for seed in range(PROCESSES)]
+    processes = [FORKED.Process(target=crowd, args=(durable_url, documents, KEYS, seed)) for seed in range(PROCESSES)]
     for process in processes:
         process.start()
     for process in processes:

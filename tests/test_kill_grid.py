@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import random
 import shutil
@@ -18,12 +17,11 @@ from interlock import Status
 from interlock.audit import verify
 from tests import counting
 from tests.counting import Counter
+from tests.forked import FORKED
 from tests.killing import Cell, Later, Points, child, deliver, opened, play
 
 pytestmark = pytest.mark.slow
 
-SPAWN = multiprocessing.get_context("forkserver")
-SPAWN.set_forkserver_preload(["tests.killing"])
 BOUNDARIES = {
     "write": {
         "write.begin",
@@ -95,7 +93,7 @@ def grid(request: pytest.FixtureRequest, tmp_path: Path, counter: Counter) -> Gr
 
 def kill(cell: Cell) -> bool:
     """Run the cell's scenario in a child; whether it died at its point."""
-    process = SPAWN.Process(target=child, args=(cell,))
+    process = FORKED.Process(target=child, args=(cell,))
     process.start()
     process.join(60)
     if process.exitcode is None:
@@ -218,7 +216,7 @@ def test_killed_at_random_instants(grid: Grid, counter: Counter, scenario: str) 
     until = time.monotonic() + 45
     while time.monotonic() < until:
         cell = grid.cell(scenario, random.random() < 0.5)
-        process = SPAWN.Process(target=child, args=(cell,))
+        process = FORKED.Process(target=child, args=(cell,))
         process.start()
         time.sleep(random.uniform(0.02, 0.25))
         process.kill()

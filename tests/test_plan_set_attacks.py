@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 import signal
 from collections.abc import Callable
@@ -14,12 +13,11 @@ import pytest
 
 from interlock.operations import Change
 from tests.attacking import SET, Place, apply, apply_in_process, fill, found, plan
+from tests.forked import FORKED
 from tests.killing import Later, Points
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-SPAWN = multiprocessing.get_context("forkserver")
-SPAWN.set_forkserver_preload(["tests.attacking"])
 EVERY = 1 if os.environ.get("TORTURE") else 9
 ROUNDS = 20 if os.environ.get("TORTURE") else 3
 DONE = {"a": ("3", "3"), "b": ("2", "2"), "c": ("4", "2")}
@@ -52,7 +50,7 @@ def points_of_a_set(place: Place) -> list[tuple[str, int]]:
 def kill_in_the_middle(place: Place) -> bool:
     """Apply the set in a child that kills itself at the place's point; whether it did."""
     planned = asyncio.run(plan(place))
-    child = SPAWN.Process(target=apply_in_process, args=(place, planned, Path(place.folder, "answers"), None))
+    child = FORKED.Process(target=apply_in_process, args=(place, planned, Path(place.folder, "answers"), None))
     child.start()
     child.join(60)
     assert child.exitcode in (0, -signal.SIGKILL), (place, child.exitcode)
@@ -100,11 +98,11 @@ async def write_by_hand(place: Place, key: str) -> None:
 @pytest.mark.parametrize("same", [True, False], ids=["the same set", "another set of that name"])
 @pytest.mark.parametrize("round_", range(ROUNDS))
 def test_two_appliers_at_once(new_place: Callable[..., Place], round_: int, same: bool) -> None:
-    place, barrier = new_place(), SPAWN.Barrier(2)
+    place, barrier = new_place(), FORKED.Barrier(2)
     sets = [asyncio.run(plan(place)), asyncio.run(plan(place, SET if same else OTHER))]
     answers = [Path(place.folder, f"answers{n}") for n in range(2)]
     children = [
-        SPAWN.Process(target=apply_in_process, args=(place, planned, answer, barrier))
+        FORKED.Process(target=apply_in_process, args=(place, planned, answer, barrier))
         for planned, answer in zip(sets, answers, strict=True)
     ]
     for child in children:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import multiprocessing
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,10 +20,9 @@ from interlock import Runtime
 from interlock.policy import parse_policy
 from interlock.state import ChangeFilter, Claimed, ClaimState
 from tests.attacking import KEYS, Place, fill, found, undo_or_replay
+from tests.forked import FORKED
 from tests.test_changes import OPEN, Shelf, retitle
 
-SPAWN = multiprocessing.get_context("forkserver")
-SPAWN.set_forkserver_preload(["tests.attacking"])
 ROUNDS = 10 if os.environ.get("TORTURE") else 2
 TIMES = 6
 
@@ -135,10 +133,10 @@ async def claims_of(place: Place) -> list[Claimed]:
 
 def attack_with(place: Place, *work: str, times: int = 1) -> list[list[list[str]]]:
     """Each in a process of its own, all at once; how every step ended, by process and time."""
-    barrier = SPAWN.Barrier(len(work))
+    barrier = FORKED.Barrier(len(work))
     answers = [Path(place.folder, f"answers{n}") for n in range(len(work))]
     children = [
-        SPAWN.Process(target=undo_or_replay, args=(place, what, times, answer, barrier))
+        FORKED.Process(target=undo_or_replay, args=(place, what, times, answer, barrier))
         for what, answer in zip(work, answers, strict=True)
     ]
     for child in children:

@@ -69,10 +69,9 @@ async def test_a_specialist_that_fails_keeps_the_briefing_back(app: App, fires: 
 
 
 async def test_nothing_that_computes_for_seconds_runs_on_the_loop_of_the_calls(
-    app: App, fires: Fires, runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    app: App, fires: Fires, runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a fresh account the specialists are learned before the first call, and beside the event loop."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    """The specialists are learned (or what was learned is read) before the first call, and beside the event loop."""
     learned: list[tuple[str, int]] = []
     own = Agent.classifier
 
