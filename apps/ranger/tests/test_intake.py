@@ -89,6 +89,12 @@ def test_dead_is_what_people_write_for_it(folder: FireFolder, said: str, dead: b
         ("plots.csv", "variable,40,,38", "variable,40,,-3", "row 2: slope_pct '-3"),
         ("plots.csv", "38,2023-07-11", "38,11.7.2023", "row 2: measured_on '11.7.2023'; give a date as YYYY-MM-DD"),
         ("plots.csv", "47-ALPHA,north-fork", "47-ALPHA,north-frok", "stand_id 'north-frok'; stands.json has no such"),
+        (
+            "plots.csv",
+            "47-ALPHA,north-fork,NW-1",
+            "47-ALPHA,north-fork,NW-9",
+            "47-ALPHA: sector_id 'NW-9'; sectors.geo",
+        ),
         ("plots.csv", "47-BRAVO", "47-ALPHA", "plots.csv, entry 2: plot_id '47-ALPHA'; each may be there once"),
         ("stands.json", '"west"', '"West"', "region 'West'; give one of west, east"),
         ("stands.json", '"very_steep"', '"cliff"', "stands.json, salmon-creek: terrain 'cliff'"),
@@ -177,6 +183,71 @@ def test_every_file_tells_its_faults_at_once_a_line_each(folder: FireFolder) -> 
         assert len([line for line in lines if words in line]) == 1, (words, said)
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "words"),
+    [
+        ("trails.json", '"miles": 22.0', "miles of trail_id 'waldo-lake-3536' (22.0 and 3.5); keep the one that is"),
+        ("stands.json", '"acres": 3200', "acres of stand_id 'north-fork' (3200 and 3.5)"),
+        ("sectors.geojson", '"dnbr_mean": 0.693', "dnbr_mean of sector_id 'NW-1' (0.693 and 3.5)"),
+        ("fire.json", '"radius_mi": 8.0', "radius_mi (8.0 and 3.5)"),
+        ("perimeter.geojson", '"synthetic": true', "synthetic (True and 3.5)"),
+    ],
+)
+def test_a_field_that_stands_twice_in_an_object_is_refused(folder: FireFolder, file: str, old: str, words: str) -> None:
+    folder.replace(file, old, f"{old}, {old.partition(':')[0]}: 3.5")
+    said = folder.refusal()
+    assert f"{file} cannot be read: fields stand twice in one object" in said
+    assert words in said
+
+
+def test_a_document_that_is_nested_without_end_is_refused(folder: FireFolder) -> None:
+    (folder.path / "stands.json").write_text("[" * 100_000, encoding="utf-8")
+    assert "stands.json cannot be read: it is nested too deep" in folder.refusal()
+
+
+def test_a_row_that_is_there_again_is_refused_unless_trees_are_numbered(folder: FireFolder) -> None:
+    lines = [line.split(",") for line in folder.text("trees.csv").splitlines()]
+    plain = [[*cells[:1], *cells[2:]] for cells in lines]  # without the column of numbers
+    again = [plain[1][0], plain[1][1].lower(), f"{plain[1][2]}0", plain[1][3], "TRUE", *plain[1][5:]]
+
+    def write(rows: list[list[str]]) -> None:
+        (folder.path / "trees.csv").write_text("\n".join(",".join(row) for row in rows), encoding="utf-8")
+
+    write(plain)
+    tallied = len(plain) - 1
+    assert sum(len(plot.trees) for plot in read_fire(folder.path).plots.values()) == tallied
+    write([*plain, plain[1], again])
+    said = folder.refusal()
+    for row in (tallied + 2, tallied + 3):
+        assert f"row {row}" in said
+    assert "is row 2 again in every column; take it out, or number the trees of a plot in a column tree" in said
+    write([*lines, ["47-ALPHA", "99", *lines[1][2:]]])  # a second tree that measures the same
+    assert sum(len(plot.trees) for plot in read_fire(folder.path).plots.values()) == tallied + 1
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "words"),
+    [
+        (
+            "sectors.geojson",
+            '"concern"',
+            '"erosion": 3, "concern"',
+            "NW-1, NW-2, NE-1, NE-2, SW-1, SW-2, SE-1, CORE-1: there is no field erosion; take it out",
+        ),
+        ("sectors.geojson", '"geometry": {', '"erosion": 3, "geometry": {', "feature 1, feature 2"),
+        ("trails.json", '"trails"', '"surveyor": "x", "trails"', "at its top: there is no field surveyor; take it out"),
+        ("trails.json", '"work_type"', '"crew": 2, "work_type"', "there is no field crew; take it out"),
+        ("stands.json", '"stands"', '"stand": [], "stands"', "at its top: there is no field stand; take it out"),
+        ("plots.csv", "slope_pct", "slope_pct,crew", "plots.csv, its header: there is no column crew; take it out"),
+        ("trees.csv", "defect_pct", "defect_pct,note", "trees.csv, its header: there is no column note; take it out"),
+        ("fire.json", '"places"', '"file_dates": {"trail.json": "2023-01-01"}, "places"', "file_dates: file 'trail.js"),
+    ],
+)
+def test_what_nobody_would_read_is_refused(folder: FireFolder, file: str, old: str, new: str, words: str) -> None:
+    folder.replace(file, old, new)
+    assert words in folder.refusal()
+
+
 def test_a_long_list_says_how_much_more_there_is(folder: FireFolder) -> None:
     lines = folder.text("trees.csv").splitlines()
     wrong = [line.replace("PSME", f"X{n:03}") for n, line in enumerate(lines)]
@@ -224,6 +295,8 @@ def test_a_part_that_two_fires_have_is_asked_about(folder: FireFolder) -> None:
     for stand in stands["stands"]:
         stand["sector_id"] = "NW-1"
     (bootleg / "stands.json").write_text(json.dumps(stands))
+    plots = (bootleg / "plots.csv").read_text().replace("B-01", "NW-1")
+    (bootleg / "plots.csv").write_text(plots)
     fires = Fires(folder.path.parent)
     with pytest.raises(Ambiguous, match="which fire is meant"):
         fires.find(None, sector="NW-1")

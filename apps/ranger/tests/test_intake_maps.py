@@ -185,6 +185,24 @@ def test_a_perimeter_that_crosses_itself_is_read_for_its_check(folder: FireFolde
     assert "map of Cedar Creek" in terminal_map.draw_map(fire, {}).plain
 
 
+def test_a_trail_of_two_positions_is_a_line_on_the_terminal_map(folder: FireFolder) -> None:
+    ends = [[-122.25, 43.70], [-122.05, 43.85]]
+
+    def straighten(document: Any) -> None:
+        document["trails"] = document["trails"][:1]
+        document["trails"][0].update(miles=14.4, damage_points=[])
+        document["trails"][0]["line"]["coordinates"] = ends
+
+    folder.edit("trails.json", straighten)
+    drawn = terminal_map.draw_map(read_fire(folder.path), {"waldo-lake-3536": "CLOSED"}).plain.splitlines()[1:-3]
+    cells = sorted((row, column) for row, text in enumerate(drawn) for column, sign in enumerate(text) if sign == "A")
+    assert len(cells) > 20
+    rows, columns = {row for row, _ in cells}, {column for _, column in cells}
+    # No row and no column between the ends is left out.
+    assert rows == set(range(min(rows), max(rows) + 1))
+    assert columns == set(range(min(columns), max(columns) + 1))
+
+
 def test_a_part_that_no_sector_has_is_on_the_maps(folder: FireFolder) -> None:
     folder.edit("perimeter.geojson", as_features)
     fire = read_fire(folder.path)
@@ -216,10 +234,12 @@ def test_every_part_of_a_sector_is_drawn_with_its_holes(folder: FireFolder) -> N
     def split(document: Any) -> None:
         parts = [[geometry_of(document)["coordinates"][0], hole], mapping(ISLAND)["coordinates"]]
         document["features"][0]["geometry"] = {"type": "MultiPolygon", "coordinates": parts}
+        document["features"][0]["properties"]["acres"] += round(measure(ISLAND).area_acres)
 
     whole = draw_map(read_fire(folder.path), {}, {}).count("Z")
     folder.edit("sectors.geojson", split)
     folder.edit("perimeter.geojson", as_features)
+    folder.edit("fire.json", lambda d: d.update(reported_acres=d["reported_acres"] + 21_850))  # the island, too
     picture = draw_map(read_fire(folder.path), {}, {})
     assert picture.count("Z") == whole + 3  # a hole, an island, and the island of the perimeter
     assert "- inside the perimeter, but in no sector" not in terminal_map.draw_map(read_fire(folder.path), {}).plain

@@ -141,7 +141,7 @@ class Facts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When a file of this folder was made, by its name, where no other date here says it."""
 
 
-class Sector(msgspec.Struct, frozen=True, kw_only=True):
+class Sector(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a fire."""
 
     sector_id: str
@@ -222,6 +222,8 @@ class Plot(msgspec.Struct, frozen=True, kw_only=True):
     slope_pct: float
     measured_on: date
     trees: tuple[Tree, ...]
+    sector_id: str = ""
+    """Where it lies, if its file says so: a stand may reach into a second sector."""
 
 
 class Fire(msgspec.Struct, frozen=True, kw_only=True):

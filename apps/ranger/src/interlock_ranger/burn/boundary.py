@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import shapely
 from shapely.geometry import MultiPolygon, Polygon, shape
 from shapely.validation import explain_validity
 
 from interlock_ranger.evidence import Part
-from interlock_ranger.geo import ACRE_M2, GEOD, MILE_M
+from interlock_ranger.geo import GEOD, MILE_M, measure_acres
 
 FEWEST_POINTS = 4
 """Of a ring: three corners, and the first again."""
@@ -92,12 +91,9 @@ def find_shape_issues(boundary: Polygon | MultiPolygon) -> list[Issue]:
 def measure(boundary: Polygon | MultiPolygon) -> Extent:
     """Area and length on the ellipsoid."""
     polygons = list(boundary.geoms) if isinstance(boundary, MultiPolygon) else [boundary]
-    # pyproj takes the sign of an area from the direction of its ring.
-    oriented = shapely.geometry.MultiPolygon([shapely.geometry.polygon.orient(p) for p in polygons])
-    area_m2, length_m = GEOD.geometry_area_perimeter(oriented)
     return Extent(
-        area_acres=round(abs(area_m2) / ACRE_M2, 1),
-        perimeter_miles=round(length_m / MILE_M, 2),
+        area_acres=round(measure_acres(boundary), 1),
+        perimeter_miles=round(GEOD.geometry_area_perimeter(MultiPolygon(polygons))[1] / MILE_M, 2),
         parts=len(polygons),
         holes=sum(len(p.interiors) for p in polygons),
     )

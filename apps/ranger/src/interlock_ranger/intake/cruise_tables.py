@@ -8,7 +8,16 @@ from typing import Any
 
 from interlock.errors import InvalidInput
 from interlock_ranger.intake.fire_json import SLOPE_PCT, Checked
-from interlock_ranger.intake.problems import Allowed, InputProblem, OneOf, Range, check_fields, one_of, parse_figure
+from interlock_ranger.intake.problems import (
+    Allowed,
+    InputProblem,
+    OneOf,
+    Range,
+    check_fields,
+    one_of,
+    parse_figure,
+    shown,
+)
 from interlock_ranger.intake.tables import Table, TableRow, parse_table
 from interlock_ranger.records import Plot, PlotType, Species, Tree
 
@@ -24,7 +33,10 @@ _TREE: dict[str, Allowed] = {
     "dead": OneOf(tuple(FLAGS)),
 }
 TREE_COLUMNS = ("plot_id", *_TREE)
+_MORE_TREE_COLUMNS = ("tree", "synthetic")
 PLOT_COLUMNS = ("plot_id", "stand_id", "plot_type", "baf", "plot_acres", "slope_pct", "measured_on")
+_MORE_PLOT_COLUMNS = ("sector_id", "synthetic")
+"""That may be there, too; every other column is refused, as nobody would read it."""
 _BAF = Range(low=0.5, high=200, hint="square feet an acre for each tree")
 _PLOT_ACRES = Range(low=0.001, high=5, hint="acres")
 _PLOT: dict[str, Allowed] = {"plot_type": one_of(PlotType), "slope_pct": SLOPE_PCT}
@@ -36,8 +48,10 @@ _SIZES: dict[str, dict[str, Allowed]] = {
 
 
 def read_trees(text: str) -> Checked:
-    table = _read_columns(text, "trees.csv", TREE_COLUMNS)
-    return _read_rows(table, "trees.csv", _check_tree, _build_tree, (*_find_twice(table),))
+    file = "trees.csv"
+    table = _read_columns(text, file, TREE_COLUMNS)
+    problems = (*_find_foreign(table, file, TREE_COLUMNS, _MORE_TREE_COLUMNS), *_find_twice(table), *_find_equal(table))
+    return _read_rows(table, file, _check_tree, _build_tree, problems)
 
 
 def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
@@ -56,9 +70,13 @@ def read_plots(text: str, trees: tuple[Tree, ...]) -> Checked:
             slope_pct=float(cells["slope_pct"]),
             measured_on=date.fromisoformat(cells["measured_on"]),
             trees=tuple(tallied.get(cells["plot_id"], ())),
+            sector_id=cells.get("sector_id", ""),
         )
 
-    return _read_rows(_read_columns(text, "plots.csv", PLOT_COLUMNS), "plots.csv", _check_plot, build_plot)
+    file = "plots.csv"
+    table = _read_columns(text, file, PLOT_COLUMNS)
+    problems = tuple(_find_foreign(table, file, PLOT_COLUMNS, _MORE_PLOT_COLUMNS))
+    return _read_rows(table, file, _check_plot, build_plot, problems)
 
 
 def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
@@ -67,6 +85,12 @@ def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
     if missing:
         raise InvalidInput(f"it has no column {', '.join(missing)}; it has {', '.join(table.columns)}")
     return table
+
+
+def _find_foreign(table: Table, file: str, columns: tuple[str, ...], others: tuple[str, ...]) -> Iterator[InputProblem]:
+    for name in table.columns:
+        if name not in (*columns, *others):
+            yield InputProblem(file=file, place="its header", way_out=f"there is no column {shown(name)}; take it out")
 
 
 def _read_rows(
@@ -159,3 +183,26 @@ def _find_twice(table: Table) -> Iterator[InputProblem]:
                 way_out="a tree of a plot may be there once only",
             )
         seen.add(key)
+
+
+def _find_equal(table: Table) -> Iterator[InputProblem]:
+    """Rows that say the same as an earlier one: without a number nobody can tell two trees from one pasted twice."""
+    seen: dict[tuple[object, ...], int] = {}
+    for row in table.rows:
+        if row.cells.get("tree"):
+            continue
+        first = seen.setdefault(_compared(row.cells), row.number)
+        if first != row.number:
+            yield InputProblem(
+                file="trees.csv",
+                place=f"row {row.number}",
+                way_out=f"is row {first} again in every column; take it out, or number the trees of a plot in a column"
+                " tree",
+            )
+
+
+def _compared(cells: Mapping[str, str]) -> tuple[object, ...]:
+    """A row by what it says, not by how it is written: 29.20 is 29.2, and true is yes."""
+    plain = _normal_tree(cells)
+    said = {**_typed(plain, _TREE), "plot_id": plain["plot_id"], "dead": FLAGS.get(plain["dead"], plain["dead"])}
+    return tuple(said.values())

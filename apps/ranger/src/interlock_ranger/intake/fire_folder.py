@@ -12,11 +12,13 @@ from shapely.geometry import Point, shape
 
 from interlock.errors import ConfigError, InvalidInput
 from interlock_ranger.intake.cruise_tables import FLAGS, read_plots, read_trees
+from interlock_ranger.intake.documents import parse_document
 from interlock_ranger.intake.fire_json import Checked, read_facts, read_sectors, read_stands, read_trails
 from interlock_ranger.intake.problems import InputProblem, RefusedFire, find_duplicates, shown
 from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
 from interlock_ranger.intake.shapes import join_parts, read_areas
-from interlock_ranger.intake.text import decode_json, decode_table, file_digest
+from interlock_ranger.intake.sizes import find_wrong_sectors, find_wrong_totals, find_wrong_trails
+from interlock_ranger.intake.text import decode_table, file_digest
 from interlock_ranger.records import Facts, Fire
 
 T = TypeVar("T")
@@ -34,6 +36,7 @@ class Files:
         # Of every file, not only of those that there must be: that a fire has rasters is known by their digests.
         self.digests = {file.name: file_digest(file) for file in sorted(folder.iterdir()) if file.is_file()}
         self.unreadable: dict[str, InputProblem] = {}
+        self._documents: dict[str, Any] = {}
         missing = [name for name in FILES if name not in self.digests]
         if missing:
             raise ConfigError(f"{folder.name}: {', '.join(missing)} is missing")
@@ -49,7 +52,9 @@ class Files:
             raw = (self.folder / name).read_bytes()
             if name in _TABLES:
                 return parse(decode_table(raw, name).text)
-            return parse(msgspec.json.decode(decode_json(raw, name)))
+            if name not in self._documents:
+                self._documents[name] = parse_document(raw, name)
+            return parse(self._documents[name])
         except (InvalidInput, msgspec.MsgspecError, ValueError, TypeError, shapely.errors.ShapelyError) as error:
             self.unreadable.setdefault(name, InputProblem(file=name, way_out=f"cannot be read: {error}"))
             return otherwise
@@ -81,8 +86,11 @@ def read_fire(folder: Path) -> Fire:
         found += _find_wrong_labels(files, own, {"plots.csv": parts.plots, "trees.csv": parts.trees})
     found += _find_repeated(parts)
     found += _find_unknown(parts, files.unreadable)
+    if own is not None:
+        found += _find_unknown_dates(files, own)
     if perimeter is not None:
         found += _find_far(perimeter, parts, own)
+    found += _find_wrong_sizes(parts, perimeter, own)
     found = [*files.unreadable.values(), *found]
     if found or own is None:
         raise RefusedFire(folder.name, found)
@@ -125,9 +133,11 @@ def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputP
     tallied = [(tree.plot_id, place) for tree, place in zip(parts.trees.records, parts.trees.places, strict=True)]
     plots = [(plot.stand_id, plot.plot_id) for plot in parts.plots.records]
     stands = [(stand.sector_id, stand.stand_id) for stand in parts.stands.records]
+    places = [(plot.sector_id, plot.plot_id) for plot in parts.plots.records if plot.sector_id]
     for file, name, own, known, where in (
         ("trees.csv", "plot_id", tallied, parts.plots.ids, "plots.csv"),
         ("plots.csv", "stand_id", plots, parts.stands.ids, "stands.json"),
+        ("plots.csv", "sector_id", places, parts.sectors.ids, "sectors.geojson"),
         ("stands.json", "sector_id", stands, parts.sectors.ids, "sectors.geojson"),
     ):
         there = frozenset(known)
@@ -136,6 +146,23 @@ def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputP
             if value not in there:
                 way_out = f"{where} has no such; add it there, or correct it here"
                 yield InputProblem(file=file, place=place, field=name, value=shown(value), way_out=way_out)
+
+
+def _find_unknown_dates(files: Files, facts: Facts) -> Iterator[InputProblem]:
+    """Dates of files that are not there: a misspelled name would leave the date of the right one unsaid."""
+    for name in facts.file_dates:
+        if name not in files.digests:
+            way_out = "there is no such file in the folder; correct its name, or take it out"
+            yield InputProblem(file="fire.json", place="file_dates", field="file", value=shown(name), way_out=way_out)
+
+
+def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: Facts | None) -> Iterator[InputProblem]:
+    yield from find_wrong_trails(parts.trails.records)
+    sectors = tuple(find_wrong_sectors(parts.sectors.records))
+    yield from sectors
+    # A sum is held against the whole only where each part is right: one mistake is told once.
+    if facts is not None and perimeter is not None and not (sectors or parts.sectors.problems):
+        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, parts.stands.records)
 
 
 def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[InputProblem]:

@@ -36,6 +36,11 @@ _LATITUDE = Range(low=-90, high=90, hint="degrees, WGS 84")
 _MOST_ACRES = 100_000_000
 SLOPE_PCT = Range(low=0, high=500, hint="percent")
 _FIRE = "the fire"
+_GEOJSON_MEMBERS = (
+    "type", "features", "properties", "geometry", "coordinates", "geometries", "id", "bbox", "crs", "name",
+    "xy_coordinate_resolution",
+)  # fmt: skip
+"""Of GeoJSON itself, and what GIS programs write beside it; what a sector is stands in none of them but two."""
 _FACTS: dict[str, Allowed] = {
     "phase": one_of(Phase),
     "year": Range(low=1800, high=2200, whole=True),
@@ -128,6 +133,7 @@ def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
 
 def read_sectors(document: Any) -> Checked:
     file, sectors, problems, ids = "sectors.geojson", list[Sector](), list[InputProblem](), list[str]()
+    problems += _find_foreign_members(file, document)
     for number, (properties, geometry) in enumerate(read_areas(document), 1):
         place = _name_place(properties, "sector_id", number)
         found = [*check_fields(file, place, properties, _SECTOR)]
@@ -137,7 +143,9 @@ def read_sectors(document: Any) -> Checked:
                 InputProblem(file=file, place=place, field="geometry", value=reason, way_out="redraw it there")
             )
         ids += _own_id(properties, "sector_id")
-        _add({**properties, "geometry": geometry}, Sector, file, place, found, sectors)
+        # Its label is no part of a sector: it is held against that of the fire, with all others.
+        own = {name: value for name, value in properties.items() if name != "synthetic"}
+        _add({**own, "geometry": geometry}, Sector, file, place, found, sectors)
         problems += found
     return Checked(tuple(sectors), tuple(problems), ids=tuple(ids))
 
@@ -146,6 +154,7 @@ def read_trails(document: Any) -> Checked:
     if read_projection(document) is not None:
         raise InvalidInput("it is in another projection; give longitude and latitude in WGS 84 (EPSG:4326)")
     file, trails, problems, ids = "trails.json", list[Trail](), list[InputProblem](), list[str]()
+    problems += _find_foreign(file, "at its top", document, ("trails", "crs"))
     for number, raw in enumerate(_list_records(document, "trails"), 1):
         place = _name_place(raw, "trail_id", number)
         found = [*check_fields(file, place, raw, _TRAIL), *_check_points(place, raw)]
@@ -175,6 +184,7 @@ def _check_points(place: str, trail: Mapping[str, Any]) -> Iterator[InputProblem
 
 def read_stands(document: Any) -> Checked:
     file, stands, problems, ids = "stands.json", list[Stand](), list[InputProblem](), list[str]()
+    problems += _find_foreign(file, "at its top", document, ("stands",))
     for number, raw in enumerate(_list_records(document, "stands"), 1):
         place = _name_place(raw, "stand_id", number)
         found = [*check_fields(file, place, raw, _STAND)]
@@ -182,6 +192,19 @@ def read_stands(document: Any) -> Checked:
         _add(raw, Stand, file, place, found, stands)
         problems += found
     return Checked(tuple(stands), tuple(problems), ids=tuple(ids))
+
+
+def _find_foreign_members(file: str, document: Any) -> Iterator[InputProblem]:
+    """What stands in a collection or beside the properties of a feature, where nobody reads it."""
+    yield from _find_foreign(file, "at its top", document, _GEOJSON_MEMBERS)
+    for number, feature in enumerate(document.get("features", ()), 1):
+        yield from _find_foreign(file, f"feature {number}", feature, _GEOJSON_MEMBERS)
+
+
+def _find_foreign(file: str, place: str, record: Any, known: Sequence[str]) -> Iterator[InputProblem]:
+    for name in record if isinstance(record, dict) else ():
+        if name not in (*known, "synthetic"):
+            yield InputProblem(file=file, place=place, way_out=f"there is no field {shown(name)}; take it out")
 
 
 def _list_records(document: Any, key: str) -> list[dict[str, Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import shapely
@@ -53,11 +54,26 @@ class Grid:
             self._north - (row + 0.5) / self.height * (self._north - self._south),
         )
 
-    def put(self, lon: float, lat: float, cell: Cell) -> None:
+    def draw_line(self, positions: Sequence[tuple[float, float]], cell: Cell) -> None:
+        """Every cell between two positions, too: a long straight way is a line and not its two ends."""
+        places = [self._place(lon, lat) for lon, lat in positions]
+        for (x, y), (to_x, to_y) in pairwise(places):
+            # A step is no longer than a cell in either direction, so that no cell between is left out.
+            steps = max(1, math.ceil(max(abs(to_x - x), abs(to_y - y))))
+            for step in range(steps + 1):
+                share = step / steps
+                self._put(x + share * (to_x - x), y + share * (to_y - y), cell)
+
+    def _place(self, lon: float, lat: float) -> tuple[float, float]:
+        """A position in cells from the north-western corner."""
+        return (
+            (lon - self._west) / (self._east - self._west) * WIDTH,
+            (self._north - lat) / (self._north - self._south) * self.height,
+        )
+
+    def _put(self, x: float, y: float, cell: Cell) -> None:
         # A position on the eastern or southern edge would fall one cell outside.
-        column = min(WIDTH - 1, int((lon - self._west) / (self._east - self._west) * WIDTH))
-        row = min(self.height - 1, int((self._north - lat) / (self._north - self._south) * self.height))
-        self.cells[row][column] = cell
+        self.cells[min(self.height - 1, int(y))][min(WIDTH - 1, int(x))] = cell
 
 
 def draw_map(fire: Fire, marks: Mapping[str, str]) -> Text:
@@ -68,8 +84,7 @@ def draw_map(fire: Fire, marks: Mapping[str, str]) -> Text:
     grid = Grid(tuple(shapely.total_bounds([fire.perimeter, *lines.values()])))
     uncovered = _shade_sectors(grid, fire)
     for name, line in lines.items():
-        for lon, lat in line.coords:
-            grid.put(lon, lat, Cell(letters[name], _COLOURS.get(marks[name], "bold cyan")))
+        grid.draw_line(line.coords, Cell(letters[name], _COLOURS.get(marks[name], "bold cyan")))
     text = Text(f"map of {fire.facts.name} ({'SYNTHETIC, ' if fire.facts.synthetic else ''}north is up)\n", style="dim")
     for row in grid.cells:
         for cell in row:
