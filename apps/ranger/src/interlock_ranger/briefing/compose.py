@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date
 from typing import Any
 
 import msgspec
 
-from interlock import Outcome, Runtime
+from interlock import Outcome, Runtime, Status
 from interlock.answers import Answers, App, TurnResult, run_turn
 from interlock.answers.runner import Progress, Returned
 from interlock_ranger.agents import SPECIALISTS
@@ -35,6 +35,14 @@ class RecordedResult(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float | None
 
 
+class Gap(msgspec.Struct, frozen=True, kw_only=True):
+    """A question of the briefing to which nothing is on file, and the record that says so."""
+
+    tool: str
+    record: int
+    reason: str
+
+
 class Briefing(msgspec.Struct, frozen=True, kw_only=True):
     """What is known about a fire."""
 
@@ -42,11 +50,17 @@ class Briefing(msgspec.Struct, frozen=True, kw_only=True):
     day: date
     turn: TurnResult
     results: tuple[RecordedResult, ...]
+    gaps: tuple[Gap, ...] = ()
     failures: tuple[str, ...] = ()
     """Which specialists did not succeed, and why, a sentence each."""
 
     def results_of(self, tool: str) -> tuple[RecordedResult, ...]:
         return tuple(result for result in self.results if result.tool == tool)
+
+    def gaps_of(self, tools: Sequence[str]) -> dict[str, tuple[Gap, ...]]:
+        """By their reason, which several tools may have in common."""
+        own = [gap for gap in self.gaps if gap.tool in tools]
+        return {reason: tuple(g for g in own if g.reason == reason) for reason in dict.fromkeys(g.reason for g in own)}
 
     @property
     def confidence(self) -> float | None:
@@ -78,8 +92,15 @@ async def compose_briefing(runtime: Runtime, app: App, fire: Fire, day: date, se
         # A delegation holds what a specialist said; figures are taken from the results below it.
         if o.ok and o.tool not in SPECIALISTS and isinstance(o.value, dict)
     )
+    # In the order of the sections, whichever of the specialists answered first.
+    gaps = tuple(
+        Gap(tool=o.tool, record=o.record or 0, reason=o.problem.message)
+        for tool in (tool for tools in SECTIONS.values() for tool in tools)
+        for o in outcomes
+        if o.tool == tool and o.status is Status.NO_DATA and o.problem is not None
+    )
     failures = () if result.verified else tuple(_find_failures(outcomes)) or (result.reason,)
-    return Briefing(fire=fire, day=day, turn=result, results=results, failures=failures)
+    return Briefing(fire=fire, day=day, turn=result, results=results, gaps=gaps, failures=failures)
 
 
 def _find_failures(outcomes: list[Outcome]) -> Iterator[str]:

@@ -130,7 +130,7 @@ def build_events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent
     events = [_result_event(briefing, result, head, timestamp) for result in briefing.results]
     # By their place, as texts sort otherwise: critical before info.
     worst = max((event.severity for event in events), key=list(EventSeverity).index, default=EventSeverity.INFO)
-    turn = briefing.turn
+    turn, missing = briefing.turn, [gap.tool for gap in briefing.gaps]
     whole = AgentBriefingEvent(
         schema_version=SCHEMA_VERSION,
         event_id=head,
@@ -142,7 +142,8 @@ def build_events(briefing: Briefing, timestamp: str) -> tuple[AgentBriefingEvent
         severity=worst,
         ui_binding=UiBinding(target="panel_inject", geo_reference=None),
         content=Content(
-            summary=f"Briefing on {briefing.fire.facts.name}: {len(events)} findings of four specialists",
+            summary=f"Briefing on {briefing.fire.facts.name}: {len(events)} findings of four specialists"
+            + (f", nothing on file for {', '.join(dict.fromkeys(missing))}" if missing else ""),
             detail=turn.answer,
             suggested_actions=(),
         ),

@@ -56,6 +56,7 @@ def render_page(briefing: Briefing) -> str:
             name: [_finding(result) for tool in tools for result in briefing.results_of(tool)]
             for name, tools in SECTIONS.items()
         },
+        gaps={name: briefing.gaps_of(tools) for name, tools in SECTIONS.items()},
         sources=_sources(briefing.results),
     )
 

@@ -44,7 +44,8 @@ class BriefingPlanner:
             return Reply("\n\n".join(f"{_TITLES[m.tool]}\n{_summary(m)}" for m in results if m.tool in _TITLES))
         if not results:
             return Reply(proposals=tuple(call for call in self._calls if call.tool in names))
-        return Reply("\n".join(map(_summary, results)))
+        # Two tools that find nothing on file may say it in the same words.
+        return Reply("\n".join(dict.fromkeys(map(_summary, results))))
 
     def _delegate(self, name: str) -> Proposal:
         return Proposal(name, {"request": _REQUESTS[name].format(name=self._fire.facts.name)})

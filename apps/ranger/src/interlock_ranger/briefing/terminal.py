@@ -31,6 +31,9 @@ def print_briefing(out: Console, briefing: Briefing, ledger: str = "") -> None:
             if table is not None and table.row_count:
                 out.print(table)
             out.print(f"[dim]record {result.record}, confidence {result.confidence}[/]\n")
+        for reason, gaps in briefing.gaps_of(tools).items():
+            tell(f"{escape(reason)}.")
+            out.print(f"[dim]{', '.join(f'{gap.tool} record {gap.record}' for gap in gaps)}[/]\n")
     marks = {
         trail: mark
         for result in briefing.results_of("evaluate_closure")

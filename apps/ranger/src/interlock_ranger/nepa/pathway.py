@@ -352,7 +352,9 @@ def _reasoning(
 
 def _summarise(d: PathwayDecision) -> str:
     refused = "".join(f" {text}." for text in d.refused)
-    head = f"DRAFT. {_words(d.action)} on {d.acres:,.10g} acres, decision of {d.decision_date}: "
+    # Where none were said, as of trails, acres are no part of the finding.
+    size = f" on {d.acres:,.10g} acres" if d.acres else ""
+    head = f"DRAFT. {_words(d.action)}{size}, decision of {d.decision_date}: "
     if d.pathway is Pathway.ASK:
         return head + f"not determined. {d.reason}. Please say: {' '.join(d.questions)}" + refused
     pages = f", at most {d.page_limit} pages and {d.years_limit} year(s)" if d.page_limit else ""

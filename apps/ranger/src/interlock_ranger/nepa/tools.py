@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from interlock import Result, Tool, tool
-from interlock.errors import InvalidInput
+from interlock.errors import InvalidInput, NotFound
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
 from interlock_ranger.nepa.checklist import (
@@ -23,6 +23,7 @@ from interlock_ranger.nepa.corpus import Corpus, SearchResult, search_corpus
 from interlock_ranger.nepa.pathway import PathwayDecision, Project, choose_pathway
 from interlock_ranger.nepa.terms import (
     ACTIONS,
+    HARVESTS,
     PATHWAYS,
     Action,
     LandDesignation,
@@ -38,7 +39,7 @@ from interlock_ranger.nepa.timeline import (
     Timeline,
     estimate_timeline,
 )
-from interlock_ranger.records import Fire
+from interlock_ranger.records import Designation, Fire
 from interlock_ranger.rules import load_rules
 
 Miles = Annotated[float, Field(ge=0, le=1000)]
@@ -71,6 +72,31 @@ def _years_after(fire: Fire | None, day: date) -> float | None:
     return round((day - facts.containment_date).days / 365.25, 2)
 
 
+def _check_project(action: Action, acres: float, fire: Fire | None) -> None:
+    """Whether there is anything to decide on: without acres, an action is about what is on file for it."""
+    if acres > 0:
+        return
+    words = action.value.replace("_", " ")
+    missing = "" if fire is None else _find_missing(action, fire)
+    if fire is not None and missing:
+        raise NotFound(
+            f"{fire.facts.name} has {missing} on file, so there is no {words} to decide on; if one is proposed, give"
+            " its acres"
+        )
+    if action in HARVESTS:
+        raise InvalidInput(f"a {words} of 0 acres cannot be decided on; give its acres")
+
+
+def _find_missing(action: Action, fire: Fire) -> str:
+    """What an action would be done to, where nothing of it is on file."""
+    if action is Action.TRAIL_REPAIR and not any(trail.damage_points for trail in fire.trails.values()):
+        return "no damage of trails" if fire.trails else "no trails"
+    # Wilderness and roadless land is not for harvests.
+    if action in HARVESTS and all(stand.designation != Designation.NONE for stand in fire.stands.values()):
+        return "no stands outside of wilderness and roadless areas" if fire.stands else "no stands"
+    return ""
+
+
 def _pathway_tool(fires: Fires, today: Today) -> Tool:
     categories = {
         name: (rule.citation, str(rule.values.get("category", rule.citation)))
@@ -98,6 +124,7 @@ def _pathway_tool(fires: Fires, today: Today) -> Tool:
         or none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
         """
         fire = None if fire_id is None else fires.find(fire_id)
+        _check_project(action, acres, fire)
         project = Project(
             action=action,
             acres=acres,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from interlock.errors import InvalidInput
+from interlock.errors import InvalidInput, NotFound
 from interlock_ranger.records import Fire, Plot, PlotType, Region, Species, Stand, Tree
 from interlock_ranger.timber.sampling import SampleMean, estimate_mean, trees_per_acre
 from interlock_ranger.timber.volume import BA_PER_IN2, LogRule, board_ft, cubic_ft, deduct_defect
@@ -111,6 +111,19 @@ def list_uncruised(fire: Fire, stands: Sequence[Stand]) -> tuple[str, ...]:
     """The stands, by name, of which there is no plot: no total has them."""
     cruised = {plot.stand_id for plot in fire.plots.values()}
     return tuple(stand.name for stand in stands if stand.stand_id not in cruised)
+
+
+def check_on_file(fire: Fire, stands: Sequence[Stand]) -> None:
+    """Say what is missing where nothing is on file to measure: no timber is a finding, and no data is none."""
+    name, ids = fire.facts.name, {stand.stand_id for stand in stands}
+    if not fire.stands:
+        raise NotFound(f"{name} has no stands on file, so nothing is known about its timber")
+    if not any(plot.stand_id in ids for plot in fire.plots.values()):
+        where = "" if len(stands) == len(fire.stands) else f" in {', '.join(stand.name for stand in stands)}"
+        raise NotFound(f"{name} has no plots on file{where}, so nothing is known about the timber there")
+    # On some plots there may be no tree; where none has one, it is the tally that is missing.
+    if not any(plot.trees for plot in fire.plots.values()):
+        raise NotFound(f"{name} has plots on file, but no tree of any of them, so nothing is known about its timber")
 
 
 def cruise_stands(

@@ -26,7 +26,7 @@ from interlock_ranger.evidence import (
 )
 from interlock_ranger.intake.cruise_tables import DBH_IN, HEIGHT_FT
 from interlock_ranger.records import Access, Designation, Fire, Plot, PlotType, Region, Species, Stand, Terrain, Tree
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands, expand_plot, list_uncruised
+from interlock_ranger.timber.cruise import StandCruise, check_on_file, cruise_stands, expand_plot, list_uncruised
 from interlock_ranger.timber.sampling import SampledPart, estimate_mean, plots_needed, precision, precision_of_sum
 from interlock_ranger.timber.species import NAMES, equation_number
 from interlock_ranger.timber.volume import LogRule
@@ -104,9 +104,8 @@ def estimate_stands(
 ) -> Result[VolumeEstimate]:
     """The volume of one stand, one plot, or all stands of a fire."""
     selected = _select_stands(fire, stand_id, plot_id)
+    check_on_file(fire, selected)
     cruised = cruise_stands(fire, selected, log_rule, plot_id)
-    if not cruised:
-        raise NotFound(f"{fire.facts.name} has no plots on file there")
     stands = tuple(_estimate_stand(item, target_error_pct, whole=plot_id is None) for item in cruised)
     used = {plot.plot_id for item in cruised for plot in item.plots}
     plots = [plot for plot in fire.plots.values() if plot.plot_id in used]

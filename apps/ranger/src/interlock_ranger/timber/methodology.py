@@ -5,7 +5,6 @@ from __future__ import annotations
 from enum import StrEnum
 
 from interlock import Result
-from interlock.errors import InvalidInput
 from interlock_ranger.evidence import (
     Evidence,
     Finding,
@@ -18,7 +17,7 @@ from interlock_ranger.evidence import (
 )
 from interlock_ranger.records import Fire
 from interlock_ranger.rules import get_rule
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands, list_uncruised
+from interlock_ranger.timber.cruise import StandCruise, check_on_file, cruise_stands, list_uncruised
 from interlock_ranger.timber.sampling import (
     SampleMean,
     estimate_mean,
@@ -80,10 +79,10 @@ def recommend_design(
 ) -> Result[Methodology]:
     """The design for one stand or all, from what the plots on file show about its variation."""
     stands = (fire.stands[stand_id],) if stand_id is not None else tuple(fire.stands.values())
+    # What varies is learned from plots: without any there is nothing to design a cruise by.
+    check_on_file(fire, stands)
     # Plots have to be compared by some rule; Scribner is the default of the other tools, too.
     cruised = cruise_stands(fire, stands, LogRule.SCRIBNER)
-    if not cruised:
-        raise InvalidInput("there are no plots on file to learn the variation from; measure a few first")
     designs = tuple(_design(item, objective, target_error_pct) for item in cruised)
     sources = tuple(map(fire.source, ("trees.csv", "plots.csv", "stands.json")))
     known, not_cruised = sum(item.plots is not None for item in designs), list_uncruised(fire, stands)

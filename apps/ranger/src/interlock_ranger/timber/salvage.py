@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from interlock import Result
-from interlock.errors import InvalidInput, NotFound
+from interlock.errors import InvalidInput
 from interlock_ranger.evidence import (
     Evidence,
     Finding,
@@ -22,7 +22,7 @@ from interlock_ranger.evidence import (
 )
 from interlock_ranger.records import Fire, Species, Stand
 from interlock_ranger.rules import get_rule
-from interlock_ranger.timber.cruise import StandCruise, cruise_stands, list_uncruised
+from interlock_ranger.timber.cruise import StandCruise, check_on_file, cruise_stands, list_uncruised
 from interlock_ranger.timber.sampling import SampledPart, precision_of_sum
 from interlock_ranger.timber.species import NAMES
 from interlock_ranger.timber.volume import LogRule
@@ -140,9 +140,8 @@ def assess_stands(fire: Fire, stand_id: str | None, day: date | None, today: Tod
         raise InvalidInput(f"{facts.name} was contained on {facts.containment_date.isoformat()}; give a later date")
     months = (on - facts.containment_date).days / DAYS_A_MONTH
     stands = (fire.stands[stand_id],) if stand_id is not None else tuple(fire.stands.values())
+    check_on_file(fire, stands)
     cruised = cruise_stands(fire, stands, LogRule.SCRIBNER)
-    if not cruised:
-        raise NotFound(f"{facts.name} has no cruise on file there")
     found = sorted(
         (_assess_stand(item, months) for item in cruised),
         # What the law forbids comes last, however much it would fetch.

@@ -258,6 +258,8 @@ def _summarise_trail(t: TrailDamage, where: str) -> str:
 
 
 def _summarise_trails(found: DamageAssessment, where: str) -> str:
+    if not found.points:
+        return f"{found.name}{where}: no damage is on file for any of {found.trail_count} trails"
     types = ", ".join(f"{t.damage_type.value} {t.points} (${t.cost_usd:,})" for t in reversed(found.by_type))
     kinds = ", ".join(f"{name.replace('_', ' ').lower()} {count}" for name, count in found.by_kind.items())
     worst = ", ".join(f"{t.name} ${t.cost_usd:,}" for t in found.trails[:3])

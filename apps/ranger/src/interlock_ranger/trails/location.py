@@ -59,6 +59,8 @@ def select_trails(fire: Fire, trail_id: str | None, near: str | None) -> tuple[T
             raise NotFound(f"{trail.name} is not near {fire.facts.places[near].name}")
         return (trail,)
     trails = tuple(fire.trails.values())
+    if not trails:
+        raise NotFound(f"{fire.facts.name} has no trails on file")
     if near is None:
         return trails
     place = fire.facts.places[near]

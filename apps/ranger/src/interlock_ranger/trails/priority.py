@@ -95,6 +95,8 @@ def select_greedily(costs: Sequence[int], gains: Sequence[int], budget: int) -> 
 
 def prioritize_repairs(fire: Fire, budget_usd: int, today: Today) -> Result[Priorities]:
     """Which damaged trails to repair with a budget."""
+    if not fire.trails:
+        raise NotFound(f"{fire.facts.name} has no trails on file")
     # A trail without damage serves its visits already, and would be in every set for nothing.
     trails = [trail for trail in fire.trails.values() if trail.cost_usd > 0]
     if not trails:
