@@ -277,6 +277,13 @@ def test_what_is_no_such_file_says_so(folder: FireFolder, file: str, raw: bytes,
     assert words in folder.refusal()
 
 
+@pytest.mark.parametrize("file", DOCUMENTS)
+@pytest.mark.parametrize("text", ["[]", "3", "null", '"x"', "{}", '{"features": [3]}', '{"features": {"a": 1}}'])
+def test_json_of_another_shape_is_refused_in_a_sentence(folder: FireFolder, file: str, text: str) -> None:
+    (folder.path / file).write_text(text, encoding="utf-8")
+    assert f"  {file}" in folder.refusal()
+
+
 def test_half_a_fire_and_a_fire_twice_are_told(folder: FireFolder) -> None:
     parent = folder.path.parent
     FireFolder(parent / "other").path.rename(parent / "cedar-creek-again")

@@ -21,6 +21,10 @@ ISLAND = box(-121.2, 44.4, -121.1, 44.5)
 """A part some forty miles away from the others."""
 
 
+# Made once: one for every position would take longer than all else here.
+TO_UTM = Transformer.from_crs("EPSG:4326", "EPSG:26910", always_xy=True)
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> FireFolder:
     return FireFolder(tmp_path / "data")
@@ -92,7 +96,7 @@ def test_a_hole_is_no_burned_ground_and_heights_are_dropped(folder: FireFolder) 
 def to_utm(coordinates: Any) -> Any:
     if isinstance(coordinates[0], list):
         return [to_utm(item) for item in coordinates]
-    return list(Transformer.from_crs("EPSG:4326", "EPSG:26910", always_xy=True).transform(*coordinates))
+    return list(TO_UTM.transform(*coordinates))
 
 
 def project(document: Any, name: str | None) -> None:

@@ -197,7 +197,8 @@ def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]
         (name, place, label) for name, table in tables.items() for place, label in table.labels
     ]
     none: list[tuple[str, object]] = []
-    for name in FILES[1:5]:
+    # What cannot be read has said so already, and may be no object with a label at all.
+    for name in (name for name in FILES[1:5] if name not in files.unreadable):
         labels += [(name, place, label) for place, label in files.read(name, _json_labels, none)]
     rasters = {name: raster for name in RASTERS if name in files.digests and (raster := files.raster(name)) is not None}
     # Nothing is resampled: a difference of pixels means something only where both are the same piece of ground.
@@ -214,8 +215,9 @@ def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]
 def _json_labels(document: Any) -> list[tuple[str, object]]:
     """What a document says of itself, and its features of themselves."""
     labels: list[tuple[str, object]] = [("at its top", document["synthetic"])] if "synthetic" in document else []
-    for number, feature in enumerate(document.get("features", ()), 1):
-        properties = feature.get("properties") or {}
-        if "synthetic" in properties:
+    features = document.get("features", ())
+    for number, feature in enumerate(features if isinstance(features, list) else (), 1):
+        properties = feature.get("properties") if isinstance(feature, dict) else None
+        if isinstance(properties, dict) and "synthetic" in properties:
             labels.append((f"feature {number}", properties["synthetic"]))
     return labels

@@ -133,8 +133,9 @@ def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
 
 def read_sectors(document: Any) -> Checked:
     file, sectors, problems, ids = "sectors.geojson", list[Sector](), list[InputProblem](), list[str]()
+    areas = read_areas(document)
     problems += _find_foreign_members(file, document)
-    for number, (properties, geometry) in enumerate(read_areas(document), 1):
+    for number, (properties, geometry) in enumerate(areas, 1):
         place = _name_place(properties, "sector_id", number)
         found = [*check_fields(file, place, properties, _SECTOR)]
         if not geometry.is_valid:
