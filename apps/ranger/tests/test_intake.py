@@ -48,6 +48,15 @@ def test_a_table_is_the_same_however_a_program_wrote_it(folder: FireFolder, name
     assert read_fire(folder.path).plots == before.plots
 
 
+def test_a_quotation_mark_that_is_never_closed_does_not_take_the_rest_of_the_file(folder: FireFolder) -> None:
+    lines = folder.text("trees.csv").splitlines()
+    cells = lines[10].split(",")
+    lines[10] = ",".join([*cells[:-1], f'"{cells[-1]}'])
+    (folder.path / "trees.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(RefusedFire, match=r"trees.csv, line .*; save it as plain CSV"):
+        read_fire(folder.path)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_document_is_the_same_with_a_mark(folder: FireFolder, encoding: str) -> None:
     before = read_fire(folder.path)

@@ -39,7 +39,8 @@ def parse_table(text: str, name: str) -> Table:
     delimiter = find_delimiter(text) if said is None else said[1]
     # newline="": line ends within quotes belong to their cell, and a lone CR of an old Mac ends a row.
     lines = io.StringIO(text[0 if said is None else said.end() :], newline="")
-    reader = csv.DictReader(lines, delimiter=delimiter, restkey=_BEYOND)
+    # strict: a quotation mark that is never closed would take the rest of the file into its cell
+    reader = csv.DictReader(lines, delimiter=delimiter, restkey=_BEYOND, strict=True)
     above = 0 if said is None else 1
     try:
         header = [column.strip() for column in reader.fieldnames or ()]
