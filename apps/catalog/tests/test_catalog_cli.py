@@ -168,15 +168,55 @@ def test_shadow_report_rejected_and_restore(home: Path, capsys: pytest.CaptureFi
     main(["catalog", "run", "--apply", "--family", "squat"])
     capsys.readouterr()
     planned = said(capsys, "restore", "b.jsonl")
-    assert set(planned["documents"].values()) == {"planned"}
+    assert set(planned["put_back"].values()) == {"planned"}
     assert main(["catalog", "restore", "b.jsonl", "--yes"]) == 0
     capsys.readouterr()
-    assert said(capsys, "restore", "b.jsonl")["documents"] == {}
+    assert said(capsys, "restore", "b.jsonl")["put_back"] == {}
     enabled = said(capsys, "disable", "squat")["enabled"]
     assert "squat" not in enabled
     assert len(enabled) == 121  # all were enabled: the others still are
     assert said(capsys, "enable", "squat")["enabled"] == sorted([*enabled, "squat"])
     assert said(capsys, "disable", "--all")["enabled"] == []
+
+
+def test_a_restore_says_what_it_deletes_and_deletes_only_when_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("one.json").write_text(json.dumps([source_record()]))
+    Path("two.json").write_text(json.dumps([source_record(), source_record(name="Floor Press", id="press")]))
+    assert main(["catalog", "init", "--home", "one", "--from", "one.json"]) == 0
+    assert main(["catalog", "init", "--home", "two", "--from", "two.json"]) == 0
+    assert main(["catalog", "backup", "b.jsonl", "--home", "one"]) == 0
+    lines = Path("b.jsonl").read_text().replace('"level": "beginner"', '"level": "expert"')
+    Path("b.jsonl").write_text(lines)
+    others = ["alias:floor-press", "exercise:press", "family:floor-press"]
+    restore = ["restore", "b.jsonl", "--home", "two"]
+    capsys.readouterr()
+
+    assert said(capsys, *restore)["left"] == others
+    assert main(["catalog", *restore]) == 0
+    assert "1 document would be put back, 3 left: not in the backup (delete with --delete-others)" in (
+        capsys.readouterr().out
+    )
+    assert main(["catalog", *restore, "--yes"]) == 0
+    assert "1 document put back, 3 left: not in the backup" in capsys.readouterr().out
+    assert main(["catalog", "get", "press", "--home", "two"]) == 0
+    capsys.readouterr()
+
+    planned = said(capsys, *restore, "--delete-others")
+    assert (planned["put_back"], planned["left"]) == ({}, [])
+    assert planned["deleted"] == dict.fromkeys(others, "planned")
+    assert main(["catalog", *restore, "--delete-others"]) == 0
+    shown = capsys.readouterr().out
+    assert "delete  exercise:press  planned" in shown
+    assert "0 documents would be put back, 3 documents would be deleted: not in the backup" in shown
+    assert main(["catalog", *restore, "--delete-others", "--yes"]) == 0
+    assert "3 documents deleted: not in the backup" in capsys.readouterr().out
+    assert [row["id"] for row in said(capsys, "list", "--home", "two")] == ["barbell-curl"]
+    with pytest.raises(SystemExit):
+        main(["catalog", "restore", "--help"])
+    assert "--delete-others" in capsys.readouterr().out
 
 
 def test_a_recorded_model_is_replayed(

@@ -331,13 +331,13 @@ async def test_a_backup_is_written_whole_and_restored_through_the_gate(tmp_path:
     assert await write_backup(loaded, file) == len(docs)
     async with open_steps(loaded) as steps:
         await run_all(steps, request_for("r1"))
-    planned = await restore_backup(loaded, file, apply=False)
-    assert set(planned["documents"].values()) == {"planned"}
-    done = await restore_backup(loaded, file, apply=True)
-    assert set(done["documents"].values()) == {"ok"}
+    planned = await restore_backup(loaded, file, apply=False, delete_others=True)
+    assert set(planned.put_back.values()) == {"planned"}
+    done = await restore_backup(loaded, file, apply=True, delete_others=True)
+    assert set(done.put_back.values()) == {"ok"}
     assert await read_catalog(loaded) == docs
     async with open_steps(loaded) as steps:
-        undone = await steps.app.runtime.operations.undo(run=done["run"])
+        undone = await steps.app.runtime.operations.undo(run=done.run)
         assert all(outcome is not None and outcome.ok for _step, outcome in undone)
 
 

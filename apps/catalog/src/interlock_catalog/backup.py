@@ -67,21 +67,40 @@ def read_backup(file: Path) -> dict[str, Doc]:
     return found
 
 
-async def restore_backup(loaded: Loaded, file: Path, *, apply: bool) -> dict[str, Any]:
-    """Plan (or, with `apply`, make) what brings the catalog back to a backup; how each document came out."""
+class Restored(msgspec.Struct, frozen=True):
+    """What a restore did, or would do: how each document came out, and what it left alone."""
+
+    run: str
+    put_back: dict[str, str]
+    """Documents that are not what they are in the backup, or not there."""
+    deleted: dict[str, str]
+    """Documents that are not in the backup; only where that was asked for."""
+    left: tuple[str, ...]
+    """Documents that are not in the backup, and stay as they are."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything that was asked for was done, or could be planned."""
+        return {*self.put_back.values(), *self.deleted.values()} <= {"ok", "planned"}
+
+
+async def restore_backup(loaded: Loaded, file: Path, *, apply: bool, delete_others: bool = False) -> Restored:
+    """Plan (or, with `apply`, make) what brings the catalog back to a backup.
+
+    What is not in the backup may have been made since by somebody who wants it: it is deleted only on request.
+    """
     wanted, run = read_backup(file), new_run_id()
     async with open_app(loaded) as app:
-        differ: dict[str, Doc | None] = {}
-        present: set[str] = set()
-        async for key, doc in iterate_documents(app.backend):
-            present.add(key)
-            if doc.value != wanted.get(key):
-                differ[key] = wanted.get(key)
-        differ |= {key: state for key, state in wanted.items() if key not in present}
-        done = {
-            key: await _restore_document(app, run, key, state, apply=apply) for key, state in sorted(differ.items())
-        }
-    return {"run": run, "documents": done}
+        present = {key: doc.value async for key, doc in iterate_documents(app.backend)}
+        differ = sorted(key for key, state in wanted.items() if present.get(key) != state)
+        others = sorted(key for key in present if key not in wanted)
+
+        async def restore(keys: list[str]) -> dict[str, str]:
+            return {key: await _restore_document(app, run, key, wanted.get(key), apply=apply) for key in keys}
+
+        put_back = await restore(differ)
+        deleted = await restore(others) if delete_others else {}
+    return Restored(run, put_back, deleted, () if delete_others else tuple(others))
 
 
 async def _restore_document(app: AppContext, run: str, key: str, state: Doc | None, *, apply: bool) -> str:

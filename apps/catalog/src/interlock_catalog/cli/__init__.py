@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from interlock_catalog.cli import query, run, serve, setup, worker
+from interlock_catalog.cli import backup, query, run, serve, setup, worker
 
 EPILOG = """\
 a first look:   interlock catalog init; interlock catalog run --html report.html
@@ -26,5 +26,5 @@ def register(commands: Any, _common: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for module in (setup, run, worker, query, serve):
+    for module in (setup, run, worker, query, backup, serve):
         module.register(actions)

@@ -26,7 +26,7 @@ _WRONG: dict[str, str] = {
     "search": "nothing has such a name, or the read was refused",
     "get": "there is no such exercise, or the read was refused",
     "rejected": "with --submit: not everything was made",
-    "restore": "not everything was restored",
+    "restore": "a document could not be put back, or not be deleted",
 }
 
 

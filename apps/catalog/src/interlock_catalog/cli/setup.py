@@ -1,4 +1,4 @@
-"""`interlock catalog init`, `config`, `enable`, `disable`, `backup` and `restore`."""
+"""`interlock catalog init`, `config`, `enable` and `disable`."""
 
 from __future__ import annotations
 
@@ -63,18 +63,6 @@ def register(actions: Any) -> None:
     for parser in (enable, disable):
         parser.add_argument("families", nargs="*", help="their slugs")
         parser.add_argument("--all", action="store_true", help="every family")
-    backup = add_command(actions, "backup", run_backup, "write the whole catalog to a file")
-    backup.add_argument("file", type=Path)
-    restore = add_command(
-        actions,
-        "restore",
-        run_restore,
-        "bring the catalog back to a backup",
-        "Bring every document back to"
-        " what it is in a backup, each as a call through the gate; only shown unless --yes.",
-    )
-    restore.add_argument("file", type=Path)
-    restore.add_argument("--yes", action="store_true", help="do it")
 
 
 def _register_init(actions: Any) -> None:
@@ -237,34 +225,3 @@ async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
         return {EVERY}
     await require_families(loaded.settings, given.families)
     return set(given.families)
-
-
-def run_backup(given: argparse.Namespace) -> int:
-    """Write every document to a file, a line each."""
-    from interlock_catalog.backup import write_backup
-
-    loaded = load_existing_catalog(given.home)
-    with notes().status("writing"):
-        count = asyncio.run(write_backup(loaded, given.file))
-    if given.json:
-        print_json({"file": str(given.file), "documents": count})
-    else:
-        console().print(f"{sanitize(given.file)}: {count} documents")
-    return 0
-
-
-def run_restore(given: argparse.Namespace) -> int:
-    """Show what differs from a backup, or restore it."""
-    from interlock_catalog.backup import restore_backup
-
-    loaded = load_existing_catalog(given.home)
-    with notes().status("comparing"):
-        done = asyncio.run(restore_backup(loaded, given.file, apply=given.yes))
-    if given.json:
-        print_json(done)
-    else:
-        for key, state in done["documents"].items():
-            console().print(f"  {sanitize(key)}  {state}")
-        word = "restored" if given.yes else "would be restored (do it with --yes)"
-        console().print(f"[bold]{len(done['documents'])} documents {word}[/]  run {sanitize(done['run'])}")
-    return 0 if all(state in ("ok", "planned") for state in done["documents"].values()) else 1
