@@ -11,7 +11,10 @@ import pytest
 
 from catalog_testing import source_record
 from interlock.cli.main import main
+from interlock_catalog.contracts import value_at
+from interlock_catalog.import_account import PLACES
 from interlock_catalog.source_records import SourceRecord, read_records, read_source_file
+from interlock_catalog.vocabulary import slug
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "free-exercise-db.json"
 
@@ -33,7 +36,7 @@ BAD = {
     "a name without Latin letters": (json.dumps(source_record(name="弯举", id="b")), "Latin"),
     "a long id": (json.dumps(source_record(name="Another", id="x" * 129)), "129 characters"),
     "a field twice": ('{"name": "Curl", "force": "push", "force": "pull"}', "twice"),
-    "a field of its own": (json.dumps(source_record(name="Another", id="b", video="curl.mp4")), "'video' of 1 records"),
+    "a field of its own": (json.dumps(source_record(name="Another", id="b", video="curl.mp4")), "'video' of 1 record:"),
 }
 
 
@@ -64,12 +67,14 @@ def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
     assert [item.name for item in read_source_file(file).records] == ["Barbell Curl"]
 
 
-@pytest.mark.parametrize("text", ["", "nonsense", "{}", "null", "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "nonsense", "{}", "null", "[" * 100_000, "name,equipment\nCurl,barbell\n"])
 def test_what_is_no_list_is_a_sentence(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "source.json"
     file.write_text(text)
     assert main(["catalog", "init", "--home", str(tmp_path / "home"), "--from", str(file), "--skip"]) == 2
-    assert str(file) in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert str(file) in told
+    assert "no CSV" in told
     assert not (tmp_path / "home").exists()
 
 
@@ -81,6 +86,49 @@ def test_every_field_that_is_known_arrives() -> None:
     assert all(
         str(value) in text for value in ("barbell", "biceps", "Curl.", "pull", "beginner", "isolation", "strength")
     )
+
+
+def test_each_field_goes_where_it_is_said_to_go() -> None:
+    from interlock_catalog.importer import import_exercises
+
+    full = source_record(secondaryMuscles=["forearms"], instructions=["Stand.", "Curl."])
+    (doc,) = [doc for key, doc in import_exercises(read_records([full]).records).items() if key.startswith("exercise:")]
+    for field, place in PLACES.items():
+        expected, found = full[field], value_at(doc, place.fields[0])
+        assert found in (expected, [expected], slug(str(expected))), field
+        assert all(value_at(doc, name) for name in place.fields), field
+    assert set(PLACES) == {field.encode_name for field in msgspec.structs.fields(SourceRecord)}
+    assert doc["description"] == "Stand."
+    bare = source_record(mechanic=None, equipment=None, category="plyometrics")
+    other = import_exercises(read_records([bare]).records)["exercise:barbell-curl"]
+    assert (other["category"], other["stimulus_tags"], other["equipment"]) == ("plyometrics", [], ["other"])
+
+
+@pytest.mark.parametrize("json_too", [True, False])
+def test_ids_that_are_rewritten_and_places_of_fields_are_said_before_anything_is_written(
+    json_too: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, home = tmp_path / "source.json", tmp_path / "home"
+    ids = ["Squat_01", "X.5/ä", "../../etc", "fine", None, *(f"A {number}" for number in range(4))]
+    file.write_text(json.dumps([{"name": f"Move {n}", "id": i, "instructions": ["Go."]} for n, i in enumerate(ids)]))
+    init = ["catalog", "init", "--home", str(home), "--from", str(file), *(["--json"] if json_too else [])]
+    assert main([*init, "--check"]) == 0
+    assert not home.exists()
+    checked = capsys.readouterr()
+    said = checked.err if json_too else checked.out
+    assert "7 ids rewritten" in said
+    assert "'Squat_01' → 'squat-01', 'X.5/ä' → 'x-5-a', '../../etc' → 'etc'" in said
+    assert "and 2 more" in said
+    assert "1 id made of the name" in said
+    assert "the first one is also the description" in said
+    assert "metadata.unilateral false" in said
+    assert main(init) == 0
+    done = capsys.readouterr()
+    assert "7 ids rewritten" in (done.err if json_too else done.out)
+    if json_too:
+        told = json.loads(done.out)
+        assert (len(told["rewritten"]), told["rewritten"]["../../etc"], told["made"]) == (7, "etc", 1)
+        assert set(told["fields"]) == {"name", "id", "instructions"}
 
 
 def test_an_import_goes_into_a_database(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,12 +147,13 @@ def test_of_the_real_data_only_the_images_are_left_out() -> None:
     assert (len(found.records), found.rejected, found.dropped) == (873, (), {"images": 873})
 
 
-def test_the_guide_names_every_field_that_is_imported() -> None:
+def test_the_guide_names_every_field_that_is_imported_and_where_it_goes() -> None:
     guide = Path(__file__).parents[3] / "docs" / "catalog.md"
     text = guide.read_text(encoding="utf-8").partition("<!-- fields")[2].partition("<!-- end of fields -->")[0]
-    cells = [row.split("|")[1] for row in text.splitlines() if row.startswith("| `")]
-    named = {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
-    assert named == {field.encode_name for field in msgspec.structs.fields(SourceRecord)}
+    rows = [row.split("|") for row in text.splitlines() if row.startswith("| `")]
+    named = {cells[1].strip(" `"): set(re.findall(r"`([^`]+)`", cells[3])) for cells in rows}
+    assert named.keys() == {field.encode_name for field in msgspec.structs.fields(SourceRecord)}
+    assert [name for name, place in PLACES.items() if not named[name] >= set(place.fields)] == []
 
 
 def test_validate_says_that_words_of_fresh_data_are_mended_by_a_run(

@@ -12,10 +12,12 @@ import msgspec
 
 from interlock.errors import ConfigError
 from interlock_catalog.contracts import Json
+from interlock_catalog.counts import format_count
 from interlock_catalog.vocabulary import slug
 
 MAX_ID_CHARS = 128
 _MAX_NAME_CHARS = 120
+_EXPECTED = "an import reads a list of objects in JSON, and no CSV or other format"
 _Text = Annotated[str, msgspec.Meta(max_length=20_000)]
 
 
@@ -67,7 +69,7 @@ class ReadRecords(msgspec.Struct, frozen=True):
     def complaints(self) -> list[str]:
         """What an import would leave behind, a sentence each."""
         fields = [
-            f"field {name!r} of {count} records: the catalog has no place for it"
+            f"field {name!r} of {format_count(count, 'record')}: the catalog has no place for it"
             for name, count in sorted(self.dropped.items())
         ]
         return [*(item.sentence for item in self.rejected), *fields]
@@ -85,11 +87,11 @@ def read_source_file(file: Path) -> ReadRecords:
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None
     except (ValueError, OSError) as error:
-        raise ConfigError(f"{file}: not JSON in UTF-8: {error}") from None
+        raise ConfigError(f"{file}: {_EXPECTED}, and this is not JSON in UTF-8: {error}") from None
     except RecursionError:
-        raise ConfigError(f"{file}: not a list of exercises: it is nested too deeply") from None
+        raise ConfigError(f"{file}: {_EXPECTED}, and this is nested too deeply") from None
     if not isinstance(raw, list):
-        raise ConfigError(f"{file}: this is no free-exercise-db: it holds no list of exercises")
+        raise ConfigError(f"{file}: {_EXPECTED}; this is no free-exercise-db: it holds no list of exercises")
     return read_records(raw)
 
 

@@ -16,6 +16,8 @@ from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.cli.families import ENABLED, EVERY, list_families, read_enabled, require_families
+from interlock_catalog.cli.imports import Import, print_import, read_import
+from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
 
@@ -39,7 +41,6 @@ tools = ["interlock_catalog.app:TOOLS"]
 repeats = "allow"
 lease_s = 5
 """
-_MAX_COMPLAINTS = 20
 
 
 def register(actions: Any) -> None:
@@ -78,6 +79,7 @@ def _register_init(actions: Any) -> None:
     init.add_argument("--empty", action="store_true", help="no exercises at all")
     init.add_argument("--from", dest="source", type=Path, metavar="FILE", help="exercises of free-exercise-db as JSON")
     init.add_argument("--skip", action="store_true", help="with --from: leave out, and list, what cannot be imported")
+    init.add_argument("--check", action="store_true", help="with --from: only say what would become of the file")
     init.add_argument("--backend", help="sqlite:///FILE, postgresql://… or http://… (default: a file here)")
     init.add_argument("--engine", help="where runs are stored (default: a file here)")
     init.add_argument("--store", help="where the ledger is (default: a file here)")
@@ -89,12 +91,17 @@ def run_init(given: argparse.Namespace) -> int:
     folder: Path = given.home or Path()
     if (folder / FILE).exists():
         raise ConfigError(f"{folder / FILE}: there is a catalog here already")
-    if given.source is None and given.skip:
-        raise ConfigError("--skip is about records of --from FILE")
+    if given.source is None and (given.skip or given.check):
+        raise ConfigError("--skip and --check are about records of --from FILE")
     if given.source is not None and is_remote_address(given.backend or ""):
         raise ConfigError("an import goes into a database; run it where the server is, without --backend http…")
-    skipped = list[str]()
-    catalog = _choose_catalog(given, skipped)  # before anything is written: the source may be wrong
+    imported = None if given.source is None else read_import(given.source, skip=given.skip)
+    catalog = _choose_catalog(given, imported)
+    if imported is not None:
+        print_import(imported, json=given.json)  # before anything is written: the source may be wrong
+    if given.check:
+        _print_beginning(given, "nothing was written; it would be", catalog, imported)
+        return 0
     _write_settings(folder, given)
     loaded = load_existing_catalog(folder)
     if not loaded.settings.is_remote:
@@ -104,47 +111,39 @@ def run_init(given: argparse.Namespace) -> int:
             # What is planted and what is right, so that a newcomer can compare; how it is planted is of no use there.
             planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
             (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
-    found = Counter(kind_of(key) for key in catalog.docs)
-    counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
-    if given.json:
-        of_import = {} if given.source is None else {"skipped": skipped}
-        print_json({"home": str(folder), **counts, "planted": len(catalog.faults), **of_import})
-        return 0
-    what = (
-        f"{counts['exercise']} exercises in {counts['family']} families, {counts['alias']} aliases,"
-        f" {len(catalog.faults)} planted faults"
-    )
-    if loaded.settings.is_remote:
-        what = "nothing (the catalog is behind the address)"
-    for complaint in skipped:
-        console().print(f"skipped: {sanitize(complaint)}")
-    console().print(f"{sanitize(folder)}: {what}\nnow: interlock catalog run --dry-run")
+    if loaded.settings.is_remote and not given.json:
+        console().print(f"{sanitize(folder)}: nothing (the catalog is behind the address)")
+    else:
+        _print_beginning(given, "", catalog, imported)
+    if not given.json:
+        console().print("now: interlock catalog run --dry-run")
     return 0
 
 
-def _choose_catalog(given: argparse.Namespace, skipped: list[str]) -> PlantedCatalog:
+def _print_beginning(given: argparse.Namespace, lead: str, catalog: PlantedCatalog, imported: Import | None) -> None:
+    found = Counter(kind_of(key) for key in catalog.docs)
+    counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
+    folder = given.home or Path()
+    if given.json:
+        account = {} if imported is None else {"skipped": imported.skipped, **msgspec.structs.asdict(imported.account)}
+        print_json({"home": str(folder), **counts, "planted": len(catalog.faults), **account})
+        return
+    what = (
+        f"{format_count(counts['exercise'], 'exercise')} in {format_count(counts['family'], 'family', 'families')},"
+        f" {format_count(counts['alias'], 'alias', 'aliases')}, {format_count(len(catalog.faults), 'planted fault')}"
+    )
+    console().print(f"{sanitize(folder)}: {lead}{' ' if lead else ''}{what}")
+
+
+def _choose_catalog(given: argparse.Namespace, imported: Import | None) -> PlantedCatalog:
     from interlock_catalog.seed import build_clean_catalog, build_demonstration
     from interlock_catalog.seed.demonstration import PlantedCatalog
 
+    if imported is not None:
+        return PlantedCatalog(imported.docs, ())
     if given.empty:
         return PlantedCatalog({}, ())
-    if given.source is not None:
-        from interlock_catalog.importer import import_exercises
-        from interlock_catalog.source_records import read_source_file
-
-        found = read_source_file(given.source)
-        if found.complaints and not given.skip:
-            raise ConfigError(_describe_complaints(given.source, found.complaints))
-        skipped += found.complaints
-        return PlantedCatalog(import_exercises(found.records), ())
     return PlantedCatalog(build_clean_catalog(), ()) if given.clean else build_demonstration()
-
-
-def _describe_complaints(file: Path, complaints: list[str]) -> str:
-    shown = [f"  {complaint}" for complaint in complaints[:_MAX_COMPLAINTS]]
-    more = [f"  … and {len(complaints) - _MAX_COMPLAINTS} more"] if len(complaints) > _MAX_COMPLAINTS else []
-    head = f"{file}: not all of this can be imported, so nothing was; correct it, or leave this out with --skip:"
-    return "\n".join([head, *shown, *more])
 
 
 def _write_settings(folder: Path, given: argparse.Namespace) -> None:
