@@ -197,7 +197,7 @@ def test_health_tells_of_a_run_that_is_degraded(
         assert main([*run, "--family", "bench-press"]) == 1
     assert json.loads(capsys.readouterr().out)["run"]["status"] == "degraded"
     assert main(["catalog", "health", "--home", str(home)]) == 1
-    assert "1 of 1 families crashed" in " ".join(capsys.readouterr().out.split())
+    assert "1 of 1 family crashed" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_run_that_only_waits_for_people_ends_well_every_night(

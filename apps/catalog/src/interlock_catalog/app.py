@@ -22,7 +22,7 @@ from interlock_catalog.resource import Catalog
 from interlock_catalog.roles.context import RoleContext
 from interlock_catalog.roles.reports import build_report_tools
 from interlock_catalog.sessions import name_sessions
-from interlock_catalog.settings import Loaded, Settings, load_catalog_settings
+from interlock_catalog.settings import Loaded, Settings, find_ledger_file, load_catalog_settings
 from interlock_catalog.tools import build_write_tools
 
 POLICY = Path(__file__).with_name("policy.toml")
@@ -83,7 +83,7 @@ def build_tools(backend: Backend, snapshots: SnapshotCache) -> tuple[Tool, ...]:
 @asynccontextmanager
 async def open_app(loaded: Loaded, *, with_model: bool = False, executor: str = "") -> AsyncIterator[AppContext]:
     """The catalog with its ledger; `with_model`: also the model and the embeddings that the settings name."""
-    ledger = load_settings(_ledger_file(loaded)).settings
+    ledger = load_settings(find_ledger_file(loaded)).settings
     backend, snapshots = open_backend(loaded.settings, executor), SnapshotCache()
     tools = build_tools(backend, snapshots)
     model = _open_model(loaded.settings) if with_model else None
@@ -107,11 +107,6 @@ async def open_app(loaded: Loaded, *, with_model: bool = False, executor: str = 
         if model is not None:
             await model.close()
         await backend.close()
-
-
-def _ledger_file(loaded: Loaded) -> Path | None:
-    file = loaded.folder / "interlock.toml"
-    return file if file.exists() else None
 
 
 def _open_model(settings: Settings) -> Model | None:

@@ -19,7 +19,7 @@ async def read_family(backend: Backend, slug: str) -> Snapshot:
     found = await backend.read_many([family_key(slug)])
     members = _documents(await backend.exercises(family=slug))
     if not found and not members:
-        raise NotFound(f"there is no family {slug!r}; see `interlock catalog list --families`")
+        raise NotFound(f"there is no family {slug!r}")
     ids = {name_of(key) for key in members}
     names = {str(doc.value.get("name_slug")) for doc in members.values() if is_live(doc.value)}
     aliases = _documents(await backend.aliases_of(ids, [slug]))

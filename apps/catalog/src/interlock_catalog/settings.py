@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import socket
 from collections.abc import Mapping
 from pathlib import Path
@@ -91,9 +92,21 @@ def load_catalog_settings(
     return SOURCE.load(folder=folder, environment=environment, given=given)
 
 
+def find_ledger_file(loaded: Loaded) -> Path | None:
+    """The settings of the ledger beside those of the catalog; None: those of the folder that one is in."""
+    file = loaded.folder / "interlock.toml"
+    return file if file.exists() else None
+
+
+def home_option(home: Path | None) -> str:
+    """What a command that is suggested needs to find the same catalog: what was typed, if anything was."""
+    return "" if home is None else f" --home {shlex.quote(str(home))}"
+
+
 def load_existing_catalog(folder: Path | None, **given: Any) -> Loaded:
     """The settings of a folder in which `interlock catalog init` has made a catalog."""
     found = load_catalog_settings(folder, given=given)
     if not (found.folder / FILE).exists():
-        raise ConfigError(f"{found.folder / FILE}: there is no catalog here; make one with `interlock catalog init`")
+        way_out = f"make one with `interlock catalog init{home_option(folder)}`"
+        raise ConfigError(f"{found.folder / FILE}: there is no catalog here; {way_out}")
     return found

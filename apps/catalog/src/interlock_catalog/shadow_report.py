@@ -8,6 +8,7 @@ from typing import Any
 from interlock_catalog.app import open_app
 from interlock_catalog.checks.issues import ROLES
 from interlock_catalog.confidence import Tally, shipped_calibration, tally_decisions
+from interlock_catalog.runner.records import open_run_store
 from interlock_catalog.runner.work_items import RunTurn
 from interlock_catalog.settings import Loaded
 
@@ -19,6 +20,9 @@ async def build_shadow_report(loaded: Loaded, run: str | None) -> dict[str, Any]
     """For each rule and each family, how often people did the same, did something else, or have done nothing yet."""
     by_rule: dict[str, Counter[str]] = {}
     by_family: dict[str, Counter[str]] = {}
+    if run is not None:
+        async with open_run_store(loaded.settings) as runs:
+            await runs.get(run)  # a mistyped one is not there, which is not the same as nothing to compare
     async with open_app(loaded) as app:
         for item in await app.runtime.operations.shadow(run=run):
             verdict = OWN if item.by in ROLES else item.verdict

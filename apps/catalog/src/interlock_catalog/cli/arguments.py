@@ -20,11 +20,11 @@ _DONE: dict[str, str] = {
 _WRONG: dict[str, str] = {
     "run": "the run is partial, failed or degraded",
     "health": "something is beyond its alert_* setting, or the last run is degraded",
-    "validate": "a document breaks its contract, or is not there",
+    "validate": "a document breaks its contract, or has the name slug of another",
     "drift": "a document is not what the journal says",
     "list": "the read was refused, or failed",
     "search": "nothing has such a name, or the read was refused",
-    "get": "there is no such exercise, or the read was refused",
+    "get": "the read was refused, or failed",
     "rejected": "with --submit: not everything was made",
     "restore": "a document could not be put back, or not be deleted",
 }

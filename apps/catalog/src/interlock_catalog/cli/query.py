@@ -9,9 +9,12 @@ from typing import Any
 
 from interlock import Outcome
 from interlock.cli.output import console, notes, print_json, sanitize, table
+from interlock.errors import ConfigError
+from interlock.reasons import Reason
 from interlock_catalog.cli.arguments import add_command
+from interlock_catalog.cli.suggestions import naming_a_run
 from interlock_catalog.contracts import Json
-from interlock_catalog.settings import load_existing_catalog
+from interlock_catalog.settings import home_option, load_existing_catalog
 
 
 def register(actions: Any) -> None:
@@ -65,11 +68,14 @@ def _call(given: argparse.Namespace, tool: str, arguments: Json) -> Outcome:
 
 
 def _print_problem(given: argparse.Namespace, outcome: Outcome) -> int:
+    """Say why there is nothing to show; ConfigError where what was named is not there."""
     problem = outcome.problem
+    hints = f" (perhaps {', '.join(problem.hints)})" if problem is not None and problem.hints else ""
+    if problem is not None and problem.reason is Reason.NOT_FOUND:
+        raise ConfigError(f"{problem.message}{hints}")
     if given.json:
         print_json({"status": outcome.status.value, "message": outcome.summary})
     else:
-        hints = f" (perhaps {', '.join(problem.hints)})" if problem is not None and problem.hints else ""
         notes().print(f"{sanitize(outcome.status.value)}: {sanitize(outcome.summary)}{sanitize(hints)}")
     return 1
 
@@ -146,9 +152,10 @@ def run_validate(given: argparse.Namespace) -> int:
             console().print(f"{sanitize(item['key'])}  [bold]{field}[/]  {message}")
     console().print(f"{len(found) - len(invalid)} of {len(found)} documents are valid")
     if any("vocabulary" in violation["message"] for item in invalid for violation in item["violations"]):
+        look = f"interlock catalog run --dry-run{home_option(given.home)}"
         notes().print(
             "[dim]words that are not in the vocabulary are usual in data that was just imported: a run puts those that"
-            " it knows into the catalog's own words (interlock catalog run --dry-run shows which)[/]"
+            f" it knows into the catalog's own words ({sanitize(look)} shows which)[/]"
         )
     return 1 if invalid else 0
 
@@ -185,7 +192,8 @@ def run_shadow_report(given: argparse.Namespace) -> int:
     """Compare shadow runs with what people did."""
     from interlock_catalog.shadow_report import build_shadow_report
 
-    found = asyncio.run(build_shadow_report(load_existing_catalog(given.home), given.run_id))
+    with naming_a_run(given):
+        found = asyncio.run(build_shadow_report(load_existing_catalog(given.home), given.run_id))
     if given.json:
         print_json(found)
         return 0

@@ -13,7 +13,9 @@ import msgspec
 from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.cli.families import require_families, select_enabled
+from interlock_catalog.cli.families import require_families
+from interlock_catalog.cli.suggestions import ledger_commands, naming_a_run
+from interlock_catalog.enabled import select_enabled
 from interlock_catalog.settings import Loaded, load_existing_catalog
 
 if TYPE_CHECKING:
@@ -79,9 +81,11 @@ def run_run(given: argparse.Namespace) -> int:
     loaded = load_existing_catalog(given.home, model=given.model, record=given.record, replay=given.replay)
     if given.max_changes is not None and given.max_changes < 0:
         raise ConfigError("--max-changes is zero or more")
-    asyncio.run(require_families(loaded.settings, given.family))  # a mistyped one is a mistake, and not a failed run
+    asyncio.run(
+        require_families(loaded.settings, given.family, given.home)
+    )  # a mistyped one is a mistake, and not a failed run
     applies = given.mode == "apply" and not given.resume
-    families = select_enabled(loaded, given.family) if applies else tuple(given.family)
+    families = select_enabled(loaded, given.family, given.home) if applies else tuple(given.family)
     request = RunRequest(
         run=given.resume or new_run_id(),
         mode=given.mode or "dry_run",
@@ -96,8 +100,9 @@ def run_run(given: argparse.Namespace) -> int:
         enqueue_run(loaded.settings, request)
         print_json({"run": request.run}) if given.json else console().print(f"queued as {sanitize(request.run)}")
         return 0
-    report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
-    _print_report(given, report)
+    with naming_a_run(given):
+        report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
+    _print_report(given, loaded, report)
     return 0 if report.run.status in GOOD_STATUSES else 1
 
 
@@ -124,7 +129,7 @@ async def _run_here(loaded: Loaded, request: RunRequest, *, resume: bool) -> Cha
             return await build_report(finished.app.runtime, finished.run)
 
 
-def _print_report(given: argparse.Namespace, report: ChangeReport) -> None:
+def _print_report(given: argparse.Namespace, loaded: Loaded, report: ChangeReport) -> None:
     if given.html is not None:
         from interlock_catalog.report.html import render_html
 
@@ -135,16 +140,17 @@ def _print_report(given: argparse.Namespace, report: ChangeReport) -> None:
         return
     from interlock_catalog.report.terminal import print_report
 
-    print_report(console(), report, every=given.all)
+    suggest = ledger_commands(given, loaded)
+    print_report(console(), report, every=given.all, suggest=suggest)
     if report.run.mode == "apply" and report.run.counts.get("ok"):
-        console().print(f"  [dim]undo it: interlock undo --run {sanitize(report.run.id)}[/]")
+        console().print(f"  [dim]undo it: {sanitize(suggest(f'undo --run {report.run.id}'))}[/]")
 
 
 def run_runs(given: argparse.Namespace) -> int:
     """The runs, newest first."""
     found = asyncio.run(_read_runs(load_existing_catalog(given.home), given.newest))
     if given.json:
-        print_json([{**msgspec.to_builtins(run), "families": len(run.families)} for run in found])
+        print_json([{**msgspec.to_builtins(run), "families": len(run.family_results)} for run in found])
         return 0
     from interlock_catalog.report.terminal import print_runs
 
@@ -162,10 +168,11 @@ async def _read_runs(loaded: Loaded, newest: int) -> list[Run]:
 def run_show(given: argparse.Namespace) -> int:
     """One run: its report, or its journal."""
     loaded = load_existing_catalog(given.home)
-    if given.journal:
-        print_json(asyncio.run(_read_journal(loaded, given.run_id)))
-    else:
-        _print_report(given, asyncio.run(_read_report(loaded, given.run_id)))
+    with naming_a_run(given):
+        if given.journal:
+            print_json(asyncio.run(_read_journal(loaded, given.run_id)))
+        else:
+            _print_report(given, loaded, asyncio.run(_read_report(loaded, given.run_id)))
     return 0
 
 
@@ -197,7 +204,8 @@ def run_rejected(given: argparse.Namespace) -> int:
 
     loaded = load_existing_catalog(given.home)
     if not given.submit:
-        count = asyncio.run(export_rejected(loaded, given.run_id, given.file))
+        with naming_a_run(given):
+            count = asyncio.run(export_rejected(loaded, given.run_id, given.file))
         print_json({"file": str(given.file), "rejected": count}) if given.json else console().print(
             f"{sanitize(given.file)}: {count} rejected; correct the arguments, then --submit"
         )

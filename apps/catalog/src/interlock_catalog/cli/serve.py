@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import Any
 
 from interlock.cli.output import notes, print_json, sanitize
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.settings import Loaded, load_existing_catalog
+from interlock_catalog.settings import Loaded, home_option, load_existing_catalog
 
 
 def register(actions: Any) -> None:
@@ -59,7 +60,8 @@ def run_serve(given: argparse.Namespace) -> int:
     from interlock_catalog.server.tokens import read_tokens
 
     loaded = load_existing_catalog(given.home)
-    tokens = read_tokens(_token_file(given, loaded))
+    named = "" if given.tokens is None else f" --tokens {shlex.quote(given.tokens)}"
+    tokens = read_tokens(_token_file(given, loaded), f"{home_option(given.home)}{named}")
     app = build_server(loaded.settings.backend, tokens)
     listener = open_listener(given.host, given.port)
     notes().print(f"serving {sanitize(loaded.settings.backend)} at http://{sanitize(given.host)}:{given.port}")

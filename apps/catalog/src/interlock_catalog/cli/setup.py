@@ -15,11 +15,12 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.config import help_texts
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
-from interlock_catalog.cli.families import ENABLED, EVERY, list_families, read_enabled, require_families
+from interlock_catalog.cli.families import list_families, require_families
 from interlock_catalog.cli.imports import Import, print_import, read_import
 from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import DocumentKind, kind_of
-from interlock_catalog.settings import FILE, Loaded, Settings, is_remote_address, load_existing_catalog
+from interlock_catalog.enabled import ENABLED, EVERY, read_enabled
+from interlock_catalog.settings import FILE, Loaded, Settings, home_option, is_remote_address, load_existing_catalog
 
 if TYPE_CHECKING:
     from interlock_catalog.contracts import Doc
@@ -116,7 +117,7 @@ def run_init(given: argparse.Namespace) -> int:
     else:
         _print_beginning(given, "", catalog, imported)
     if not given.json:
-        console().print("now: interlock catalog run --dry-run")
+        console().print(f"now: interlock catalog run --dry-run{sanitize(home_option(given.home))}")
     return 0
 
 
@@ -222,5 +223,5 @@ async def _read_wanted(given: argparse.Namespace, loaded: Loaded) -> set[str]:
         raise ConfigError(f"{given.action} what? name families, or --all")
     if given.all:
         return {EVERY}
-    await require_families(loaded.settings, given.families)
+    await require_families(loaded.settings, given.families, given.home)
     return set(given.families)

@@ -107,7 +107,7 @@ def _put_schedule(given: argparse.Namespace, settings: Settings) -> None:
     from interlock_catalog.runner.records import RunRequest
 
     _require_time(given.cron, given.zone)
-    asyncio.run(require_families(settings, given.family))
+    asyncio.run(require_families(settings, given.family, given.home))
     mode = "apply" if given.apply else "shadow" if given.shadow else "dry_run"
     request = RunRequest(
         run="",
@@ -158,10 +158,10 @@ def _print_health(found: Health) -> None:
     out.print("[green]healthy[/]" if found.ok else "[red]not healthy[/]")
     for alarm in found.alarms:
         out.print(f"  [red]{sanitize(alarm)}[/]")
-    age = "never" if found.last_run_age_s is None else f"{found.last_run_age_s / 60:.0f} min ago ({found.last_run})"
-    out.print(
-        f"  last run ended {sanitize(age)}; {found.queue_depth} queued; under way on {', '.join(found.running) or '–'}"
-    )
+    last = "no run has ended yet"
+    if found.last_run_age_s is not None:
+        last = f"last run ended {found.last_run_age_s / 60:.0f} min ago ({found.last_run})"
+    out.print(f"  {sanitize(last)}; {found.queue_depth} queued; under way on {', '.join(found.running) or '–'}")
     lock = "–" if found.lock_age_s is None else f"{found.lock_age_s:.0f} s"
     out.print(f"  failure rate {found.failure_rate:.0%}; oldest lock {lock}")
     for name, ago in found.workers.items():

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Callable
+
 from rich.console import Console
 
 from interlock.cli.output import colorize, sanitize, table
@@ -24,10 +27,13 @@ _MAX_TEXT = 100
 _LATER = "decided, or asked about, once the changes before it are made"
 
 
-def print_report(out: Console, report: ChangeReport, *, every: bool = False) -> None:
-    """The whole report; long families are cut unless every change is asked for."""
+def print_report(out: Console, report: ChangeReport, suggest: Callable[[str], str], *, every: bool = False) -> None:
+    """The whole report; long families are cut unless every change is asked for.
+
+    `suggest` makes what has to be typed of the words of a command.
+    """
     for family in report.families:
-        _print_family(out, family, every=every)
+        _print_family(out, family, suggest, every=every)
     print_summary(out, report.run)
 
 
@@ -40,11 +46,10 @@ def print_summary(out: Console, run: Run) -> None:
     if run.degradation:
         out.print(f"  [red]degraded: {sanitize(run.degradation)}[/]")
     counts = "  ".join(f"{colorize(name)} {run.counts[name]}" for name in STATUS_ORDER if run.counts.get(name))
-    states: dict[str, int] = {}
-    for family in run.families:
-        states[family.state] = states.get(family.state, 0) + 1
+    states = Counter(result.state for result in run.family_results)
     families = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
-    out.print(f"  changes: {counts or 'none'}   families: {families or 'none'}")
+    others = "".join(f"   {r.work.kind.value}: {r.state}" for r in run.families if not r.work.is_family)
+    out.print(f"  changes: {counts or 'none'}   families: {families or 'none'}{others}")
     if run.issues:
         out.print(f"  issues:  {', '.join(f'{count} {name}' for name, count in run.issues.items())}")
     if run.model_calls:
@@ -54,14 +59,14 @@ def print_summary(out: Console, run: Run) -> None:
         out.print(f"  [yellow]for the next run:[/] {sanitize(', '.join(run.left_over[:10]))}")
 
 
-def _print_family(out: Console, family: FamilyReport, *, every: bool) -> None:
+def _print_family(out: Console, family: FamilyReport, suggest: Callable[[str], str], *, every: bool) -> None:
     result = family.result
     issues = ", ".join(f"{count} {name}" for name, count in result.issues.items()) or "no issues"
     out.print(f"[bold]{sanitize(result.family)}[/]  {colorize(result.state)}  [dim]{issues}[/]")
     if result.reason:
         out.print(f"  [yellow]{sanitize(result.reason)}[/]")
     for change in family.changes if every else family.changes[:_MAX_CHANGES]:
-        _print_change(out, change)
+        _print_change(out, change, suggest)
     if len(family.changes) > _MAX_CHANGES and not every:
         out.print(f"  [dim]… {len(family.changes) - _MAX_CHANGES} more (--all)[/]")
     for foreseen in result.foreseen:
@@ -76,7 +81,7 @@ def _print_family(out: Console, family: FamilyReport, *, every: bool) -> None:
         out.print(f"  [yellow]rejected {sanitize(item.tool)}:[/] {sanitize(item.reason[:_MAX_TEXT])}")
 
 
-def _print_change(out: Console, change: Change) -> None:
+def _print_change(out: Console, change: Change, suggest: Callable[[str], str]) -> None:
     risk = f"[{_RISKS.get(change.risk, 'dim')}]risk {change.risk or 'unknown'}[/]"
     confidence = "" if change.confidence is None else f", confidence {change.confidence:.2f}"
     out.print(
@@ -86,8 +91,8 @@ def _print_change(out: Console, change: Change) -> None:
         out.print(f"    [dim]why: {sanitize(change.why[: _MAX_TEXT * 2])}[/]")
     out.print(f"    [dim]evidence: {sanitize(', '.join(change.evidence))}[/]")
     if change.status in STOPPED and change.reason:
-        ticket = f" (interlock review show {change.ticket})" if change.ticket else ""
-        out.print(f"    [yellow]{sanitize(change.rule)}: {sanitize(change.reason)}{ticket}[/]")
+        ticket = f" ({suggest(f'review show {change.ticket}')})" if change.ticket else ""
+        out.print(f"    [yellow]{sanitize(change.rule)}: {sanitize(change.reason)}{sanitize(ticket)}[/]")
     for difference in change.differences:
         out.print(f"    {sanitize(difference.key)} [bold]{sanitize(difference.field)}[/]")
         for sign, colour, value in (("-", "red", difference.before), ("+", "green", difference.after)):
@@ -106,5 +111,5 @@ def print_runs(out: Console, runs: list[Run]) -> None:
     for run in runs:
         counts = ", ".join(f"{run.counts[name]} {name}" for name in STATUS_ORDER if run.counts.get(name)) or "–"
         status = f"[{_STATES.get(run.status, 'white')}]{run.status}[/]"
-        made.add_row(sanitize(run.id), run.mode, status, str(len(run.families)), sanitize(run.by), counts)
+        made.add_row(sanitize(run.id), run.mode, status, str(len(run.family_results)), sanitize(run.by), counts)
     out.print(made)

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock import Runtime
 from interlock.state import LOCK, ChangeFilter, ClaimState
+from interlock_catalog.counts import format_count
 from interlock_catalog.runner.records import BAD_STATUSES, Run, RunStore
 from interlock_catalog.settings import Settings
 
@@ -72,9 +73,10 @@ def _alarms(health: Health, settings: Settings) -> Iterator[str]:
     if health.degradation:
         yield f"the last run ({health.last_run}) is degraded: {health.degradation}"
     if health.queue_depth > settings.alert_queue:
-        yield f"{health.queue_depth} runs wait (alert_queue = {settings.alert_queue})"
+        wait = "run waits" if health.queue_depth == 1 else "runs wait"
+        yield f"{health.queue_depth} {wait} (alert_queue = {settings.alert_queue})"
     if health.failure_rate > settings.alert_failures:
-        share = f"{health.failure_rate:.0%} of the last {health.recent_runs} runs"
+        share = f"{health.failure_rate:.0%} of the last {format_count(health.recent_runs, 'run')}"
         yield f"{share} failed (alert_failures = {settings.alert_failures})"
     if lock_s is not None and lock_s > settings.alert_lock_s:
         yield f"a family has been locked for {lock_s:.0f} s (alert_lock_s = {settings.alert_lock_s:g})"

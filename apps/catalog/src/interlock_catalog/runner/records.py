@@ -13,6 +13,7 @@ from interlock.errors import NotFound
 from interlock.resources import Documents
 from interlock_catalog.checks import Issue
 from interlock_catalog.confidence import Calibration
+from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import DocumentKey, DocumentKind, name_of
 from interlock_catalog.roles.context import Rejection
 from interlock_catalog.runner.work_items import RunTurn, WorkItem
@@ -106,6 +107,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """How often each rule had been right when the run began: its confidences rest on this."""
 
     @property
+    def family_results(self) -> tuple[FamilyResult, ...]:
+        """Those of families: beside them, a run works on what belongs to none."""
+        return tuple(result for result in self.families if result.work.is_family)
+
+    @property
     def degradation(self) -> str:
         """Why the run is degraded; '' if it is not."""
         return describe_degradation(self.families)
@@ -118,14 +124,18 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 def describe_degradation(results: Sequence[FamilyResult]) -> str:
     """Why a run cannot be relied on, whatever it did: families crashed, or the model never answered; '' if neither."""
-    crashed = [result for result in results if result.crashed]
+    families = [result for result in results if result.work.is_family]
+    crashed = [result for result in families if result.crashed]
+    others = [result for result in results if result.crashed and not result.work.is_family]
     calls = sum(count for result in results for count in result.model_calls.values())
     answers = sum(count for result in results for count in result.model_answers.values())
     found = []
     if crashed:
-        found.append(f"{len(crashed)} of {len(results)} families crashed ({crashed[0].family}: {crashed[0].reason})")
+        how_many = f"{len(crashed)} of {format_count(len(families), 'family', 'families')}"
+        found.append(f"{how_many} crashed ({crashed[0].family}: {crashed[0].reason})")
+    found += [f"the work on {result.work.kind.value} crashed ({result.reason})" for result in others]
     if calls and not answers:
-        found.append(f"the model was asked {calls} times and never answered")
+        found.append(f"the model was asked {format_count(calls, 'time')} and never answered")
     return "; ".join(found)
 
 
@@ -174,7 +184,7 @@ class RunStore:
         """One run; NotFound if there is none of that id."""
         found = await self._documents.read_state(DocumentKey(DocumentKind.RUN, run).text)
         if found is None:
-            raise NotFound(f"there is no run {run!r}; see `interlock catalog runs`")
+            raise NotFound(f"there is no run {run!r}")
         return msgspec.convert(found.value, Run)
 
     async def all(self, *, limit: int = 1000) -> list[Run]:

@@ -16,6 +16,7 @@ from interlock_catalog.app import AppContext
 from interlock_catalog.backends import iterate_pages
 from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.confidence import Calibration, tally_decisions
+from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import exercise_key, name_of
 from interlock_catalog.family_reader import read_family
 from interlock_catalog.journal_entries import UndoneChange, find_undone, latest_entries
@@ -151,7 +152,8 @@ class RunSteps:
             withheld = undone | await self._calls_with_ticket()
             done = await execute_operations(context, plan.ops, self._options(request), locks, withheld)
             result = await self._build_result(context, request, plan, done)
-            reason = f"{len(undone)} changes that a person took back are not proposed again" if undone else ""
+            changes = format_count(len(undone), "change")
+            reason = f"{changes} that a person took back: not proposed again" if undone else ""
             return msgspec.structs.replace(result, exercises=len(snapshot.exercises), reason=reason)
 
     async def plan(self, context: RoleContext, family: Snapshot) -> FamilyPlan:

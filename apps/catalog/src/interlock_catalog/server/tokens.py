@@ -37,12 +37,13 @@ def digest_token(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def read_tokens(file: Path) -> dict[str, TokenHolder]:
-    """The tokens of a file."""
+def read_tokens(file: Path, options: str = "") -> dict[str, TokenHolder]:
+    """The tokens of a file; `options` are those with which `interlock catalog token` would write them there."""
     try:
         raw = tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise ConfigError(f"{file}: there are no tokens; make one with `interlock catalog token NAME`") from None
+        way_out = f"make one with `interlock catalog token NAME{options}`"
+        raise ConfigError(f"{file}: there are no tokens; {way_out}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise ConfigError(f"{file}: not valid TOML: {error}") from None
     found = {}
