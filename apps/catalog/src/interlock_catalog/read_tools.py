@@ -10,8 +10,8 @@ from pydantic import Field
 from interlock import Context, Limits, Tool, tool
 from interlock.errors import NotFound
 from interlock_catalog.backends import Backend
-from interlock_catalog.contracts import KINDS, find_violations, is_live
-from interlock_catalog.document_keys import alias_key, exercise_key, kind_of, name_of
+from interlock_catalog.contracts import KINDS, Doc, Violation, find_violations, is_live
+from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, kind_of, name_of
 from interlock_catalog.family_reader import SnapshotCache, read_family
 from interlock_catalog.name_search import search_names
 from interlock_catalog.vocabulary import slug as slug_of
@@ -92,15 +92,25 @@ def _by_id(backend: Backend) -> tuple[Tool, ...]:
 
     @tool(**_OPTIONS)
     async def validate_exercise(key: str) -> dict[str, Any]:
-        """Every way in which a document breaks its contract."""
+        """Every way in which a document breaks its contract, and whether it has the name slug of another exercise."""
         found = (await backend.read_many([key])).get(key)
         kind = kind_of(key)
         if found is None or kind not in KINDS:
             raise NotFound(f"there is no document {key!r}; write exercise:ID, alias:SLUG or family:SLUG")
-        violations = [msgspec.to_builtins(item) for item in find_violations(kind, found.value)]
-        return {"key": key, "valid": not violations, "violations": violations}
+        violations = [*find_violations(kind, found.value), *await _find_namesakes(backend, key, found.value)]
+        return {"key": key, "valid": not violations, "violations": msgspec.to_builtins(violations)}
 
     return get_exercise, get_exercises, validate_exercise
+
+
+async def _find_namesakes(backend: Backend, key: str, doc: Doc) -> list[Violation]:
+    """Other live exercises with the name slug of this one, in whichever family: one slug leads to one exercise."""
+    name_slug = doc.get("name_slug") if kind_of(key) is DocumentKind.EXERCISE and isinstance(doc, dict) else None
+    if not isinstance(name_slug, str) or not name_slug or not is_live(doc):
+        return []
+    named = await backend.find_by_name([name_slug])
+    others = [other for other, same in named.items() if other != key and is_live(same.value)]
+    return [Violation("name_slug", "namesake", f"{name_slug!r} is also that of {other}") for other in others]
 
 
 def _by_name(backend: Backend) -> tuple[Tool, ...]:

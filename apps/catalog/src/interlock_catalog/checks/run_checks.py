@@ -9,6 +9,7 @@ import msgspec
 from interlock_catalog.checks.aliases import find_alias_issues
 from interlock_catalog.checks.duplicates import find_duplicates
 from interlock_catalog.checks.issues import Issue, issue_from_normalisation, issue_from_violation
+from interlock_catalog.checks.namesakes import find_namesakes
 from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.contracts import MIN_DESCRIPTION, Doc, find_violations, value_at
 from interlock_catalog.document_keys import exercise_key
@@ -23,6 +24,7 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
     for identity, doc in sorted(family.live.items()):
         found += find_exercise_issues(exercise_key(identity), doc, facts)
     found += find_duplicates(family)
+    found += find_namesakes(family)
     found += find_alias_issues(family)
     found += find_outliers(family)
     return tuple({(issue.target, issue.field, issue.code): issue for issue in found}.values())
