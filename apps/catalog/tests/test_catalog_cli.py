@@ -175,7 +175,16 @@ def test_health_and_schedules(home: Path, capsys: pytest.CaptureFixture[str]) ->
     capsys.readouterr()
     found = said(capsys, "health")
     assert (found["ok"], found["queue_depth"], found["failure_rate"], found["lock_age_s"]) == (True, 0, 0.0, None)
-    assert said(capsys, "schedule", "0 3 * * *", "--apply", "--zone", "Europe/Vienna")["request"]["mode"] == "apply"
+    nightly = ["schedule", "0 3 * * *", "--apply", "--zone", "Europe/Vienna"]
+    for named in ([], ["--family", "squat"]):
+        assert main(["catalog", *nightly, *named]) == 2  # observed only, as with `run --apply`
+        assert "interlock catalog enable" in capsys.readouterr().err
+    assert said(capsys, "schedule") == []
+    assert main(["catalog", "enable", "squat"]) == 0
+    assert main(["catalog", *nightly, "--family", "bench-press"]) == 2
+    capsys.readouterr()
+    request = said(capsys, *nightly)["request"]
+    assert (request["mode"], request["families"]) == ("apply", [])  # each run takes those that are enabled then
     assert said(capsys, "schedule")[0]["cron"] == "0 3 * * *"
     assert main(["catalog", "schedule"]) == 0
     assert "nightly" in capsys.readouterr().out

@@ -132,7 +132,7 @@ async def test_the_workers_endpoint_looks_at_the_token_first_and_leaves_signals_
     with pytest.raises(ConfigError, match="--port"):
         open_listener("127.0.0.1", port)
     async with open_run_store(loaded.settings) as runs:
-        server = asyncio.create_task(serve_endpoint(loaded.settings, runs, listener))
+        server = asyncio.create_task(serve_endpoint(loaded, runs, listener))
         base = f"http://127.0.0.1:{port}"
         async with httpx.AsyncClient(base_url=base, timeout=300.0, trust_env=False) as client:
             assert (await client.get("/health")).status_code == 503
@@ -158,9 +158,7 @@ async def test_without_a_token_in_the_settings_nobody_starts_a_run(tmp_path: Pat
     loaded = prepare_home(tmp_path / "home")
     async with (
         open_run_store(loaded.settings) as runs,
-        httpx.AsyncClient(
-            transport=httpx.ASGITransport(build_app(loaded.settings, runs)), base_url="http://worker"
-        ) as client,
+        httpx.AsyncClient(transport=httpx.ASGITransport(build_app(loaded, runs)), base_url="http://worker") as client,
     ):
         for header in ("Bearer ", "Bearer", "Bearer x"):
             assert (await client.post("/runs", json={}, headers={"Authorization": header})).status_code == 401

@@ -145,7 +145,7 @@ async def test_a_worker_answers_monitors_and_events(tmp_path: Path) -> None:
     await fill_catalog(loaded, clean_families("bench-press"))
     runs = RunStore(loaded.settings.engine)
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(build_app(loaded.settings, runs)), base_url="http://worker"
+        transport=httpx.ASGITransport(build_app(loaded, runs)), base_url="http://worker"
     ) as client:
         first = await client.get("/health")
         assert first.status_code == 503
@@ -160,6 +160,12 @@ async def test_a_worker_answers_monitors_and_events(tmp_path: Path) -> None:
         assert started.status_code == 202
         assert started.json()["run"]
         assert (await client.get("/health")).json()["queue_depth"] == 1
+        (loaded.folder / "enabled.txt").write_text("")
+        for families, said in ((["bench-press"], "bench-press is only observed"), ([], "every family is only")):
+            refused = await client.post("/runs", json={"families": families, "mode": "apply"}, headers=key)
+            assert refused.status_code == 409
+            assert said in refused.json()["detail"]
+            assert "interlock catalog enable" in refused.json()["detail"]
     await runs.close()
     assert read_queue(loaded.settings).depth == 1
 

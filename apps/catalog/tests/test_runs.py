@@ -307,6 +307,22 @@ async def test_a_shadow_run_is_compared_with_what_people_did(tmp_path: Path) -> 
     assert agreed in found["ready"]
 
 
+async def test_an_apply_run_over_the_whole_catalog_goes_through_what_is_enabled_when_it_begins(tmp_path: Path) -> None:
+    loaded = prepare_home(tmp_path / "home", enabled=FAMILIES[0])
+    await fill_catalog(loaded, clean_families(*FAMILIES))
+
+    async def begin(run: str, mode: str = "apply") -> list[str]:
+        async with open_steps(loaded) as steps:
+            return [item.text for item in await steps.begin(RunRequest(run=run, mode=mode))]
+
+    assert await begin("r1") == [FAMILIES[0]]
+    everything = [*sorted(FAMILIES), "~orphans", "~searches"]
+    assert await begin("r2", "dry_run") == everything
+    for enabled in ("*", ""):  # none: the policy denies every change, which is seen
+        (loaded.folder / "enabled.txt").write_text(enabled)
+        assert await begin(f"r3{enabled}") == everything
+
+
 async def test_drift_is_what_was_written_past_the_gate(tmp_path: Path) -> None:
     docs = faulty_families(*FAMILIES)
     loaded = prepare_home(tmp_path / "home")

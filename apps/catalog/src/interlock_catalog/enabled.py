@@ -20,6 +20,15 @@ def read_enabled(loaded: Loaded) -> set[str]:
     return {line.strip() for line in lines if line.strip()}
 
 
+def read_changeable(loaded: Loaded) -> set[str] | None:
+    """The families that an apply run over the whole catalog goes through; None for all.
+
+    All where none is enabled, too: the policy denies every change then, which is seen; a run over nothing would not be.
+    """
+    enabled = read_enabled(loaded)
+    return None if not enabled or EVERY in enabled else enabled
+
+
 def select_enabled(loaded: Loaded, named: Sequence[str], home: Path | None = None) -> tuple[str, ...]:
     """The families that a run may change, () for all; refused before anything is counted, if they are only observed.
 

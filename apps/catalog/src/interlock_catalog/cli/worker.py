@@ -12,7 +12,8 @@ from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.errors import ConfigError
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.cli.families import require_families
-from interlock_catalog.settings import Settings, load_existing_catalog
+from interlock_catalog.enabled import select_enabled
+from interlock_catalog.settings import Loaded, Settings, load_existing_catalog
 
 if TYPE_CHECKING:
     from interlock_catalog.runner.health import Health
@@ -72,7 +73,8 @@ def run_worker(given: argparse.Namespace) -> int:
 
 def run_schedule(given: argparse.Namespace) -> int:
     """List, set or remove a schedule."""
-    settings = load_existing_catalog(given.home).settings
+    loaded = load_existing_catalog(given.home)
+    settings = loaded.settings
     if given.remove:
         from interlock_catalog.runner.durable import delete_schedule
 
@@ -81,7 +83,7 @@ def run_schedule(given: argparse.Namespace) -> int:
     elif given.cron is None:
         _print_schedules(given, settings)
     else:
-        _put_schedule(given, settings)
+        _put_schedule(given, loaded)
     return 0
 
 
@@ -102,12 +104,16 @@ def _print_schedules(given: argparse.Namespace, settings: Settings) -> None:
     console().print(made)
 
 
-def _put_schedule(given: argparse.Namespace, settings: Settings) -> None:
+def _put_schedule(given: argparse.Namespace, loaded: Loaded) -> None:
     from interlock_catalog.runner.durable import put_schedule
     from interlock_catalog.runner.records import RunRequest
 
+    settings = loaded.settings
     _require_time(given.cron, given.zone)
     asyncio.run(require_families(settings, given.family, given.home))
+    if given.apply:
+        # Refused now, when somebody reads it; where none is named, each run takes those that are enabled then.
+        select_enabled(loaded, given.family, given.home)
     mode = "apply" if given.apply else "shadow" if given.shadow else "dry_run"
     request = RunRequest(
         run="",

@@ -13,8 +13,9 @@ import uvicorn
 from fastapi import FastAPI, HTTPException, Response
 from pydantic import Field
 
-from interlock.errors import InterlockError
+from interlock.errors import ConfigError, InterlockError
 from interlock_catalog.contracts import Slug, Strict
+from interlock_catalog.enabled import select_enabled
 from interlock_catalog.runner.health import check_health
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.runner.missing_families import find_missing_families
@@ -22,7 +23,7 @@ from interlock_catalog.runner.records import RunRequest, RunStore
 from interlock_catalog.server.connections import build_config
 from interlock_catalog.server.request_limits import RequestLimits
 from interlock_catalog.server.tokens import TokenHolder, digest_token
-from interlock_catalog.settings import Settings
+from interlock_catalog.settings import Loaded
 
 
 class Event(Strict):
@@ -33,8 +34,9 @@ class Event(Strict):
     event: Annotated[str, Field(max_length=80)] = "http"
 
 
-def build_app(settings: Settings, runs: RunStore) -> FastAPI:
+def build_app(loaded: Loaded, runs: RunStore) -> FastAPI:
     """GET /health and POST /runs."""
+    settings = loaded.settings
     app = FastAPI(title="Catalog worker", docs_url=None, redoc_url=None, openapi_url=None)
     # Around everything else: whoever has no token is refused before a body is read, let alone judged.
     tokens = {digest_token(settings.token): TokenHolder("worker", "editor")} if settings.token else {}
@@ -56,11 +58,14 @@ def build_app(settings: Settings, runs: RunStore) -> FastAPI:
         missing = await find_missing_families(settings, event.families)
         if missing:
             raise HTTPException(422, f"there is no family {', '.join(missing[:10])}")
-
+        try:
+            families = select_enabled(loaded, event.families) if event.mode == "apply" else tuple(event.families)
+        except ConfigError as error:
+            raise HTTPException(409, str(error)) from None
         request = RunRequest(
             run=new_run_id(),
             mode=event.mode,
-            families=tuple(event.families),
+            families=families,
             max_changes=settings.max_changes,
             by=f"event:{event.event}"[:80],
         )
@@ -82,9 +87,9 @@ class _EndpointServer(uvicorn.Server):
         yield
 
 
-async def serve_endpoint(settings: Settings, runs: RunStore, listener: socket.socket) -> None:
+async def serve_endpoint(loaded: Loaded, runs: RunStore, listener: socket.socket) -> None:
     """Answer until cancelled."""
-    config = build_config(build_app(settings, runs), lifespan="off", timeout_graceful_shutdown=1)
+    config = build_config(build_app(loaded, runs), lifespan="off", timeout_graceful_shutdown=1)
     server = _EndpointServer(config)
     try:
         await server.serve(sockets=[listener])

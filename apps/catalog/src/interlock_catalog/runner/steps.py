@@ -18,6 +18,7 @@ from interlock_catalog.checks.issues import SEVERITIES, Issue
 from interlock_catalog.confidence import Calibration, tally_decisions
 from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import exercise_key, name_of
+from interlock_catalog.enabled import read_changeable
 from interlock_catalog.family_reader import read_family
 from interlock_catalog.journal_entries import UndoneChange, find_undone, latest_entries
 from interlock_catalog.pipeline.execute import Execution, ExecutionOptions, Stop, call_id_of, execute_operations
@@ -88,10 +89,14 @@ class RunSteps:
         # Whoever names families wants those alone; orphans and searches are about the whole catalog.
         if request.families:
             return [WorkItem.parse(text) for text in request.families]
-        every = await self._list_families()
+        # Read now and not when it was requested: a schedule may be older than what is enabled.
+        changeable = read_changeable(self.app.loaded) if request.mode == "apply" else None
+        every = [slug for slug in await self._list_families() if changeable is None or slug in changeable]
         first = [family for family in await self._left_over(request) if family in set(every)]
         rest = [family for family in every if family not in set(first)]
         families = [WorkItem.of_family(slug) for slug in (*first, *rest)]
+        if changeable is not None:
+            return families
         return [*families, ORPHANS, *([SEARCHES] if request.scout else [])]
 
     async def _list_families(self) -> list[str]:

@@ -50,7 +50,7 @@ async def run_worker(loaded: Loaded, *, port: int | None, on_ready: Callable[[st
                 if listener is not None:
                     from interlock_catalog.runner.endpoint import serve_endpoint
 
-                    tasks.append(asyncio.create_task(serve_endpoint(settings, runs, listener)))
+                    tasks.append(asyncio.create_task(serve_endpoint(loaded, runs, listener)))
                 on_ready(name)
                 await stop.wait()
                 for task in tasks:
