@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tomllib
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 from catalog_testing import PRESS, clean_families, fill_catalog, prepare_home, read_catalog
 from interlock import Outcome, Runtime
 from interlock_catalog.app import POLICY, AppContext, open_app
+from interlock_catalog.backends import Write
+from interlock_catalog.backends.planned import PlannedView, planning
 from interlock_catalog.changes import build_alias, content_digest
 from interlock_catalog.checks.issues import FIELDS
+from interlock_catalog.document_keys import alias_key, exercise_key
 from interlock_catalog.pipeline.execute import SERVICE
 from interlock_catalog.settings import Loaded
 
@@ -106,6 +110,26 @@ async def test_a_slug_is_unique_and_no_alias_stands_in_its_way(app: AppContext) 
     ]
     outcome = await upsert(app.runtime, PRESS, *taken)
     assert "has the name slug 'incline-bench-press-barbell' already" in why(outcome)
+
+
+async def test_what_is_planned_is_seen_in_its_own_task_and_nothing_is_written_on_it(app: AppContext) -> None:
+    view = PlannedView(app.backend)
+    press, new = exercise_key(PRESS), alias_key("big-press")
+    real = (await app.backend.read_many([press]))[press]
+    slug, renamed = real.value["name_slug"], {**real.value, "name_slug": "big-press"}
+    with planning() as planned:
+        planned |= {press: renamed, new: build_alias("big-press", exercise_id=PRESS), alias_key("gone"): None}
+        assert (await view.read_many([press, new, alias_key("gone")])).keys() == {new, press}
+        assert (await view.read_many([press]))[press].version == real.version
+        assert press not in await view.find_by_name([slug])
+        assert press in await view.find_by_name(["big-press"])
+        assert new in await view.aliases_of([PRESS])
+        assert (await view.exercises(family="bench-press"))[press].value == renamed
+        assert press in await asyncio.create_task(view.find_by_name(["big-press"]))
+        with pytest.raises(RuntimeError, match="only planned"):
+            await view.write(Write("upsert_exercise", {press: renamed}))
+    assert (await view.read_many([press, new])) == {press: real}
+    assert press in await view.find_by_name([slug])
 
 
 async def test_a_name_says_the_equipment_where_the_family_has_several(app: AppContext) -> None:

@@ -245,6 +245,30 @@ async def test_a_dry_run_shows_the_approvals_that_an_applied_run_would_ask_for(t
         assert results["bench-press"].foreseen == ()
 
 
+async def test_a_dry_run_judges_each_change_as_if_those_before_it_had_been_made(tmp_path: Path) -> None:
+    docs = clean_families("bench-press")
+    # The one that stays has the other's name once it is spelled right: free only after the other has been merged.
+    twin = json.loads(json.dumps(docs[f"exercise:{PRESS}"]))
+    twin |= {"id": "twin", "name": "Barbell Bench Press", "name_slug": "barbell-bench-press"}
+    docs["exercise:twin"] = twin
+    docs[f"exercise:{PRESS}"]["status"] = "draft"
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, docs)
+    for mode, status in (("dry_run", "planned"), ("shadow", "planned"), ("apply", "ok")):
+        async with open_steps(loaded) as steps:
+            run, _results = await run_all(steps, RunRequest(run=f"r-{mode}", mode=mode, families=("bench-press",)))
+            entries = [entry for turn in run.turns async for entry in steps.app.runtime.operations.journal(turn=turn)]
+            made = [(entry.op_type, entry.target_ids) for entry in entries if entry.op_type != "approve_exercise"]
+            assert run.counts == {status: 2}, [(entry.op_type, entry.reason) for entry in entries]
+        renamed = next(entry.after["exercise:twin"] for entry in entries if entry.op_type.startswith("normalize"))
+        assert (renamed["name_slug"], renamed["merge_lineage"]) == ("bench-press-barbell", [PRESS])
+        assert [name for name, _targets in made] == ["merge_exercises", "normalize_catalog_page"]
+        if mode != "apply":
+            assert await read_catalog(loaded) == docs
+    now = await read_catalog(loaded)
+    assert (now[f"exercise:{PRESS}"]["status"], now["exercise:twin"]["name_slug"]) == ("merged", "bench-press-barbell")
+
+
 async def test_a_change_that_a_person_took_back_is_not_proposed_again(tmp_path: Path) -> None:
     docs = clean_families("bench-press")
     docs[KEY]["variant_key"] = "v2/old"

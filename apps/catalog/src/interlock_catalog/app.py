@@ -14,6 +14,7 @@ from interlock.answers.constrained import constrain
 from interlock.config import load_settings
 from interlock.models import Model, RecordingModel, ReplayModel, open_model
 from interlock_catalog.backends import Backend
+from interlock_catalog.backends.planned import PlannedView
 from interlock_catalog.checks.duplicates import Embed
 from interlock_catalog.confidence import Calibration, shipped_calibration
 from interlock_catalog.family_reader import SnapshotCache
@@ -77,7 +78,11 @@ def open_backend(settings: Settings, executor: str = "") -> Backend:
 
 def build_tools(backend: Backend, snapshots: SnapshotCache) -> tuple[Tool, ...]:
     """Every tool of the catalog, over one backend."""
-    return (*build_read_tools(backend, snapshots), *build_write_tools(Catalog(backend)), *build_report_tools())
+    return (
+        *build_read_tools(backend, snapshots),
+        *build_write_tools(Catalog(PlannedView(backend))),
+        *build_report_tools(),
+    )
 
 
 @asynccontextmanager

@@ -10,10 +10,12 @@ from enum import StrEnum
 
 import msgspec
 
-from interlock import Outcome, Status
+from interlock import Mode, Outcome, Status
 from interlock.reasons import Reason
 from interlock.values import Budget, Lock
+from interlock_catalog.backends.planned import PlannedStates, planning
 from interlock_catalog.planning.ops import Op
+from interlock_catalog.resource import NAME
 from interlock_catalog.roles.context import RoleContext
 
 SERVICE = "service:catalog"
@@ -76,8 +78,20 @@ async def execute_operations(
     """Make the operations in their order, but for those whose call ids are withheld.
 
     What rests (cooldown) is left, and the others are made; any other reason to stop ends the plan there, as later
-    operations rest on earlier ones.
+    operations rest on earlier ones. Where they are only planned, each is judged as if those before it had been made.
     """
+    with planning() as planned:
+        return await _execute_in_order(context, ops, options, locks, withheld, planned)
+
+
+async def _execute_in_order(
+    context: RoleContext,
+    ops: Sequence[Op],
+    options: ExecutionOptions,
+    locks: tuple[Lock, ...],
+    withheld: Collection[str],
+    planned: PlannedStates,
+) -> Execution:
     not_applied: set[str] = set()
     stopped: Stop | None = None
     foreseen = list[Op]()
@@ -89,6 +103,8 @@ async def execute_operations(
             foreseen.append(op)  # it was to be fixed first, and was not, or was only planned: it cannot be approved yet
             continue
         outcome = await _execute(context, op, options, locks)
+        if options.mode != Mode.APPLY.value and outcome.status is Status.PLANNED:
+            planned |= _states_of(outcome)
         reason = None if outcome.problem is None else outcome.problem.reason
         if reason is Reason.COOLDOWN:
             stopped = Stop.DEFERRED
@@ -99,6 +115,14 @@ async def execute_operations(
         if outcome.status not in (Status.OK, Status.NO_DATA):
             not_applied.update(_exercises_of(op))
     return Execution(stopped, tuple(foreseen))
+
+
+def _states_of(outcome: Outcome) -> PlannedStates:
+    """The documents as a plan would leave them."""
+    plan = outcome.plan
+    if plan is None or plan.after is None:
+        return {}
+    return {key.removeprefix(f"{NAME}/"): state for key, state in zip(plan.keys, plan.after, strict=True)}
 
 
 def _exercises_of(op: Op) -> set[str]:
