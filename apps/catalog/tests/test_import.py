@@ -116,6 +116,7 @@ def test_ids_that_are_rewritten_and_places_of_fields_are_said_before_anything_is
     assert not home.exists()
     checked = capsys.readouterr()
     said = checked.err if json_too else checked.out
+    assert json.loads(checked.out)["written"] is False if json_too else "nothing was written" in checked.out
     assert "7 ids rewritten" in said
     assert "'Squat_01' → 'squat-01', 'X.5/ä' → 'x-5-a', '../../etc' → 'etc'" in said
     assert "and 2 more" in said

@@ -14,6 +14,7 @@ from interlock.reasons import Reason
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.cli.suggestions import naming_a_run
 from interlock_catalog.contracts import Json
+from interlock_catalog.counts import format_count
 from interlock_catalog.settings import home_option, load_existing_catalog
 
 
@@ -150,7 +151,7 @@ def run_validate(given: argparse.Namespace) -> int:
         for violation in item["violations"]:
             field, message = sanitize(violation["field"]), sanitize(violation["message"])
             console().print(f"{sanitize(item['key'])}  [bold]{field}[/]  {message}")
-    console().print(f"{len(found) - len(invalid)} of {len(found)} documents are valid")
+    console().print(f"valid: {len(found) - len(invalid)} of {format_count(len(found), 'document')}")
     if any("vocabulary" in violation["message"] for item in invalid for violation in item["violations"]):
         look = f"interlock catalog run --dry-run{home_option(given.home)}"
         notes().print(
@@ -184,7 +185,8 @@ def run_drift(given: argparse.Namespace) -> int:
     else:
         for item in found["drifted"]:
             console().print(f"{sanitize(item['key'])}  [dim]last recorded change: record {item['record']}[/]")
-        console().print(f"{len(found['drifted'])} of {found['compared']} documents are not what the journal says")
+        compared = format_count(found["compared"], "document")
+        console().print(f"not what the journal says: {len(found['drifted'])} of {compared}")
     return 1 if found["drifted"] else 0
 
 

@@ -126,7 +126,10 @@ def _print_beginning(given: argparse.Namespace, lead: str, catalog: PlantedCatal
     counts = {kind.value: found[kind] for kind in (DocumentKind.EXERCISE, DocumentKind.FAMILY, DocumentKind.ALIAS)}
     folder = given.home or Path()
     if given.json:
-        account = {} if imported is None else {"skipped": imported.skipped, **msgspec.structs.asdict(imported.account)}
+        account = dict[str, Any]()
+        if imported is not None:
+            account = {"written": not given.check, "skipped": imported.skipped}
+            account |= msgspec.structs.asdict(imported.account)
         print_json({"home": str(folder), **counts, "planted": len(catalog.faults), **account})
         return
     what = (
