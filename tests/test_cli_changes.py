@@ -115,6 +115,25 @@ def test_undo_shows_first_and_then_does_it(run: Run) -> None:
     assert run("undo", "--key", "shelf/a", "--since", "1h", "--yes")[0] == 0
 
 
+def test_undo_leaves_what_lies_behind_a_send_that_was_not_taken_back_and_says_so(run: Run, tmp_path: Path) -> None:
+    unsend = '@tool(effect="send")\nasync def unsend(to: str) -> str:\n    raise Permanent("it was read")\n\n\n'
+    text = TOOLS.replace('@tool(effect="send")', '@tool(effect="send", compensate=UNSEND)').replace(
+        "TOOLS = [", unsend + "TOOLS = [unsend, "
+    )
+    head = "from interlock import Compensation\nfrom interlock.errors import Permanent\n"
+    head += 'UNSEND = Compensation("unsend", lambda arguments, value: arguments)\n'
+    (tmp_path / "shop.py").write_text(head + text)
+    (tmp_path / "policy.toml").write_text(POLICY.replace('"mail", ', '"mail", "unsend", '))
+    title(run, "a", "one", "--run", "r")
+    assert run("call", "mail", '{"to": "x"}', "--run", "r")[0] == 0
+    code, out, _ = run("undo", "--run", "r")
+    assert (code, "2 of 2 changes would be taken back; do it with --yes" in out) == (0, True)
+    code, out, _ = run("undo", "--run", "r", "--yes")
+    assert (code, "0 of 2 done" in out) == (1, True)
+    assert "(mail) came after it and is not taken back; see to that one first" in out
+    assert "left as it is: record " in out
+
+
 def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = json.dumps({"id": "precious", "title": "x", "pin": "zebra-pin"})
     code, out, _ = run("call", "set_title", arguments, "--turn", "t")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
@@ -11,6 +10,7 @@ from interlock.changes import plan_digest
 from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
+from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
@@ -19,18 +19,15 @@ from interlock.state import TicketKind
 from interlock.values import Call, Json, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
-# Bounded, so that an undo of thousands does not hold thousands of calls open.
-_AT_ONCE = 16
 _WAIT_S = 30.0
 
 
-async def run_undo(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str
-) -> list[Outcome | None]:
-    """Take changes back in their order; those on different keys side by side. None for a step that has no call."""
+async def run_undo(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str) -> list[Done]:
+    """Take changes back, the last one first: those on different keys side by side, a send when all after it is back."""
+    left: dict[str, str] = {}  # the versions that steps have left behind
 
-    def call(step: UndoStep, left: Mapping[str, str]) -> Call:
-        return Call(
+    async def take(step: UndoStep) -> Outcome:
+        call = Call(
             call_id=ctx.ids.new(),
             id_is_ours=True,
             plan=_looked_at(ctx, step, left),
@@ -43,8 +40,12 @@ async def run_undo(
             run=name,
             undoes=f"{step.claim.name}.{step.claim.generation}",
         )
+        outcome = await _take(run, ctx, step, call)
+        if outcome.ok:
+            left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
+        return outcome
 
-    return await _in_order(run, ctx, steps, call)
+    return await take_in_order(ctx, steps, take, BACK)
 
 
 def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> str | None:
@@ -73,16 +74,13 @@ async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...
     return ()
 
 
-async def run_replay(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
-) -> list[Outcome | None]:
-    """Try failed changes again with their own keys, and undone ones as the next generation."""
-    again = {step.claim.name: await _call_of_intent(ctx, step, principal) for step in steps if step.tool}
+async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str) -> list[Done]:
+    """Try failed changes again with their own keys, and undone ones as the next generation, in their order."""
 
-    def call(step: UndoStep, _left: Mapping[str, str]) -> Call:
-        return again[step.claim.name]
+    async def take(step: UndoStep) -> Outcome:
+        return await _take(run, ctx, step, await _call_of_intent(ctx, step, principal))
 
-    return await _in_order(run, ctx, steps, call)
+    return await take_in_order(ctx, steps, take, AGAIN)
 
 
 async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
@@ -139,44 +137,9 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
     )
 
 
-async def _in_order(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], call: Callable[[UndoStep, Mapping[str, str]], Call]
-) -> list[Outcome | None]:
-    """Steps that share a key one after the other, the others side by side."""
-    places, last = asyncio.Semaphore(_AT_ONCE), dict[str, asyncio.Task[Outcome | None]]()
-    left: dict[str, str] = {}  # the versions that steps have left behind
-
-    async def work(step: UndoStep, after: set[asyncio.Task[Outcome | None]]) -> Outcome | None:
-        if after:
-            await asyncio.wait(after)
-            # What an earlier step has not put back is not what this one was planned on.
-            refused = [found for task in after if (found := task.result()) is not None and not found.ok]
-            if refused:
-                return refused[0]
-        async with places:
-            made = call(step, left)
-            if not step.locks:
-                outcome = await run(made)
-            else:
-                async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
-                    outcome = await run(msgspec.structs.replace(made, locks=locks))
-            if outcome.ok:
-                left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
-            return outcome
-
-    tasks: list[asyncio.Task[Outcome | None] | None] = []
-    for step in steps:
-        if not step.tool:
-            tasks.append(None)
-            continue
-        task = asyncio.ensure_future(work(step, {last[key] for key in step.keys if key in last}))
-        last.update(dict.fromkeys(step.keys, task))
-        tasks.append(task)
-    try:
-        return [None if task is None else await task for task in tasks]
-    except BaseException:  # what has not begun is not begun; what has is waited for, as on the path itself
-        begun = [task for task in tasks if task is not None]
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
-        raise
+async def _take(run: Run, ctx: EngineContext, step: UndoStep, call: Call) -> Outcome:
+    """Make the call of a step, under the leases under which its change was made."""
+    if not step.locks:
+        return await run(call)
+    async with hold_locks(ctx, step.locks, call=call.call_id, wait_s=_WAIT_S) as locks:
+        return await run(msgspec.structs.replace(call, locks=locks))

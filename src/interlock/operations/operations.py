@@ -17,6 +17,7 @@ from interlock.operations.execute import resume, run_replay, run_undo
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
+from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
 from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
 from interlock.operations.recover import Recovered, recover, versions_left
 from interlock.operations.replay import replay_steps
@@ -26,9 +27,6 @@ from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
 from interlock.values import Call, Outcome
-
-Done = tuple[UndoStep, Outcome | None]
-"""A step of an undo or replay, and how its call ended; None where there was no call to make."""
 
 
 class Changes(TypedDict, total=False):
@@ -54,23 +52,25 @@ class Operations:
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
         """How those changes would be taken back, last change first; nothing is done."""
-        return await undo_steps(self._ctx, _require_filter(which, "undo"), force=force)
+        steps = await undo_steps(self._ctx, _require_filter(which, "undo"), force=force)
+        return hold_back(self._ctx, steps, BACK)
 
     async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
-        """Take those changes back, each as a call on the path; None where there is no way back."""
+        """Take those changes back, each as a call on the path, the last one first.
+
+        Beside a step for which no call was made stands None; its `obstacle` says why.
+        """
         steps, name = await self.undo_plan(force=force, **which), f"undo-{self._ctx.ids.new()}"
-        done = await run_undo(self._run, self._ctx, steps, by=self.writer(by).by, name=name)
-        return tuple(zip(steps, done, strict=True))
+        return tuple(await run_undo(self._run, self._ctx, steps, by=self.writer(by).by, name=name))
 
     async def replay_plan(self, run: str) -> Sequence[UndoStep]:
         """What of a run would be made again; nothing is done."""
-        return await replay_steps(self._ctx, run)
+        return hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
 
     async def replay(self, run: str) -> Sequence[Done]:
         """Make what failed in a run again with its own keys, and what was undone as the next generation."""
         steps = await self.replay_plan(run)
-        done = await run_replay(self._run, self._ctx, steps, principal=self._principal)
-        return tuple(zip(steps, done, strict=True))
+        return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
         """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
