@@ -6,13 +6,16 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from interlock import Runtime, Status, Tool, tool
 from interlock.errors import InDoubt, Permanent
 from interlock.operations import UndoStep
+from interlock.testing import ManualClock
 from interlock.tools import Compensation, RetryRule
 from interlock.values import Outcome
 from tests.conftest import expect
-from tests.test_changes import Shelf, retitle, running
+from tests.test_changes import OPEN, Shelf, retitle, running
 
 Done = tuple[UndoStep, Outcome | None]
 
@@ -239,3 +242,74 @@ async def test_what_was_settled_later_is_taken_back_in_the_order_in_which_it_was
         post.log.clear()
         assert shown(await runtime.operations.undo(run="r")) == ["ok", "ok"]
     assert post.log == ["restore a", "unsend x begins", "unsend x is done"]
+
+
+# What the preview promises is what the undo does
+
+
+@pytest.mark.parametrize("per", ["turn", "run", "actor"])
+async def test_no_budget_stops_an_undo_half_way(store_url: str, per: str) -> None:
+    shelf = Shelf()
+    policy = f"{OPEN}[[budget]]\nid = 'b'\nper = '{per}'\ncalls = 3\n"
+    async with running(retitle(shelf, []), policy=policy, url=store_url) as runtime:
+        for place, key in enumerate("abcde"):
+            details = {"actor": f"bot{place}", "run": f"r{place}", "turn": f"t{place}"}
+            assert (await runtime.call("title", {"id": key, "title": "x"}, **details)).ok
+        plan = await runtime.operations.undo_plan(since_us=0)
+        done = await runtime.operations.undo(since_us=0)
+    assert [step.obstacle for step in plan] == [""] * 5
+    assert (shown(done), shelf.items) == (["ok"] * 5, {})
+
+
+async def test_an_undo_waits_for_a_rate() -> None:
+    shelf, clock = Shelf(), ManualClock()
+    policy = OPEN + "[[rate]]\nid = 'slow'\ntools = ['undo.shelf']\nrate = '6/minute'\nburst = 2\n"
+    async with running(retitle(shelf, []), policy=policy, clock=clock) as runtime:
+        await make(runtime, *"abcde")
+        assert shown(await runtime.operations.undo(run="r")) == ["ok"] * 5
+    assert shelf.items == {}
+    assert 20 <= sum(clock.slept) <= 40
+
+
+async def test_a_rate_that_nobody_waits_for_is_told_and_what_is_left_can_be_taken_back_later() -> None:
+    shelf, clock = Shelf(), ManualClock()
+    policy = OPEN + "[[rate]]\nid = 'slow'\ntools = ['undo.shelf']\nrate = '1/hour'\nburst = 1\n"
+    async with running(retitle(shelf, []), policy=policy, clock=clock) as runtime:
+        await make(runtime, "a", "b")
+        done = await runtime.operations.undo(run="r")
+        clock.advance(3600)
+        again = await runtime.operations.undo(run="r")
+    assert (sorted(shown(done)), shown(again), shelf.items) == (["denied", "ok"], ["ok"], {})
+
+
+async def test_a_preview_says_what_the_policy_or_a_halt_would_refuse() -> None:
+    post = Post()
+    shelf = NotedShelf(post.log)
+    policy = OPEN + "[[rule]]\nid = 'kept'\ntools = ['undo.shelf']\ndecision = 'deny'\nreason = 'it is kept'\n"
+    async with running(retitle(shelf, []), *post.tools(), policy=policy) as runtime:
+        await make(runtime, "to x", "a")
+        plan = await runtime.operations.undo_plan(run="r")
+        done = await runtime.operations.undo(run="r")
+        await runtime.operations.halt("tool:unsend")
+        (halted,) = await runtime.operations.undo_plan(record=plan[1].record)
+    assert plan[0].obstacle.startswith("'undo.shelf' would be refused: ")
+    assert "it is kept" in plan[0].obstacle
+    assert "came after it and is not taken back" in plan[1].obstacle
+    assert (shown(done), post.log[-1]) == (["denied", "left"], "notify x is done")
+    assert "halted" in halted.obstacle
+
+
+async def test_the_preview_of_a_replay_says_which_calls_a_budget_would_refuse() -> None:
+    shelf = Shelf()
+    policy = f"{OPEN}[[budget]]\nid = 'b'\nper = 'turn'\ncalls = 5\n"
+    async with running(retitle(shelf, []), policy=policy) as runtime:
+        for key in "abc":
+            assert (await runtime.call("title", {"id": key, "title": "x"}, actor="bot", run="r", turn="t")).ok
+        await runtime.operations.undo(run="r")
+        plan = await runtime.operations.replay_plan("r")
+        done = await runtime.operations.replay("r")
+    assert [bool(step.obstacle) for step in plan] == [False, False, True]
+    assert plan[2].obstacle == (
+        "'title' would be refused: budget 'b' will have 0 of 5 calls left, and this call needs 1"
+    )
+    assert sorted(shown(done)) == ["denied", "ok", "ok"]

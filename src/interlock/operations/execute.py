@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
@@ -14,38 +15,81 @@ from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
+from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.state import TicketKind
 from interlock.values import Call, Json, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _WAIT_S = 30.0
+_LONGEST_RATE_WAIT_S = 60.0
+
+
+class Pace:
+    """Makes the calls of steps no faster than rates allow: a rate says how fast, not whether."""
+
+    def __init__(self, run: Run, ctx: EngineContext) -> None:
+        self._run = run
+        self._ctx = ctx
+        self._waiting = asyncio.Lock()
+
+    async def take(self, step: UndoStep, call: Call) -> Outcome:
+        """Make the call of a step, under the leases under which its change was made."""
+        if not step.locks:
+            return await self._paced(call)
+        async with hold_locks(self._ctx, step.locks, call=call.call_id, wait_s=_WAIT_S) as locks:
+            return await self._paced(msgspec.structs.replace(call, locks=locks))
+
+    async def _paced(self, call: Call) -> Outcome:
+        outcome = await self._run(call)
+        if _rate_wait_s(outcome) is None:
+            return outcome
+        async with self._waiting:  # one after the other, or all who wait would ask again at once
+            while True:
+                outcome = await self._run(call)
+                wait_s = _rate_wait_s(outcome)
+                if wait_s is None:
+                    return outcome
+                await self._ctx.clock.sleep(wait_s)
+
+
+def _rate_wait_s(outcome: Outcome) -> float | None:
+    """How long to wait for a rate; None where none refused the call, or for longer than anybody waits."""
+    problem = outcome.problem
+    if problem is None or problem.reason is not Reason.RATE_LIMITED or problem.retry_after_s is None:
+        return None
+    return problem.retry_after_s if problem.retry_after_s <= _LONGEST_RATE_WAIT_S else None
 
 
 async def run_undo(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str) -> list[Done]:
     """Take changes back, the last one first: those on different keys side by side, a send when all after it is back."""
     left: dict[str, str] = {}  # the versions that steps have left behind
+    pace = Pace(run, ctx)
 
     async def take(step: UndoStep) -> Outcome:
-        call = Call(
-            call_id=ctx.ids.new(),
-            id_is_ours=True,
-            plan=_looked_at(ctx, step, left),
-            tool=step.tool,
-            arguments=step.arguments,
-            actor=by,
-            principal=by,
-            mode=Mode.APPLY,
-            turn=name,
-            run=name,
-            undoes=f"{step.claim.name}.{step.claim.generation}",
-        )
-        outcome = await _take(run, ctx, step, call)
+        call = msgspec.structs.replace(call_of_undo(ctx, step, by, name), plan=_looked_at(ctx, step, left))
+        outcome = await pace.take(step, call)
         if outcome.ok:
             left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
         return outcome
 
     return await take_in_order(ctx, steps, take, BACK)
+
+
+def call_of_undo(ctx: EngineContext, step: UndoStep, by: str, name: str) -> Call:
+    """The call that takes a change back, in an undo of that name."""
+    return Call(
+        call_id=ctx.ids.new(),
+        id_is_ours=True,
+        tool=step.tool,
+        arguments=step.arguments,
+        actor=by,
+        principal=by,
+        mode=Mode.APPLY,
+        turn=name,
+        run=name,
+        undoes=f"{step.claim.name}.{step.claim.generation}",
+    )
 
 
 def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> str | None:
@@ -77,8 +121,10 @@ async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...
 async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str) -> list[Done]:
     """Try failed changes again with their own keys, and undone ones as the next generation, in their order."""
 
+    pace = Pace(run, ctx)
+
     async def take(step: UndoStep) -> Outcome:
-        return await _take(run, ctx, step, await _call_of_intent(ctx, step, principal))
+        return await pace.take(step, await call_of_replay(ctx, step, principal))
 
     return await take_in_order(ctx, steps, take, AGAIN)
 
@@ -102,7 +148,7 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     return await run(msgspec.structs.replace(call, ticket=name))
 
 
-async def _call_of_intent(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
+async def call_of_replay(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
     """The call behind the intent of a step, for the principal who has it made again."""
     assert step.claim.intent is not None
     record, whole = await read_record(ctx, step.claim.intent)
@@ -135,11 +181,3 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         undoes=None if change is None else change.undoes,
         replays=change is not None and change.replays,
     )
-
-
-async def _take(run: Run, ctx: EngineContext, step: UndoStep, call: Call) -> Outcome:
-    """Make the call of a step, under the leases under which its change was made."""
-    if not step.locks:
-        return await run(call)
-    async with hold_locks(ctx, step.locks, call=call.call_id, wait_s=_WAIT_S) as locks:
-        return await run(msgspec.structs.replace(call, locks=locks))

@@ -13,7 +13,8 @@ from interlock.canonical import did_you_mean
 from interlock.engine import EngineContext
 from interlock.errors import ConfigError
 from interlock.operations.approvals import decide_ticket, decider, decision_state, sweep
-from interlock.operations.execute import resume, run_replay, run_undo
+from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
+from interlock.operations.foresight import foresee
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
@@ -27,6 +28,9 @@ from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
 from interlock.values import Call, Outcome
+
+_PREVIEW = "undo"
+"""The turn and run of an undo that is only looked at."""
 
 
 class Changes(TypedDict, total=False):
@@ -51,25 +55,31 @@ class Operations:
         self._token = token
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
-        """How those changes would be taken back, last change first; nothing is done."""
-        steps = await undo_steps(self._ctx, _require_filter(which, "undo"), force=force)
-        return hold_back(self._ctx, steps, BACK)
+        """How those changes would be taken back, last change first, and which could not be; nothing is done."""
+        ctx = self._ctx
+        steps = await undo_steps(ctx, _require_filter(which, "undo"), force=force)
+        calls = [None if step.obstacle else call_of_undo(ctx, step, self._principal, _PREVIEW) for step in steps]
+        return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), BACK)
 
     async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
         """Take those changes back, each as a call on the path, the last one first.
 
         Beside a step for which no call was made stands None; its `obstacle` says why.
         """
-        steps, name = await self.undo_plan(force=force, **which), f"undo-{self._ctx.ids.new()}"
-        return tuple(await run_undo(self._run, self._ctx, steps, by=self.writer(by).by, name=name))
+        ctx, name = self._ctx, f"undo-{self._ctx.ids.new()}"
+        steps = await undo_steps(ctx, _require_filter(which, "undo"), force=force)
+        return tuple(await run_undo(self._run, ctx, hold_back(ctx, steps, BACK), by=self.writer(by).by, name=name))
 
     async def replay_plan(self, run: str) -> Sequence[UndoStep]:
-        """What of a run would be made again; nothing is done."""
-        return hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
+        """What of a run would be made again, and what could not be; nothing is done."""
+        ctx, who = self._ctx, self._principal
+        steps = await replay_steps(ctx, run)
+        calls = [None if step.obstacle else await call_of_replay(ctx, step, who) for step in steps]
+        return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), AGAIN)
 
     async def replay(self, run: str) -> Sequence[Done]:
         """Make what failed in a run again with its own keys, and what was undone as the next generation."""
-        steps = await self.replay_plan(run)
+        steps = hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
         return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
