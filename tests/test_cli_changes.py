@@ -238,6 +238,23 @@ def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     assert run("plan-set", "set.json", "--name", "m")[0] == 2
 
 
+def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run, tmp_path: Path) -> None:
+    changes = [{"tool": "set_title", "arguments": {"id": "a", "title": title}} for title in ("one", "two", "two")]
+    changes.append({"tool": "set_title", "arguments": {"id": "precious", "title": "x"}})
+    (tmp_path / "set.json").write_text(json.dumps(changes))
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
+    assert (code, out.count('-  "title": "one"'), out.count('+  "title": "two"')) == (0, 1, 1)
+    assert "the same as change 2 of the set, and made once with that" in out
+    assert "a person will be asked: somebody should look (rule 'ask')" in out
+    code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
+    assert (code, "3 of 4 changes made" in out) == (1, True)
+    again = json.loads(run("plan-set", "set.json", "--name", "n", "--json")[1])
+    assert [item["diff"] is None for item in again["planned"]] == [False, False, True, False]
+    (tmp_path / "set.json").write_text(json.dumps(changes[:1]))
+    code, _, err = run("plan-set", "set.json", "--name", "n")
+    assert (code, "there is another set called 'n'" in err) == (1, True)
+
+
 def test_shadow_plans_are_compared(run: Run) -> None:
     title(run, "a", "x", "--mode", "shadow", "--run", "s", "--turn", "1")
     title(run, "b", "x", "--mode", "shadow", "--run", "s", "--turn", "2")

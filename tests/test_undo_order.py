@@ -253,7 +253,7 @@ async def test_no_budget_stops_an_undo_half_way(store_url: str, per: str) -> Non
     policy = f"{OPEN}[[budget]]\nid = 'b'\nper = '{per}'\ncalls = 3\n"
     async with running(retitle(shelf, []), policy=policy, url=store_url) as runtime:
         for place, key in enumerate("abcde"):
-            details = {"actor": f"bot{place}", "run": f"r{place}", "turn": f"t{place}"}
+            details: dict[str, Any] = {"actor": f"bot{place}", "run": f"r{place}", "turn": f"t{place}"}
             assert (await runtime.call("title", {"id": key, "title": "x"}, **details)).ok
         plan = await runtime.operations.undo_plan(since_us=0)
         done = await runtime.operations.undo(since_us=0)

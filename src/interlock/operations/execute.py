@@ -70,7 +70,7 @@ async def run_undo(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, b
         call = msgspec.structs.replace(call_of_undo(ctx, step, by, name), plan=_looked_at(ctx, step, left))
         outcome = await pace.take(step, call)
         if outcome.ok:
-            left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
+            left.update(zip(step.keys, (await left_behind(ctx, outcome)).versions, strict=False))
         return outcome
 
     return await take_in_order(ctx, steps, take, BACK)
@@ -104,18 +104,28 @@ def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> s
     return plan_digest(ctx.digest, step.tool, step.keys, step.arguments, policy, at)
 
 
-async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
-    """The versions that a change left behind, from its own record or from the one that it repeats."""
+class LeftBehind(msgspec.Struct, frozen=True):
+    """What a change left: versions and states in the order of its keys, as its record has them."""
+
+    versions: tuple[str, ...] = ()
+    states: Json = None
+    """None where its record does not say."""
+    settled: bool = False
+    """Whether somebody said later that it landed: then nobody but they saw its states."""
+
+
+async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
+    """What a change left behind, from its own record or from the one that it repeats."""
     number = outcome.record
     while number is not None:
-        record, _whole = await record_with_payload(ctx.store, number)
+        record, whole = await record_with_payload(ctx.store, number)
         if record is None:
-            return ()
+            return LeftBehind()
         repeats = record.content().repeats
         if repeats is None:
-            return recorded_versions(record)
+            return LeftBehind(recorded_versions(record), whole.get("after"), record.kind == "settle")
         number = repeats
-    return ()
+    return LeftBehind()
 
 
 async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str) -> list[Done]:

@@ -19,7 +19,7 @@ from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
-from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
+from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set, stored_as
 from interlock.operations.recover import Recovered, recover, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
@@ -89,9 +89,16 @@ class Operations:
         return await recover(self._ctx, writer)
 
     async def plan_set(
-        self, changes: Sequence[Change], *, actor: str
+        self, changes: Sequence[Change], *, actor: str, name: str | None = None
     ) -> tuple[Sequence[PlannedChange], Outcome | None]:
-        """Plan changes that belong together; beside the plans, the outcome of the first that cannot be planned."""
+        """Plan changes that belong together, each on what those before it would leave.
+
+        Beside the plans, the outcome of the first that cannot be planned. A set that was stored under the name is not
+        planned anew: it goes on as it was planned then.
+        """
+        stored = None if name is None else await stored_as(self._ctx, name, changes)
+        if stored is not None:
+            return stored, None
         return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
 
     async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:
