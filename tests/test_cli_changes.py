@@ -115,6 +115,25 @@ def test_undo_shows_first_and_then_does_it(run: Run) -> None:
     assert run("undo", "--key", "shelf/a", "--since", "1h", "--yes")[0] == 0
 
 
+def test_undo_leaves_what_lies_behind_a_send_that_was_not_taken_back_and_says_so(run: Run, tmp_path: Path) -> None:
+    unsend = '@tool(effect="send")\nasync def unsend(to: str) -> str:\n    raise Permanent("it was read")\n\n\n'
+    text = TOOLS.replace('@tool(effect="send")', '@tool(effect="send", compensate=UNSEND)').replace(
+        "TOOLS = [", unsend + "TOOLS = [unsend, "
+    )
+    head = "from interlock import Compensation\nfrom interlock.errors import Permanent\n"
+    head += 'UNSEND = Compensation("unsend", lambda arguments, value: arguments)\n'
+    (tmp_path / "shop.py").write_text(head + text)
+    (tmp_path / "policy.toml").write_text(POLICY.replace('"mail", ', '"mail", "unsend", '))
+    title(run, "a", "one", "--run", "r")
+    assert run("call", "mail", '{"to": "x"}', "--run", "r")[0] == 0
+    code, out, _ = run("undo", "--run", "r")
+    assert (code, "2 of 2 changes would be taken back; do it with --yes" in out) == (0, True)
+    code, out, _ = run("undo", "--run", "r", "--yes")
+    assert (code, "0 of 2 done" in out) == (1, True)
+    assert "(mail) came after it and is not taken back; see to that one first" in out
+    assert "left as it is: record " in out
+
+
 def test_a_ticket_is_listed_shown_decided_and_resumed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     arguments = json.dumps({"id": "precious", "title": "x", "pin": "zebra-pin"})
     code, out, _ = run("call", "set_title", arguments, "--turn", "t")
@@ -217,6 +236,23 @@ def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     assert run("plan-set", "set.json", "--name", "m", "--json")[0] == 1
     (tmp_path / "set.json").write_text("{")
     assert run("plan-set", "set.json", "--name", "m")[0] == 2
+
+
+def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run, tmp_path: Path) -> None:
+    changes = [{"tool": "set_title", "arguments": {"id": "a", "title": title}} for title in ("one", "two", "two")]
+    changes.append({"tool": "set_title", "arguments": {"id": "precious", "title": "x"}})
+    (tmp_path / "set.json").write_text(json.dumps(changes))
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
+    assert (code, out.count('-  "title": "one"'), out.count('+  "title": "two"')) == (0, 1, 1)
+    assert "the same as change 2 of the set, and made once with that" in out
+    assert "a person will be asked: somebody should look (rule 'ask')" in out
+    code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
+    assert (code, "3 of 4 changes made" in out) == (1, True)
+    again = json.loads(run("plan-set", "set.json", "--name", "n", "--json")[1])
+    assert [item["diff"] is None for item in again["planned"]] == [False, False, True, False]
+    (tmp_path / "set.json").write_text(json.dumps(changes[:1]))
+    code, _, err = run("plan-set", "set.json", "--name", "n")
+    assert (code, "there is another set called 'n'" in err) == (1, True)
 
 
 def test_shadow_plans_are_compared(run: Run) -> None:

@@ -99,7 +99,7 @@ async def test_an_edit_between_the_look_and_the_call_is_not_lost() -> None:
         steps = await runtime.operations.undo_plan(run="r")
         await set_title(runtime, "other", run="r2")
         await set_title(runtime, "new", run="r3")
-        (outcome,) = await run_undo(runtime._engine.run, runtime.context, steps, by="user:boss", name="u")
+        ((_step, outcome),) = await run_undo(runtime._engine.run, runtime.context, steps, by="user:boss", name="u")
     assert (expect(outcome).status, error(expect(outcome))) == (Status.DENIED, "plan_moved")
     assert shelf.items["a"] == {"title": "new"}
 
@@ -111,7 +111,9 @@ async def test_a_step_that_was_refused_stops_those_that_stand_on_it(documents: D
         steps = await runtime.operations.undo_plan(run="r")
         await documents.write("a", {"title": "b"})  # a person has taken the last one back by hand
         done = await run_undo(runtime._engine.run, runtime.context, steps, by="os:boss", name="u")
-    assert [error(expect(outcome)) for outcome in done] == ["plan_moved", "plan_moved"]
+    (last, refused), (first, untried) = done
+    assert (error(expect(refused)), untried) == ("plan_moved", None)
+    assert first.obstacle.startswith(f"record {last.record} (title) came after it and is not taken back")
     assert await documents.get("a") == {"title": "b"}
 
 

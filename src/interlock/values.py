@@ -134,6 +134,8 @@ class Call(Value, frozen=True):
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
     locks: tuple[Lock, ...] = ()
     """Leases that the caller has: the call is made under them, or not at all."""
+    overlay: dict[str, Json] | None = None
+    """Of a call that is only planned: what keys are taken to be, as earlier changes of its set would leave them."""
 
 
 class Rewrite(Value, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from interlock.changes.keys import keys_of, local_key, locks_of, plan_digest
@@ -10,6 +12,7 @@ from interlock.changes.snapshots import (
     SnapshotReader,
     Unreadable,
     diff_of,
+    lay_over,
     own_copy,
     read_snapshots,
     risk_of,
@@ -38,11 +41,18 @@ class Planner(msgspec.Struct, frozen=True):
     tool: Tool
     snapshot_reader: SnapshotReader
 
-    async def plan(self, arguments: dict[str, Json], policy: str, claim: Expected) -> Plan:
-        """The plan of one call, on the world as it is now. `Refusal` or `Unreadable` if there can be none."""
+    async def plan(
+        self, arguments: dict[str, Json], policy: str, claim: Expected, overlay: Mapping[str, Json] | None = None
+    ) -> Plan:
+        """The plan of one call, on the world as it is now. `Refusal` or `Unreadable` if there can be none.
+
+        With an overlay, on the world as it would be then; the versions are those of now.
+        """
         keys = keys_of(self.tool, arguments)
         locks_of(self.tool, arguments)  # what it will be held under can be told, or there is no plan
         snapshots = await read_snapshots(self.tool, keys, self.snapshot_reader)
+        if overlay:
+            snapshots = lay_over(keys, snapshots, overlay)
         return self.on(snapshots, keys, arguments, policy, claim)
 
     def on(

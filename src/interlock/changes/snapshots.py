@@ -84,6 +84,22 @@ async def read_snapshots(
     return tuple([_snapshot_of(state, key, (changed or {}).get(key, 0), snapshot_reader) for key, state in pairs])
 
 
+def lay_over(
+    keys: tuple[str, ...], snapshots: tuple[Snapshot, ...], overlay: Mapping[str, Json]
+) -> tuple[Snapshot, ...]:
+    """The snapshots with other states for the keys of the overlay, alone or as parts of their whole resource."""
+    found = []
+    for key, snapshot in zip(keys, snapshots, strict=False):  # what has no resource has keys and no snapshots
+        if key.endswith("/*"):
+            parts = {local_key(name): state for name, state in overlay.items() if name.startswith(key[:-1])}
+            whole = {**(snapshot.state or {}), **parts}
+            state: Json = {name: part for name, part in whole.items() if part is not None}
+        else:
+            state = overlay.get(key, snapshot.state)
+        found.append(Snapshot(state, snapshot.version))
+    return tuple(found)
+
+
 async def _read_states(
     resource: Resource, keys: tuple[str, ...], tool: Tool, snapshot_reader: SnapshotReader
 ) -> list[Any]:

@@ -18,12 +18,16 @@ from interlock.operations import Changes, UndoStep
 from interlock.operations.undo import UNDO
 from interlock.values import Outcome, Status
 
+_NO_WAY_BACK = "no way back"
+_NOT_AGAIN = "cannot be made again"
+
 
 def register(commands: Any, common: Any) -> None:
     undo = commands.add_parser(
         "undo",
         description="Show how changes would be taken back, last change first, and with --yes do it. Each is a call on"
-        " the one path: recorded, and undoable itself. What has changed since is left alone; --force asks a person.",
+        " the one path: recorded, and undoable itself. Writes of different keys are put back side by side, a send when"
+        " everything after it is back. What has changed since is left alone; --force asks a person.",
     )
     undo.add_argument("--record", type=int, metavar="ID", help="the change with this outcome (or intent)")
     undo.add_argument("--turn", metavar="TURN", help="every change of a turn")
@@ -34,7 +38,8 @@ def register(commands: Any, common: Any) -> None:
     undo.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
     replay = commands.add_parser(
         "replay",
-        description="Make failed changes of a run again with their own keys, and undone ones as the next generation.",
+        description="Make failed changes of a run again with their own keys, and undone ones as the next generation:"
+        " writes of different keys side by side, a send when everything before it is made.",
     )
     replay.add_argument("--run", dest="run_id", metavar="RUN", required=True, help="the run")
     replay.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
@@ -59,21 +64,21 @@ async def _undo(given: argparse.Namespace) -> int:
         raise ConfigError("undo what? name --record, --turn, --run, --key or --since")
     async with open_runtime(given) as runtime:
         if not given.yes:
-            return _show_steps(
-                await runtime.operations.undo_plan(**which, force=given.force), given, "would be taken back"
-            )
+            steps = await runtime.operations.undo_plan(**which, force=given.force)
+            return _show_steps(steps, given, "would be taken back", _NO_WAY_BACK)
         with notes().status("undoing"):
             done = await runtime.operations.undo(**which, force=given.force)
-    return _show_done(done, given)
+    return _show_done(done, given, _NO_WAY_BACK)
 
 
 async def _replay(given: argparse.Namespace) -> int:
     async with open_runtime(given) as runtime:
         if not given.yes:
-            return _show_steps(await runtime.operations.replay_plan(given.run_id), given, "would be made again")
+            steps = await runtime.operations.replay_plan(given.run_id)
+            return _show_steps(steps, given, "would be made again", _NOT_AGAIN)
         with notes().status("replaying"):
             done = await runtime.operations.replay(given.run_id)
-    return _show_done(done, given)
+    return _show_done(done, given, _NOT_AGAIN)
 
 
 async def _recover(given: argparse.Namespace) -> int:
@@ -94,29 +99,29 @@ async def _recover(given: argparse.Namespace) -> int:
     return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
 
 
-def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str) -> int:
+def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str, no_way: str) -> int:
     if given.json:
         print_json([_step(step, None) for step in steps])
         return 0 if steps else 1
     if not steps:
         console().print("nothing matches: no change that stands is meant by this")
         return 1
-    out, able = console(), sum(bool(step.tool) for step in steps)
+    out, able = console(), sum(not step.obstacle for step in steps)
     for step in steps:
-        _print_step(step)
+        _print_step(step, no_way)
     way_on = "; do it with --yes" if able else ""
     out.print(f"[bold]{able} of {format_count(len(steps), 'change')} {what}[/]{way_on}")
     return 0
 
 
-def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.Namespace) -> int:
+def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.Namespace, no_way: str) -> int:
     fine = sum(outcome is not None and outcome.status is Status.OK for _step, outcome in done)
     if given.json:
         print_json([_step(step, outcome) for step, outcome in done])
     else:
         out = console()
         for step, outcome in done:
-            _print_step(step)
+            _print_step(step, no_way)
             if outcome is not None:
                 asks = f", ticket {outcome.ticket}" if outcome.ticket else ""
                 why = f": {sanitize(outcome.problem.message)}" if outcome.problem is not None else ""
@@ -125,13 +130,13 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
     return 0 if done and fine == len(done) else 1
 
 
-def _print_step(step: UndoStep) -> None:
+def _print_step(step: UndoStep, no_way: str) -> None:
     out = console()
     out.print(f"[bold]{step.record}[/]  {sanitize(step.claim.tool)}  {sanitize(', '.join(step.keys))}")
     if step.of is not None and not step.tool.startswith(UNDO):  # of what is put back, the difference says more
         out.print(f"  [dim]{sanitize(msgspec.json.encode(step.of).decode())}[/]")
     if step.obstacle:
-        out.print(f"  [yellow]no way back[/]: {sanitize(step.obstacle)}")
+        out.print(f"  [yellow]{'left as it is' if step.tool else no_way}[/]: {sanitize(step.obstacle)}")
     print_diff(step.diff)
 
 

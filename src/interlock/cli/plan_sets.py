@@ -25,8 +25,9 @@ from interlock.values import Outcome, Status
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser(
         "plan-set",
-        description='Plan the changes of a file, a JSON list of {"tool": ..., "arguments": {...}}; with --apply make'
-        " them, exactly as planned and in order. Run again under the same name, a set goes on where it ended.",
+        description='Plan the changes of a file, a JSON list of {"tool": ..., "arguments": {...}}, each on what those'
+        " before it would leave; with --apply make them, exactly as planned and in order. Run again under the same"
+        " name, a set goes on where it ended.",
     )
     parser.add_argument("file", help="the changes, or - for standard input")
     parser.add_argument("--name", required=True, help="what the set is called")
@@ -44,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
 
 async def _run(given: argparse.Namespace, changes: list[Change]) -> int:
     async with open_runtime(given, exists=False) as runtime:
-        planned, refused = await runtime.operations.plan_set(changes, actor=given.actor)
+        planned, refused = await runtime.operations.plan_set(changes, actor=given.actor, name=given.name)
         if refused is not None or not given.apply:
             return _show_planned(given, planned, refused)
         with notes().status("applying"):
@@ -71,6 +72,8 @@ def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], r
         for item in planned:
             console().print(f"[bold]{sanitize(item.tool)}[/]  {sanitize(', '.join(item.keys))}")
             print_diff(item.diff)
+            for note in item.notes:
+                console().print(f"  [yellow]{sanitize(note)}[/]")
         if refused is not None:
             show(refused, store_option(given))
     return 0 if refused is None else 1

@@ -62,7 +62,9 @@ async def _plan(ctx: EngineContext, admitted: Admitted) -> Plan | Ended:
     assert planner is not None
     assert claim is not None
     try:
-        made = await planner.plan(admitted.facts.arguments, binding.rules.version, claim)
+        call = admitted.facts.call
+        overlay = None if call.mode is Mode.APPLY else call.overlay  # what is done is done on the world as it is
+        made = await planner.plan(admitted.facts.arguments, binding.rules.version, claim, overlay)
         broken = await violated_precondition(ctx, admitted, made)
         if broken is not None:
             reading = refuse(Status.DENIED, broken.reason, broken.verdict.reason)

@@ -11,40 +11,85 @@ from interlock.changes import plan_digest
 from interlock.engine import EngineContext, hold_locks
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
+from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
+from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.state import TicketKind
 from interlock.values import Call, Json, Mode, Outcome
 
 Run = Callable[[Call], Awaitable[Outcome]]
-# Bounded, so that an undo of thousands does not hold thousands of calls open.
-_AT_ONCE = 16
 _WAIT_S = 30.0
+_LONGEST_RATE_WAIT_S = 60.0
 
 
-async def run_undo(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str
-) -> list[Outcome | None]:
-    """Take changes back in their order; those on different keys side by side. None for a step that has no call."""
+class Pace:
+    """Makes the calls of steps no faster than rates allow: a rate says how fast, not whether."""
 
-    def call(step: UndoStep, left: Mapping[str, str]) -> Call:
-        return Call(
-            call_id=ctx.ids.new(),
-            id_is_ours=True,
-            plan=_looked_at(ctx, step, left),
-            tool=step.tool,
-            arguments=step.arguments,
-            actor=by,
-            principal=by,
-            mode=Mode.APPLY,
-            turn=name,
-            run=name,
-            undoes=f"{step.claim.name}.{step.claim.generation}",
-        )
+    def __init__(self, run: Run, ctx: EngineContext) -> None:
+        self._run = run
+        self._ctx = ctx
+        self._waiting = asyncio.Lock()
 
-    return await _in_order(run, ctx, steps, call)
+    async def take(self, step: UndoStep, call: Call) -> Outcome:
+        """Make the call of a step, under the leases under which its change was made."""
+        if not step.locks:
+            return await self._paced(call)
+        async with hold_locks(self._ctx, step.locks, call=call.call_id, wait_s=_WAIT_S) as locks:
+            return await self._paced(msgspec.structs.replace(call, locks=locks))
+
+    async def _paced(self, call: Call) -> Outcome:
+        outcome = await self._run(call)
+        if _rate_wait_s(outcome) is None:
+            return outcome
+        async with self._waiting:  # one after the other, or all who wait would ask again at once
+            while True:
+                outcome = await self._run(call)
+                wait_s = _rate_wait_s(outcome)
+                if wait_s is None:
+                    return outcome
+                await self._ctx.clock.sleep(wait_s)
+
+
+def _rate_wait_s(outcome: Outcome) -> float | None:
+    """How long to wait for a rate; None where none refused the call, or for longer than anybody waits."""
+    problem = outcome.problem
+    if problem is None or problem.reason is not Reason.RATE_LIMITED or problem.retry_after_s is None:
+        return None
+    return problem.retry_after_s if problem.retry_after_s <= _LONGEST_RATE_WAIT_S else None
+
+
+async def run_undo(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str) -> list[Done]:
+    """Take changes back, the last one first: those on different keys side by side, a send when all after it is back."""
+    left: dict[str, str] = {}  # the versions that steps have left behind
+    pace = Pace(run, ctx)
+
+    async def take(step: UndoStep) -> Outcome:
+        call = msgspec.structs.replace(call_of_undo(ctx, step, by, name), plan=_looked_at(ctx, step, left))
+        outcome = await pace.take(step, call)
+        if outcome.ok:
+            left.update(zip(step.keys, (await left_behind(ctx, outcome)).versions, strict=False))
+        return outcome
+
+    return await take_in_order(ctx, steps, take, BACK)
+
+
+def call_of_undo(ctx: EngineContext, step: UndoStep, by: str, name: str) -> Call:
+    """The call that takes a change back, in an undo of that name."""
+    return Call(
+        call_id=ctx.ids.new(),
+        id_is_ours=True,
+        tool=step.tool,
+        arguments=step.arguments,
+        actor=by,
+        principal=by,
+        mode=Mode.APPLY,
+        turn=name,
+        run=name,
+        undoes=f"{step.claim.name}.{step.claim.generation}",
+    )
 
 
 def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> str | None:
@@ -59,30 +104,39 @@ def _looked_at(ctx: EngineContext, step: UndoStep, left: Mapping[str, str]) -> s
     return plan_digest(ctx.digest, step.tool, step.keys, step.arguments, policy, at)
 
 
-async def versions_after(ctx: EngineContext, outcome: Outcome) -> tuple[str, ...]:
-    """The versions that a change left behind, from its own record or from the one that it repeats."""
+class LeftBehind(msgspec.Struct, frozen=True):
+    """What a change left: versions and states in the order of its keys, as its record has them."""
+
+    versions: tuple[str, ...] = ()
+    states: Json = None
+    """None where its record does not say."""
+    settled: bool = False
+    """Whether somebody said later that it landed: then nobody but they saw its states."""
+
+
+async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
+    """What a change left behind, from its own record or from the one that it repeats."""
     number = outcome.record
     while number is not None:
-        record, _whole = await record_with_payload(ctx.store, number)
+        record, whole = await record_with_payload(ctx.store, number)
         if record is None:
-            return ()
+            return LeftBehind()
         repeats = record.content().repeats
         if repeats is None:
-            return recorded_versions(record)
+            return LeftBehind(recorded_versions(record), whole.get("after"), record.kind == "settle")
         number = repeats
-    return ()
+    return LeftBehind()
 
 
-async def run_replay(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str
-) -> list[Outcome | None]:
-    """Try failed changes again with their own keys, and undone ones as the next generation."""
-    again = {step.claim.name: await _call_of_intent(ctx, step, principal) for step in steps if step.tool}
+async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str) -> list[Done]:
+    """Try failed changes again with their own keys, and undone ones as the next generation, in their order."""
 
-    def call(step: UndoStep, _left: Mapping[str, str]) -> Call:
-        return again[step.claim.name]
+    pace = Pace(run, ctx)
 
-    return await _in_order(run, ctx, steps, call)
+    async def take(step: UndoStep) -> Outcome:
+        return await pace.take(step, await call_of_replay(ctx, step, principal))
+
+    return await take_in_order(ctx, steps, take, AGAIN)
 
 
 async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
@@ -104,7 +158,7 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     return await run(msgspec.structs.replace(call, ticket=name))
 
 
-async def _call_of_intent(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
+async def call_of_replay(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
     """The call behind the intent of a step, for the principal who has it made again."""
     assert step.claim.intent is not None
     record, whole = await read_record(ctx, step.claim.intent)
@@ -137,46 +191,3 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         undoes=None if change is None else change.undoes,
         replays=change is not None and change.replays,
     )
-
-
-async def _in_order(
-    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], call: Callable[[UndoStep, Mapping[str, str]], Call]
-) -> list[Outcome | None]:
-    """Steps that share a key one after the other, the others side by side."""
-    places, last = asyncio.Semaphore(_AT_ONCE), dict[str, asyncio.Task[Outcome | None]]()
-    left: dict[str, str] = {}  # the versions that steps have left behind
-
-    async def work(step: UndoStep, after: set[asyncio.Task[Outcome | None]]) -> Outcome | None:
-        if after:
-            await asyncio.wait(after)
-            # What an earlier step has not put back is not what this one was planned on.
-            refused = [found for task in after if (found := task.result()) is not None and not found.ok]
-            if refused:
-                return refused[0]
-        async with places:
-            made = call(step, left)
-            if not step.locks:
-                outcome = await run(made)
-            else:
-                async with hold_locks(ctx, step.locks, call=made.call_id, wait_s=_WAIT_S) as locks:
-                    outcome = await run(msgspec.structs.replace(made, locks=locks))
-            if outcome.ok:
-                left.update(zip(step.keys, await versions_after(ctx, outcome), strict=False))
-            return outcome
-
-    tasks: list[asyncio.Task[Outcome | None] | None] = []
-    for step in steps:
-        if not step.tool:
-            tasks.append(None)
-            continue
-        task = asyncio.ensure_future(work(step, {last[key] for key in step.keys if key in last}))
-        last.update(dict.fromkeys(step.keys, task))
-        tasks.append(task)
-    try:
-        return [None if task is None else await task for task in tasks]
-    except BaseException:  # what has not begun is not begun; what has is waited for, as on the path itself
-        begun = [task for task in tasks if task is not None]
-        for task in begun:
-            task.cancel()
-        await asyncio.gather(*begun, return_exceptions=True)
-        raise

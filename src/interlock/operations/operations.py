@@ -13,11 +13,13 @@ from interlock.canonical import did_you_mean
 from interlock.engine import EngineContext
 from interlock.errors import ConfigError
 from interlock.operations.approvals import decide_ticket, decider, decision_state, sweep
-from interlock.operations.execute import resume, run_replay, run_undo
+from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
+from interlock.operations.foresight import foresee
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
-from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set
+from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
+from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set, stored_as
 from interlock.operations.recover import Recovered, recover, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
@@ -27,8 +29,8 @@ from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
 from interlock.values import Call, Outcome
 
-Done = tuple[UndoStep, Outcome | None]
-"""A step of an undo or replay, and how its call ended; None where there was no call to make."""
+_PREVIEW = "undo"
+"""The turn and run of an undo that is only looked at."""
 
 
 class Changes(TypedDict, total=False):
@@ -53,24 +55,32 @@ class Operations:
         self._token = token
 
     async def undo_plan(self, *, force: bool = False, **which: Unpack[Changes]) -> Sequence[UndoStep]:
-        """How those changes would be taken back, last change first; nothing is done."""
-        return await undo_steps(self._ctx, _require_filter(which, "undo"), force=force)
+        """How those changes would be taken back, last change first, and which could not be; nothing is done."""
+        ctx = self._ctx
+        steps = await undo_steps(ctx, _require_filter(which, "undo"), force=force)
+        calls = [None if step.obstacle else call_of_undo(ctx, step, self._principal, _PREVIEW) for step in steps]
+        return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), BACK)
 
     async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
-        """Take those changes back, each as a call on the path; None where there is no way back."""
-        steps, name = await self.undo_plan(force=force, **which), f"undo-{self._ctx.ids.new()}"
-        done = await run_undo(self._run, self._ctx, steps, by=self.writer(by).by, name=name)
-        return tuple(zip(steps, done, strict=True))
+        """Take those changes back, each as a call on the path, the last one first.
+
+        Beside a step for which no call was made stands None; its `obstacle` says why.
+        """
+        ctx, name = self._ctx, f"undo-{self._ctx.ids.new()}"
+        steps = await undo_steps(ctx, _require_filter(which, "undo"), force=force)
+        return tuple(await run_undo(self._run, ctx, hold_back(ctx, steps, BACK), by=self.writer(by).by, name=name))
 
     async def replay_plan(self, run: str) -> Sequence[UndoStep]:
-        """What of a run would be made again; nothing is done."""
-        return await replay_steps(self._ctx, run)
+        """What of a run would be made again, and what could not be; nothing is done."""
+        ctx, who = self._ctx, self._principal
+        steps = await replay_steps(ctx, run)
+        calls = [None if step.obstacle else await call_of_replay(ctx, step, who) for step in steps]
+        return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), AGAIN)
 
     async def replay(self, run: str) -> Sequence[Done]:
         """Make what failed in a run again with its own keys, and what was undone as the next generation."""
-        steps = await self.replay_plan(run)
-        done = await run_replay(self._run, self._ctx, steps, principal=self._principal)
-        return tuple(zip(steps, done, strict=True))
+        steps = hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
+        return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
         """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
@@ -79,9 +89,16 @@ class Operations:
         return await recover(self._ctx, writer)
 
     async def plan_set(
-        self, changes: Sequence[Change], *, actor: str
+        self, changes: Sequence[Change], *, actor: str, name: str | None = None
     ) -> tuple[Sequence[PlannedChange], Outcome | None]:
-        """Plan changes that belong together; beside the plans, the outcome of the first that cannot be planned."""
+        """Plan changes that belong together, each on what those before it would leave.
+
+        Beside the plans, the outcome of the first that cannot be planned. A set that was stored under the name is not
+        planned anew: it goes on as it was planned then.
+        """
+        stored = None if name is None else await stored_as(self._ctx, name, changes)
+        if stored is not None:
+            return stored, None
         return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
 
     async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:

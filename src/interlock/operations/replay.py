@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
 from interlock.operations.standing import takes_back
-from interlock.operations.undo import UndoStep, impossible, with_arguments
+from interlock.operations.undo import IN_DOUBT, UndoStep, impossible, in_doubt, with_arguments
 from interlock.state import ChangeFilter, ClaimState
 
 
@@ -14,12 +14,14 @@ async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
     ctx.at("replay.read")
     steps = []
     for claim in await ctx.store.claims(ChangeFilter(run=run)):
-        if claim.is_superseded or claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
+        if claim.is_superseded or not (in_doubt(claim) or claim.state in (ClaimState.FAILED, ClaimState.UNDONE)):
             continue
         if await takes_back(ctx, claim):
             continue  # it is not part of the run's own work
         intent, before = await intent_of(ctx, claim)
-        if "arguments" in before:
+        if in_doubt(claim):
+            step = impossible(claim, IN_DOUBT)
+        elif "arguments" in before:
             step = UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys)
         else:
             step = impossible(claim, "its arguments have been deleted")

@@ -23,6 +23,7 @@ from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
 
 UNDO = "undo."
+IN_DOUBT = "it is on its way or in doubt, so nobody knows whether it was made; run interlock recover"
 
 
 class UndoStep(msgspec.Struct, frozen=True):
@@ -36,6 +37,9 @@ class UndoStep(msgspec.Struct, frozen=True):
     keys: tuple[str, ...]
     diff: str | None = None
     obstacle: str = ""
+    """Why nothing is done about it; with a tool: why that is not called, though it could be."""
+    holds_back: bool = False
+    """Whether a send on the far side of it has to wait for it, which has an obstacle."""
     locks: tuple[str, ...] = ()
     """The leases under which it was made, and is taken back."""
     versions: dict[str, str] = {}
@@ -145,23 +149,36 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
     the change again. Whoever wants that names its record.
     """
     ctx.at("undo.read")
-    made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE]
+    made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE or in_doubt(claim)]
     if which.record is None:
         made = [claim for claim in made if not await takes_back(ctx, claim)]
-    made.sort(key=lambda claim: claim.record or 0, reverse=True)
+    # By their intents: what was in doubt was made when it was begun, not when somebody settled it.
+    made.sort(key=lambda claim: claim.intent or claim.record or 0, reverse=True)
     so_far = _SoFar(LaterChanges(ctx, made), force)
     return [await _plan_step(ctx, claim, so_far) for claim in made]
+
+
+def in_doubt(claim: Claimed) -> bool:
+    """Whether nobody knows yet if a change was made: it is listed and waited for, not passed over in silence."""
+    return claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN) and not claim.is_lock
 
 
 async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
     """One odd change must not stand in the way of undoing the others."""
     try:
         intent, before = await intent_of(ctx, claim)
-        return with_arguments(await _step(ctx, claim, (intent, before), so_far), intent)
+        if in_doubt(claim):
+            return with_arguments(impossible(claim, IN_DOUBT), intent)
+        step = with_arguments(await _step(ctx, claim, (intent, before), so_far), intent)
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
-        return impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
+        step = impossible(claim, f"its undo cannot be made: {type(error).__name__}: {error}")
+    binding = ctx.bindings.get(claim.tool)
+    if binding is not None and binding.tool.resource is None:
+        # A send that has no way back stays for good: nothing could ever be taken back that waited for it.
+        return msgspec.structs.replace(step, holds_back=False)
+    return step
 
 
 def with_arguments(step: UndoStep, intent: Stored | None) -> UndoStep:
@@ -223,7 +240,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
-        return impossible(claim, "it changed nothing")
+        return impossible(claim, "it changed nothing", holds_back=False)
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
     unseen = tuple(key for key in keys if key not in so_far.becomes)
     try:
@@ -278,5 +295,6 @@ def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
     return {local_key(key): state for key, state in zip(keys, states, strict=True)}
 
 
-def impossible(claim: Claimed, why: str) -> UndoStep:
-    return UndoStep(claim, claim.record or 0, "", {}, claim.keys, None, why)
+def impossible(claim: Claimed, why: str, *, holds_back: bool = True) -> UndoStep:
+    """A step with no call. Those beyond the next send wait for it, unless there is nothing to wait for."""
+    return UndoStep(claim, claim.record or claim.intent or 0, "", {}, claim.keys, None, why, holds_back)

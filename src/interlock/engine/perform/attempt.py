@@ -138,7 +138,8 @@ class Work:
             now_us, wait_s = prepared.admitted.started.at_us, self.tool.deadline_s
         else:  # a call that had to wait for its place begins later than it came in
             now_us, wait_s = ctx.clock.now_us(), max(0.0, self.end_s - ctx.clock.monotonic())
-        budgets = ctx.budgets + call.budgets
+        # Taking back is an operator's act, bounded by what was made: no budget stops it half-way.
+        budgets = ctx.budgets + call.budgets if call.undoes is None else ()
         if budgets:
             name = name or (call.call_id if call.id_is_ours else ctx.ids.new())
             held = reservations(budgets, call, self.tool, now_us, name)
