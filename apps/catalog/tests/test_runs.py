@@ -201,6 +201,15 @@ async def test_what_is_rejected_is_exported_corrected_and_submitted_again(tmp_pa
     better = "The Bench Press with two dumbbells asks each arm to find its own way, from the chest to straight elbows."
     line["arguments"]["changes"][0]["after"] = better
     line["confidence"] = 0.9
+    for wrong in ({"confidence": "high"}, {"confidence": 7}, {"evidence": 5}, {"evidence": [1]}, {"actor": 3}, [1]):
+        bad = {**line, **wrong} if isinstance(wrong, dict) else wrong
+        file.write_text(json.dumps(line) + "\n" + json.dumps(bad) + "\n")
+        with pytest.raises(ConfigError, match=r"line 2: .*; nothing was submitted"):
+            await submit_rejected(loaded, file, "apply")
+    file.write_text("[" * 100_000)
+    with pytest.raises(ConfigError, match="every line is a JSON object"):
+        await submit_rejected(loaded, file, "apply")
+    assert (await read_catalog(loaded))[f"exercise:{dumbbell}"]["description"] == ""
     file.write_text(json.dumps(line) + "\n" + json.dumps({"tool": "report_issues", "arguments": {}}) + "\n")
     done = await submit_rejected(loaded, file, "apply")
     assert [item["status"] for item in done["items"]] == ["ok", "rejected"]

@@ -17,6 +17,7 @@ from interlock_catalog.runner.records import FamilyResult, Run, open_run_store
 from interlock_catalog.runner.work_items import REJECTED, RunTurn
 from interlock_catalog.settings import Loaded
 
+_SHOWN = 10
 _CORRECTABLE = ("invariant", "contract", "schema", "invalid_arguments")
 """Rules that deny a payload for what it holds, as against those of a policy that does not want the change at all."""
 
@@ -91,8 +92,25 @@ def _read_lines(file: Path) -> list[dict[str, Any]]:
         found = [json.loads(line) for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file; export one first") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: every line is a JSON object: {error}") from None
-    if not all(isinstance(item, dict) for item in found):
-        raise ConfigError(f"{file}: every line is a JSON object with tool and arguments")
+    # All of them before the first is submitted: half a file cannot be taken back by mending the other half.
+    faults = [f"line {number}: {fault}" for number, item in enumerate(found, 1) if (fault := _find_fault(item))]
+    if faults:
+        raise ConfigError(f"{file}: {'; '.join(faults[:_SHOWN])}; nothing was submitted")
     return found
+
+
+def _find_fault(item: Any) -> str | None:
+    """What no call can be made of; what is wrong with the change itself, its contract says."""
+    if not isinstance(item, dict):
+        return "it is a JSON object with tool and arguments"
+    sure, evidence = item.get("confidence"), item.get("evidence") or []
+    if sure is not None and (type(sure) not in (int, float) or not 0 <= sure <= 1):
+        return f"confidence is a number between 0 and 1, not {sure!r}"
+    if not isinstance(evidence, list) or not all(isinstance(text, str) and text.isprintable() for text in evidence):
+        return "evidence is a list of printable texts"
+    actor = item.get("actor") or "person"
+    if not isinstance(actor, str) or not actor.isprintable():
+        return "actor is printable text"
+    return None
