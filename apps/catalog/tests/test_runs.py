@@ -426,6 +426,21 @@ async def test_real_data_is_imported_fixed_and_undone(tmp_path: Path) -> None:
     assert all(after[key] >= number for key, number in before.items())
 
 
+async def test_a_backup_goes_into_a_file_and_is_read_whole_or_not_at_all(tmp_path: Path) -> None:
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, clean_families("squat"))
+    with pytest.raises(ConfigError, match="is a folder; name a file"):
+        await write_backup(loaded, tmp_path)
+    file = tmp_path / "b.jsonl"
+    for text in (
+        '{"key": "family:x", "state": {"slug": "x", "slug": "y"}}',
+        '{"key": "family:x", "state": ' + "[" * 100_000,
+    ):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match="is no backup"):
+            read_backup(file)
+
+
 async def test_a_backup_is_read_line_by_line_and_key_by_key(tmp_path: Path) -> None:
     doc = {**clean_families("bench-press")["exercise:bench-press-bench-press-barbell"], "description": "a\u2028b\x85c"}
     loaded = prepare_home(tmp_path / "home")

@@ -32,6 +32,8 @@ async def iterate_documents(backend: Backend) -> AsyncIterator[tuple[str, Versio
 
 async def write_backup(loaded: Loaded, file: Path) -> int:
     """Write every document to a file; it appears under its name when it is complete."""
+    if file.is_dir():
+        raise ConfigError(f"{file}: is a folder; name a file, such as catalog.jsonl")
     backend, count, partial = open_backend(loaded.settings), 0, file.with_name(f"{file.name}.part")
     try:
         with partial.open("w", encoding="utf-8") as out:
@@ -52,7 +54,7 @@ def read_backup(file: Path) -> dict[str, Doc]:
         for number, line in enumerate(file.read_text(encoding="utf-8-sig").split("\n"), 1):
             if not line.strip():
                 continue
-            item = json.loads(line)
+            item = json.loads(line, object_pairs_hook=_refuse_repeated)
             if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in KINDS or "state" not in item:
                 raise ConfigError(f"{file}:{number}: is no document of a backup")
             if item["key"] in found:
@@ -62,8 +64,16 @@ def read_backup(file: Path) -> dict[str, Doc]:
             found[item["key"]] = item["state"]
     except FileNotFoundError:
         raise ConfigError(f"{file}: there is no such file") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: is no backup: {error}") from None
+    return found
+
+
+def _refuse_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON readers keep the last of two fields of one name, and drop the other without a word."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("an object has a field twice, and only one of the two can be put back")
     return found
 
 
