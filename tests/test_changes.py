@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -493,7 +494,40 @@ async def test_a_probe_settles_a_lost_answer(says: bool | None, status: Status) 
     assert asked == [({"to": "x"}, outcome.plan.idempotency_key)]
 
 
-async def test_a_resource_that_shows_the_change_settles_it_too() -> None:
+async def test_a_call_that_waits_for_another_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("interlock.engine.waiting._SAY_AFTER_S", 0.0)
+    caplog.set_level("INFO", "interlock.waiting")
+    shelf, begun, go_on = Shelf(), asyncio.Event(), asyncio.Event()
+    both_wait = asyncio.Event()
+
+    def count(_record: logging.LogRecord) -> bool:
+        if caplog.text.count("waiting for") == 1:  # it is asked before the second line is kept
+            both_wait.set()
+        return True
+
+    monkeypatch.setattr(logging.getLogger("interlock.waiting"), "filters", [count])
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str, v: int) -> int:
+        begun.set()
+        await go_on.wait()
+        return v
+
+    async with running(put) as runtime:
+        first = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 1}, actor="ann", call_id="first"))
+        await begun.wait()
+        again = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 1}, actor="ann", call_id="first"))
+        other = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 2}, actor="ann", call_id="other"))
+        await both_wait.wait()
+        go_on.set()
+        assert all(outcome.ok for outcome in await asyncio.gather(first, again, other))
+    assert caplog.text.count("waiting for call 'first', which has begun this very change: until it ends or") == 1
+    assert caplog.text.count("waiting for another change of the same key: until") == 1
+
+
+async def test_a_resource_that_shows_the_change_settles_it_too(caplog: pytest.LogCaptureFixture) -> None:
     shelf = Shelf()
 
     @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, a: {"v": a["v"]})
@@ -504,9 +538,16 @@ async def test_a_resource_that_shows_the_change_settles_it_too() -> None:
 
     async with running(put) as runtime:
         landed = await runtime.call("put", {"id": "a", "v": 1, "lands": True}, actor="ann", turn="t")
+        again = await runtime.call("put", {"id": "a", "v": 1, "lands": True}, actor="ann", turn="t")
         not_landed = await runtime.call("put", {"id": "b", "v": 1, "lands": False}, actor="ann", turn="t")
+        (kept,) = [r async for r in runtime.store.records(Query()) if r.id == landed.record]
     assert landed.ok
-    assert "it landed, as the world shows" in landed.summary
+    assert [error(outcome) for outcome in (landed, again, not_landed)] == ["answer_lost", "answer_lost", "in_doubt"]
+    assert expect(kept.content().problem).reason == "answer_lost", "whoever reads the ledger sees that nobody heard it"
+    assert "RuntimeError" in caplog.text
+    assert "put by ann: ok (rule open): answer_lost" in caplog.text
+    assert "interlock recover" in not_landed.summary
+    assert "it landed (the resource shows it), and its answer is lost: it raised RuntimeError" in landed.summary
     assert not_landed.status is Status.UNKNOWN  # it may still come
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from interlock.audit import load_or_make_key
 from interlock.cli.main import main
+from interlock.principals import default_principal
 
 TOOLS = '''
 from interlock import Context, tool
@@ -26,25 +27,37 @@ async def set_title(id: str, title: str, context: Context, pin: str = "") -> str
     """Set a title."""
     found = await shelf.read_state(id)
     await shelf.write(id, {**(found.value if found else {}), "title": title}, context)
+    if title == "then breaks":
+        raise RuntimeError("the second step failed")
     return title
 
 
 @tool(effect="send")
 async def mail(to: str) -> str:
     """Send a mail."""
-    if to == "lost":
+    if to.startswith("lost"):
         raise RuntimeError("no answer")
     return "sent"
 
 
-TOOLS = [set_title, mail]
+def break_(state, arguments):
+    raise LookupError("no such shelf")
+
+
+@tool(effect="write", key="{id}", resource=shelf, simulate=break_)
+async def unplannable(id: str) -> str:
+    """Cannot say what it would do."""
+    return id
+
+
+TOOLS = [set_title, mail, unplannable]
 '''
 POLICY = """
 version = 1
 mode = "apply"
 [[rule]]
 id = "open"
-tools = ["set_title", "mail", "undo.*"]
+tools = ["set_title", "mail", "unplannable", "undo.*"]
 decision = "allow"
 [[rule]]
 id = "ask"
@@ -195,6 +208,46 @@ def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.Mo
     assert (code, "0 effects were in doubt" in out) == (0, True)
 
 
+def test_what_is_in_doubt_names_the_way_out_and_recover_says_what_each_question_is_about(run: Run) -> None:
+    for number in (1, 2):
+        code, out, _ = run("call", "mail", json.dumps({"to": f"lost {number}"}), "--call-id", f"m-{number}")
+        assert (code, "`interlock recover` settles it" in out) == (1, True)
+    out = run("recover")[1]
+    tickets = {ticket["call"]: ticket["id"] for ticket in json.loads(run("review", "list", "--json")[1])}
+    for number in (1, 2):
+        assert f"mail  call m-{number}  begun 20" in out
+        assert f'{{"to":"lost {number}"}}' in out
+        ticket = tickets[f"m-{number}"]
+        assert f"ticket {ticket}: interlock review show {ticket}" in out
+        assert (
+            f"Ticket {ticket} asks a person"
+            in run("call", "mail", json.dumps({"to": f"lost {number}"}), "--call-id", f"m-{number}")[1]
+        )
+
+
+def test_a_change_that_is_there_and_whose_tool_broke_is_marked(run: Run) -> None:
+    code, out, _ = run("call", "set_title", '{"id": "a", "title": "then breaks"}')
+    assert (code, out.split()[0]) == (0, "ok")
+    assert "answer_lost: it landed (the resource shows it), and its answer is lost: it raised RuntimeError" in out
+    assert out.count("it landed") == 1
+    assert "it landed" in run("audit", "show")[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("mail", '{"to": "lost"}'), "RuntimeError: no answer"),
+        (("unplannable", '{"id": "a"}'), "LookupError: no such shelf"),
+    ],
+)
+def test_a_traceback_that_is_in_the_log_is_shown_when_the_log_is(run: Run, call: tuple[str, str], said: str) -> None:
+    code, out, err = run("call", *call)
+    assert (code, "whose traceback is in the log" in out, err) == (1, True, "")
+    code, out, err = run("call", *call, "--verbose")
+    assert (code, said in err, 'shop.py", line ' in err, said in out) == (1, True, True, False)
+    assert run("call", *call)[2] == "", "of one command only"
+
+
 def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:
     title(run, "a", "one")
     assert "nothing is halted" in run("halt", "--list")[1]
@@ -302,6 +355,38 @@ def test_a_ticket_is_shown_for_people(run: Run, tmp_path: Path) -> None:
     assert (lines["approvals"], lines["may decide"]) == ("0 of 2", f"anybody but {ticket['asked_by']}")
     assert lines["created"].endswith(" UTC")
     assert not any(sign in out for sign in ("None", "_us", "'quorum'", "()", "[]"))
+
+
+def test_a_ticket_does_not_list_whoever_may_not_decide_it(run: Run, tmp_path: Path) -> None:
+    me = default_principal()
+    given = '[[review.delegation]]\nof = "{}"\nto = "{}"\nuntil = {}\n'
+    delegations = (
+        given.format("os:boss", me, "2999-01-01")
+        + given.format(me, "os:friend", "2999-01-01")
+        + given.format("os:boss", "os:late", "2020-01-01")
+        + given.format("os:boss", "os:sub", "2999-01-01")
+    )
+    for approvers, shown in (
+        ([me, "os:boss"], "os:boss, os:sub for os:boss until 2999-01-02 00:00:00 UTC"),
+        ([me], ""),
+    ):
+        review = f"[review]\napprovers = {json.dumps(approvers)}\n" + (delegations if shown else "")
+        (tmp_path / "policy.toml").write_text(POLICY + review)
+        run("call", "set_title", '{"id": "precious", "title": "x"}')
+        ticket = json.loads(run("review", "list", "--json")[1])[-1]["id"]
+        out = run("review", "show", ticket)[1]
+        (line,) = [line[13:] for line in out.splitlines() if line.startswith("may decide")]
+        assert line == shown or (not shown and line.startswith(f"nobody: of {me} nobody is left beside {me}"))
+
+
+def test_an_approval_that_is_not_the_last_does_not_resume(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY + "[review]\nquorum = 2\nself_approval = true\n")
+    run("call", "set_title", '{"id": "precious", "title": "x"}')
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    code, out, _ = run("review", "approve", ticket["id"], "--resume")
+    assert (code, "1 more approval needed" in out, "parked  set_title" in out) == (1, True, True)
+    assert "has 1 of the 2 approvals that it needs" in out
+    assert "denied" not in run("audit", "show")[1] + run("metrics")[1]
 
 
 def test_undo_and_replay_show_what_was_sent_and_hide_what_is_redacted(run: Run, tmp_path: Path) -> None:

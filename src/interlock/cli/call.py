@@ -81,10 +81,10 @@ def _arguments(text: str) -> Json:
 def show(outcome: Outcome, where: str = "") -> None:
     """One outcome for people; `where` is the option that finds its ledger again."""
     out = console()
-    took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
     repeats = "" if outcome.repeats is None else f", repeats record {outcome.repeats}"
-    said = f"{took}{tries}, record {outcome.record}{repeats}"
+    kept = "no record" if outcome.record is None else f"record {outcome.record}"
+    said = f"{outcome.duration_us / 1000:.1f} ms{tries}, {kept}{repeats}"
     out.print(f"{colorize(outcome.status.value)}  {sanitize(outcome.tool)}  [dim]{said}[/]")
     if outcome.verdict is not None:
         out.print(f"  [dim]rule {sanitize(outcome.verdict.rule)}: {sanitize(outcome.verdict.reason)}[/]")
@@ -92,7 +92,8 @@ def show(outcome: Outcome, where: str = "") -> None:
             before, after = sanitize(repr(item.before)), sanitize(repr(item.after))
             out.print(f"  [blue]{sanitize(item.field)}[/]: {before} → {after} [dim](rule {sanitize(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
-        out.print(f"  {sanitize(outcome.problem.reason)}: {sanitize(outcome.problem.message)}")
+        reason = f"[yellow]{outcome.problem.reason}[/]" if outcome.ok else outcome.problem.reason
+        out.print(f"  {reason}: {sanitize(outcome.problem.message)}")
     if outcome.undone:
         out.print("  [yellow]made before, and undone since[/]")
     if outcome.deviates:
@@ -104,7 +105,7 @@ def show(outcome: Outcome, where: str = "") -> None:
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
         out.print(f"  {sanitize(text.decode(), lines=True)}")
-    elif outcome.ok and outcome.said:  # made before, or its answer was lost: that is all there is to say
+    elif outcome.ok and outcome.said and outcome.problem is None:  # made before: that is all there is to say
         out.print(f"  {sanitize(outcome.said)}")
 
 
