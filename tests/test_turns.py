@@ -87,7 +87,7 @@ EXPECTED = {
     "floods": ("PASSED", "verified"),
     "malformed": ("ESCALATED", "escalated"),
     "refuses": ("BLOCKED", "blocked"),
-    "fails": ("ESCALATED", "escalated"),
+    "fails": ("NO_REPLY", "limited"),
     "literal any": ("PASSED", "verified"),
     "silent": ("ESCALATED", "escalated"),
     "hangs": ("TIMEOUT", "timed_out"),

@@ -34,6 +34,17 @@ class Again(Value, frozen=True):
     tool: str | None = None
 
 
+class ModelState(Value, frozen=True):
+    """What is known of the model beside its draft."""
+
+    blocked: str = ""
+    """Why its provider refused."""
+    final: bool = False
+    """It has nothing better to say."""
+    no_reply: str = ""
+    """Why it failed."""
+
+
 class Asked(Value, frozen=True):
     """What a turn starts from."""
 

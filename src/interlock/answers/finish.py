@@ -206,24 +206,27 @@ def _redact(source: Source, ctx: EngineContext) -> Source:
 
 
 def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
-    late, reason = step.outcome is TurnOutcome.TIMEOUT, step.reason
-    answer = (
-        prompts.timeout_text()
-        if late
-        else prompts.nothing_found_text(reason)
-        if step.nothing
-        else prompts.failure_text(reason)
-    )
+    reason = step.reason
     return TurnResult(
         **common,
-        status=TurnStatus.TIMED_OUT if late else TurnStatus.LIMITED,
+        status=TurnStatus.TIMED_OUT if step.outcome is TurnOutcome.TIMEOUT else TurnStatus.LIMITED,
         outcome=step.outcome,
         verified=False,
-        answer=answer,
+        answer=_limitation(step),
         confidence=0.0,
         reason=reason,
         action=Action.NONE if step.nothing else Action.RETRY,
     )
+
+
+def _limitation(step: Stop) -> str:
+    match step.outcome:
+        case TurnOutcome.TIMEOUT:
+            return prompts.timeout_text()
+        case TurnOutcome.NO_REPLY:
+            return prompts.no_reply_text(step.reason)
+        case _:
+            return (prompts.nothing_found_text if step.nothing else prompts.failure_text)(step.reason)
 
 
 def _escalation(ending: TurnEnd, history: History, ticket: str) -> str:

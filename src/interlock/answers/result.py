@@ -20,7 +20,7 @@ class TurnStatus(StrEnum):
     ASKED = "asked"
     WAITING = "waiting"
     LIMITED = "limited"
-    """A required tool failed, or found nothing: the limitation is stated."""
+    """A required tool failed or found nothing, or the model failed: the limitation is stated."""
     ESCALATED = "escalated"
     TIMED_OUT = "timed_out"
     BLOCKED = "blocked"

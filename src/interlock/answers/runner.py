@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
@@ -14,6 +13,7 @@ from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
 from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
+from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
 
@@ -99,8 +99,8 @@ class Runner:
         reply = await self._ask(forced)
         if again is not None and again.prompt:
             self._messages.pop()  # said once, for one reply; it is not part of the conversation
-        if reply is None:
-            return await turn.finish(None)
+        if isinstance(reply, NoReply):
+            return await turn.finish(None, no_reply=reply.reason)
         if reply.blocked:
             return await turn.finish(None, blocked=reply.blocked)
         if reply.question:
@@ -125,7 +125,7 @@ class Runner:
     async def begin(self) -> None:
         """Before the first round."""
 
-    async def _ask(self, forced: str | None) -> Reply | None:
+    async def _ask(self, forced: str | None) -> Reply | NoReply:
         turn = self._turn
         request = Request(
             instructions=self.instructions(),
@@ -137,12 +137,12 @@ class Runner:
         )
         self._watch(Asking(self._model.name))
         try:
-            async with asyncio.timeout(turn.left_s):
-                reply = await self._model.reply(request)
+            reply = await guarded_reply(self._model, request, turn.left_s)
         except (TimeoutError, ModelFailed) as error:
-            self._watch(NoReply(str(error) or "time is up"))
+            failed = str(error) if isinstance(error, ModelFailed) else ""
+            self._watch(NoReply(failed or "time is up"))
             turn.replies += 1
-            return None
+            return NoReply(failed)
         turn.count_usage(reply.usage)
         return reply
 

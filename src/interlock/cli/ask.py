@@ -31,6 +31,7 @@ from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_packs, load_tools
 from interlock.config import Loaded
 from interlock.models import open_model
+from interlock.models.guarded import close_model
 from interlock.runtime import Runtime
 from interlock.values import Mode, Outcome
 
@@ -115,7 +116,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
             try:
                 return await run_turn(turn, model, watch=watch)
             finally:
-                await model.close()
+                await close_model(model)
 
 
 def _start(intents: tuple[str, ...], by: str, model: str) -> None:

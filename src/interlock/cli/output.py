@@ -41,6 +41,7 @@ COLOURS = {
     "timed_out": "yellow",
     "blocked": "red",
     "observed": "yellow",
+    "abandoned": "yellow",
     "released": "green",
     "corrected": "green",
     "rejected": "red",
