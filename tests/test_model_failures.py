@@ -129,6 +129,13 @@ def test_a_failed_model_is_a_sentence_a_listed_turn_and_a_figure(
     assert (line["turns"], line["outcomes"], line["combined"]) == (1, {"NO_REPLY": 1}, 0.0)
 
 
+def test_going_on_with_a_turn_that_is_not_there_is_a_mistake_of_the_caller(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ask", "mine", "--turn", "nosuch"]) == 2
+    assert "there is no turn 'nosuch'" in capsys.readouterr().err
+
+
 def test_a_turn_that_was_cancelled_or_killed_is_listed(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     async def leave() -> list[str]:
         asked = asyncio.Event()

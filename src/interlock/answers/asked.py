@@ -61,6 +61,8 @@ class Asked(Value, frozen=True):
     workflow: Workflow | None = None
     before: History | None = None
     """What had happened when it was left, for a turn that is reopened."""
+    resumes: bool = True
+    """Whether a turn that is reopened makes the calls that were approved meanwhile, when it is entered."""
     at_most_s: float = float("inf")
     """What is left of the time of the turn that delegates."""
     root_turn: str | None = None

@@ -161,11 +161,12 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
 
 
 def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
+    rests = ending.required or bool(history.sources) or ending.grounded.cites
     return TurnResult(
         **common,
-        status=TurnStatus.VERIFIED,
+        status=TurnStatus.VERIFIED if rests else TurnStatus.CONVERSATION,
         outcome=outcome,
-        verified=True,
+        verified=rests,
         answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=history.confidence,

@@ -8,11 +8,12 @@ from contextvars import ContextVar
 import msgspec
 
 from interlock.answers.asked import Again
+from interlock.answers.history import History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
-from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
+from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
 from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
@@ -83,7 +84,12 @@ class Runner:
     async def run(self) -> TurnResult:
         """Until there is a result."""
         step: TurnResult | Again | None = None
+        turn = self._turn
         await self.begin()
+        if turn.asked.before is not None:
+            self._messages += recalled(await turn.recall())
+            if await turn.is_waiting():  # for a person, and whatever a model says, that is not its to decide
+                step = await turn.finish(None)
         while not isinstance(step, TurnResult):
             step = await self._round(step)
         self._watch(TurnEnded(step.outcome))
@@ -311,7 +317,29 @@ def as_seen_by_model(outcome: Outcome) -> dict[str, Json]:
     return given
 
 
+_RECALLED = ("value", "summary", "snippets", "hints", "sources")
+
+
+def recalled(history: History) -> list[Message]:
+    """The calls of a turn that is gone on with, as the model saw them when they were made, or would have."""
+    found = {source.id: source.value for source in history.sources}
+    messages = []
+    for call in history.evident:
+        value = found.get(f"record {call.record}", {})
+        given: dict[str, Json] = {"status": call.status.value, **{n: value[n] for n in _RECALLED if n in value}}
+        given |= {"reason": call.message} if call.message else {}
+        given["record"] = call.record
+        name = f"record-{call.record}"
+        messages.append(Message("assistant", "", (Proposal(call.tool, call.arguments, name),)))
+        messages.append(Message("tool", _cut(given), (), call.tool, name, given))
+    return messages
+
+
 def result_text(outcome: Outcome) -> str:
-    """The same as text, no longer than a model can take."""
-    text = msgspec.json.encode(as_seen_by_model(outcome)).decode()
+    """An outcome as text, no longer than a model can take."""
+    return _cut(as_seen_by_model(outcome))
+
+
+def _cut(given: Json) -> str:
+    text = msgspec.json.encode(given).decode()
     return text if len(text) <= LONGEST_RESULT else text[:LONGEST_RESULT] + "… (cut)"

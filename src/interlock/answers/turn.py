@@ -30,7 +30,7 @@ from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
-from interlock.answers.parked import pending_ticket
+from interlock.answers.parked import pending_ticket, resume_approved
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
@@ -70,6 +70,7 @@ class Turn:
         self._finishing = asyncio.Lock()  # an answer leaves once, however many finish at a time
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
+        self._useless: tuple[str, ...] = ()  # approvals that no call can be made with any more
         self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
         self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
         self._writer.actor = agent.name
@@ -123,6 +124,8 @@ class Turn:
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
             await self._log.append(self._opening_event(), self._payload())
         self._count_overhead(started)
+        if asked.before is not None and asked.resumes:
+            self._useless = await resume_approved(self._runtime, asked.before)
         return self
 
     def _opening_event(self) -> Opened:
@@ -196,6 +199,14 @@ class Turn:
     async def plan(self, text: str) -> None:
         """The plan that the model wrote, where its workflow wants one."""
         await self._log.append(Planned(steps=text.count("\n") + 1), {"plan": text})
+
+    async def recall(self) -> History:
+        """What has been done in this turn so far, with what its calls returned."""
+        return await self._histories.read(self.id)
+
+    async def is_waiting(self) -> bool:
+        """Whether a call of this turn waits for a person."""
+        return await pending_ticket(self._ctx, await self.recall(), self._useless) is not None
 
     def new_id(self) -> str:
         """An id for a call of a model that gives none."""
@@ -336,7 +347,7 @@ class Turn:
         found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
         grounded = found.grounded
         required = bool(leaves(self.requirement))
-        parked = await pending_ticket(self._ctx, history)
+        parked = await pending_ticket(self._ctx, history, self._useless)
         forced = history.forced
         if child is not None and lacking.what is None:  # its own needs come first
             lacking = Missing(child.missing, child.failed, "", child.question)

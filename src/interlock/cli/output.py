@@ -34,6 +34,7 @@ COLOURS = {
     "pending": "cyan",
     "expired": "yellow",
     "verified": "green",
+    "conversation": "cyan",
     "rendered": "green",
     "escalated": "magenta",
     "waiting": "magenta",

@@ -23,6 +23,8 @@ TURN: ContextVar[Turn | None] = ContextVar("interlock_adk_turn", default=None)
 """The turn that the next model call of this task belongs to."""
 QUESTION, FINAL = "interlock_question", "interlock_final"
 """What a reply says beside its text, in the metadata of ADK's response."""
+MODEL_FAILED = "MODEL_FAILED"
+"""The error code of ADK's response where one of our models gave no reply."""
 
 
 class InterlockLlm(BaseLlm):
@@ -42,7 +44,7 @@ class InterlockLlm(BaseLlm):
         try:
             reply = await guarded_reply(self._inner, await to_request(llm_request, TURN.get()))
         except ModelFailed as error:
-            yield LlmResponse(error_code="MODEL_FAILED", error_message=str(error))
+            yield LlmResponse(error_code=MODEL_FAILED, error_message=str(error))
             return
         yield to_response(reply)
 

@@ -16,6 +16,8 @@ from interlock.values import Value
 
 _log = logging.getLogger("interlock")
 CHAT = "conversation"
+CLEAR = 0.7
+"""How clearly a question must be recognised before a model that only chooses makes a call for it."""
 # Probabilities of the head; what they give is measured by `make bench-turns`.
 _HOLDS = 0.4
 _SURE_CHAT = 0.5
@@ -66,6 +68,11 @@ class Classified(Value, frozen=True):
     by: str = "default"
     """What decided: keywords, semantic, both, caller, or default where nothing did."""
     score: float = 0.0
+
+    @property
+    def clear(self) -> bool:
+        """Whether it was recognised so clearly that a model which only chooses need not ask what is meant."""
+        return self.score >= CLEAR
 
     @property
     def chat(self) -> bool:
