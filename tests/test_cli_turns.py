@@ -13,11 +13,14 @@ import pytest
 
 from interlock import Runtime
 from interlock.answers import Answers, TurnResult, run_turn
+from interlock.answers.intents import Classified
+from interlock.answers.requirements import NOTHING
+from interlock.cli.ask import recognised
 from interlock.cli.main import main
 from interlock.policy import parse_policy
 from interlock.principals import default_principal
 from interlock.testing import make_scripted
-from tests.test_turns import AGENT, OPEN, QUESTION, SCRIPT, tools
+from tests.test_turns import AGENT, OPEN, QUESTION, REVIEWED, SCRIPT, tools
 
 DISTRICT = Path(__file__).parent.parent / "examples" / "district"
 
@@ -162,6 +165,63 @@ def test_the_commands_that_are_suggested_find_the_same_ledger(
     ticket = found["claims success"].ticket
     assert main(["review", "show", ticket, "--store", "sqlite:///t.db"]) == 0
     assert capsys.readouterr().out.count("t.db") == 2
+
+
+GOES_ON = """
+from interlock.answers import App
+from interlock.testing import make_scripted
+from tests.test_turns import AGENT, TELL, Intent, tools
+import msgspec
+
+TELLER = msgspec.structs.replace(AGENT, name="teller", intents=(Intent(name="tell", requires="notify", keywords=("tell",)),))
+APP = App(name="mine", agents=(AGENT, TELLER), tools=tuple(tools()))
+OBEDIENT = make_scripted("obedient", TELL)
+"""
+
+
+def test_an_answer_that_waits_names_the_commands_that_go_on_with_it(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Typed as they are printed, from another folder, by somebody else."""
+    (tmp_path / "goes_on.py").write_text(GOES_ON)
+    (tmp_path / "policy.toml").write_text(REVIEWED)
+    (tmp_path / "interlock.toml").write_text(
+        f'apps = ["goes_on:APP"]\nmodel = "python:goes_on:OBEDIENT"\nstore = "sqlite:///{tmp_path}/t.db"\n'
+    )
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    config = ["--config", "interlock.toml"]
+    assert main(["ask", "mine", "tell the crew", "--agent", "teller", *config]) == 0
+    said = capsys.readouterr()
+    assert "recognised tell (by its keywords)" in said.err
+    typed = [shlex.split(line.partition("interlock ")[2]) for line in said.out.splitlines() if "interlock " in line]
+    show, approve, ask, resume, turn = typed
+    assert [words[:2] for words in typed] == [
+        ["review", "show"], ["review", "approve"], ["ask", "mine"], ["review", "resume"], ["turns", "show"],
+    ]  # fmt: skip
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    assert main(show) == 0
+    for module in ("interlock.cli.review", "interlock.operations.approvals"):
+        monkeypatch.setattr(f"{module}.default_principal", lambda: "os:boss")
+    assert main(approve) == 0
+    capsys.readouterr()
+    assert main(ask) == 0
+    assert "The crew was told: true." in capsys.readouterr().out
+    assert main(turn) == 0
+    assert main(resume) == 1  # it was made already
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (Classified(NOTHING), "recognised nothing in particular"),
+        (Classified(NOTHING, ("stock",), "both", 0.5), "perhaps it is stock (by keywords and examples)"),
+        (Classified(NOTHING, ("stock",), "semantic", 0.9), "recognised stock (by its examples)"),
+    ],
+)
+def test_what_a_question_was_taken_for_is_said_no_surer_than_it_is(found: Classified, words: str) -> None:
+    assert recognised(found) == words
 
 
 @pytest.mark.slow

@@ -10,13 +10,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock.answers.intents import Classifier, Intent
+from interlock.answers.intents import classify as classify_module
 from interlock.answers.intents import embedding as embedding_module
 from interlock.answers.intents.classify import _AND
 from interlock.answers.intents.features import features
-from interlock.answers.intents.keywords import hits, only_conversation, split_words
+from interlock.answers.intents.keywords import CHAT_EXAMPLES, hits, only_conversation, split_words
 from interlock.answers.intents.wordpiece import WordPiece, words
 from interlock.answers.requirements import leaves
 from interlock.errors import ConfigError
@@ -91,9 +93,14 @@ def test_pieces_of_words() -> None:
     assert pieces.encode("x" * 200) == [101, 100, 102]
 
 
-@pytest.mark.slow
-def test_the_head_is_trained_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def little_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Heads are trained anew, with few examples of conversation, as each has to be embedded."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(classify_module, "CHAT_EXAMPLES", CHAT_EXAMPLES[::8])
+
+
+def test_the_head_is_trained_once_and_kept(tmp_path: Path, little_chat: None) -> None:
     broken = Intent(
         name="broken", requires="a", examples=("what is broken?", "which bridges are gone?", "list the damage")
     )
@@ -110,8 +117,6 @@ def test_the_head_is_trained_once_and_kept(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_no_held_out_question_is_in_the_training_data() -> None:
-    from interlock.answers.intents.keywords import CHAT_EXAMPLES
-
     chat = {text.strip().lower() for text in CHAT_EXAMPLES}
     for domain in measured.DOMAINS:
         seen = {e.strip().lower() for several in measured.agents(domain).values() for i in several for e in i.examples}
@@ -148,18 +153,81 @@ def test_four_times_the_question_takes_about_four_times_as_long(part: str) -> No
 
 def test_a_long_text_is_held_against_the_head_a_few_times_only() -> None:
     asked: list[str] = []
-
-    class Head:
-        def probabilities(self, text: str) -> dict[str, float]:
-            asked.append(text)
-            return {"closure": 0.9, "conversation": 0.1}
-
-    classifier = Classifier([CLOSURE], semantic=False)
-    classifier.head = Head()  # type: ignore[assignment]
+    classifier = taught(CLOSURE, examples=20, likely={"closure": 0.9, "conversation": 0.1}, asked=asked)
     for text in (" and ".join(f"show me closure {n}" for n in range(700)), "show me it and " * 700):
         asked.clear()
         assert classifier.classify(text).intents == ("closure",)
         assert len(asked) < 10
+
+
+STOCK = Intent(
+    name="stock",
+    requires="read_stock",
+    keywords=("stock", "on hand", "how many"),
+    examples=("do we still have pallets?",),
+)
+LOW = Intent(name="low", requires="read_low", keywords=("running low", "low"))
+SHIP = Intent(name="ship", requires="ship", keywords=("ship", "send"))
+TRAIL = Intent(
+    name="closure",
+    requires="evaluate_closure",
+    keywords=("closure", "reopen"),
+    examples=("may my scouts hike there on Saturday?",),
+)
+
+
+def test_one_example_of_one_intent_silences_no_keyword(little_chat: None) -> None:
+    """Every question of an agent needed its default, or the one intent that had an example."""
+    sorter = Classifier([STOCK, LOW, SHIP])
+    assert sorter.head is not None
+    for text, name in (
+        ("stock", "stock"),
+        ("How many M8 bolts are in stock?", "stock"),
+        ("What is running low?", "low"),
+        ("ship it", "ship"),
+        ("Please send 3 pallets", "ship"),
+        ("Ship a Euro pallet to ACME", "ship"),
+    ):
+        found = sorter.classify(text)
+        assert (found.intents, found.by, found.score) == ((name,), "keywords", 1.0), text
+    assert sorter.classify("do we still have pallets?").intents == ("stock",)
+    assert Classifier([TRAIL]).classify("Is there a closure?").intents == ("closure",)
+
+
+def taught(*intents: Intent, examples: int, likely: dict[str, float], asked: list[str] | None = None) -> Classifier:
+    """A classifier whose first intent has so many examples, and whose head always says the same."""
+
+    class Head:
+        def probabilities(self, text: str) -> dict[str, float]:
+            if asked is not None:
+                asked.append(text)
+            return likely
+
+    first, *others = intents
+    made = [msgspec.structs.replace(first, examples=tuple(f"example {n}" for n in range(examples))), *others]
+    classifier = Classifier(made, semantic=False)
+    classifier.head = Head()  # type: ignore[assignment]
+    return classifier
+
+
+@pytest.mark.parametrize(
+    ("examples", "likely", "text", "names", "score"),
+    [
+        (10, {"stock": 0.9, "conversation": 0.1}, "ship it", ("stock", "ship"), 0.5),  # it asks, or both are needed
+        (10, {"stock": 0.7, "conversation": 0.3}, "ship it", ("ship",), 1.0),  # the head is not clear
+        (10, {"stock": 0.1, "conversation": 0.9}, "ship it", ("ship",), 1.0),  # it knows nothing of shipping
+        (10, {"stock": 0.9, "conversation": 0.1}, "ship what is in stock", ("stock", "ship"), 1.0),  # they agree
+        (10, {"stock": 0.1, "conversation": 0.9}, "the stock", ("stock",), 1.0),  # the head is at a loss
+        (9, {"stock": 0.9, "conversation": 0.1}, "ship it", ("ship",), 1.0),  # too few examples to overrule anything
+        (9, {"stock": 0.9, "conversation": 0.1}, "are there any?", ("stock",), 0.9),  # no keyword: the head may say
+        (10, {"stock": 0.2, "conversation": 0.8}, "are there any?", (), 0.2),
+    ],
+)
+def test_the_head_speaks_only_about_what_it_was_taught(
+    examples: int, likely: dict[str, float], text: str, names: tuple[str, ...], score: float
+) -> None:
+    found = taught(STOCK, LOW, SHIP, examples=examples, likely=likely).classify(text)
+    assert (found.intents, found.score) == (names, score)
 
 
 def test_loading_the_embedder_leaves_no_telemetry_behind(tmp_path: Path) -> None:

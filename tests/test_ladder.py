@@ -34,8 +34,10 @@ STATES = st.builds(
     question=st.sampled_from(["", "which?"]),
     lacks=st.sampled_from(["", "say it"]),
     blocked=st.sampled_from(["", "no"]),
+    no_reply=st.sampled_from(["", "no connection"]),
     late=st.booleans(),
     has_draft=st.booleans(),
+    has_results=st.booleans(),
     unsupported=st.sampled_from([(), ("41",)]),
     irrelevant=st.booleans(),
     retries=st.integers(0, 3),
@@ -58,7 +60,8 @@ def test_only_what_is_verified_passes(state: TurnState) -> None:
         assert state.ticket is None
     if isinstance(step, Render):
         assert state.missing is None
-    if state.calls_left <= 0 or state.late:
+        assert state.has_results or not state.no_reply
+    if state.calls_left <= 0 or state.late or state.no_reply:
         assert not isinstance(step, Retry | Force)
 
 

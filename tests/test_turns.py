@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +15,10 @@ from interlock.answers.requirements import CallSeen, all_of, any_of, need, satis
 from interlock.answers.runner import run_turn
 from interlock.audit import verify
 from interlock.errors import ConfigError, NotAllowed, NotFound, Permanent
-from interlock.models import Message, Proposal
+from interlock.models import Message, Proposal, Reply, Request
 from interlock.policy import parse_policy
 from interlock.ports import Query
+from interlock.state import TicketState
 from interlock.testing import BEHAVIOURS, Script, make_scripted
 
 OPEN = 'version = 1\nmode = "apply"\n[review]\nvouched = ["user"]\n[[rule]]\nid = "open"\ntools = ["*"]\ndecision = "allow"\n'
@@ -87,7 +89,7 @@ EXPECTED = {
     "floods": ("PASSED", "verified"),
     "malformed": ("ESCALATED", "escalated"),
     "refuses": ("BLOCKED", "blocked"),
-    "fails": ("ESCALATED", "escalated"),
+    "fails": ("NO_REPLY", "limited"),
     "literal any": ("PASSED", "verified"),
     "silent": ("ESCALATED", "escalated"),
     "hangs": ("TIMEOUT", "timed_out"),
@@ -239,6 +241,98 @@ async def test_a_parked_call_ends_the_turn_and_it_goes_on_when_it_is_approved() 
     await runtime.close()
 
 
+REVIEWED = OPEN + '[[rule]]\nid = "ask"\ntools = ["notify"]\ndecision = "review"\nreason = "mail"\n'
+TELL = Script("notify", {"to": "crew"}, "The crew was told: true.")
+
+
+@pytest.mark.parametrize("behaviour", ["obedient", "loops", "silent"])
+async def test_going_on_makes_the_approved_call_itself_and_opens_no_second_ticket(behaviour: str) -> None:
+    """The call was parked again under a new ticket, and the turn then waited for that one."""
+    ran: list[str] = []
+    runtime = opened(REVIEWED, ran)
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        left = await run_turn(turn, make_scripted("obedient", TELL))
+    assert left.ticket is not None
+    again = await Answers(runtime).reopen(turn.id, agent=AGENT)
+    async with again:  # before it is decided: it waits for the same ticket, and no model is asked
+        waits = await run_turn(again, make_scripted(behaviour, TELL))
+    assert (waits.outcome, waits.ticket, waits.model_calls) == (TurnOutcome.WAITING, left.ticket, left.model_calls)
+    await Answers(runtime).decide(left.ticket, approve=True, by="user:boss")
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+        done = await run_turn(again, make_scripted(behaviour, TELL))
+    assert done.status in (TurnStatus.VERIFIED, TurnStatus.RENDERED)
+    assert (ran, done.tools, len(done.records)) == (["mail crew"], ("notify",), 1)
+    assert done.answer.count("[record ") <= 1
+    tickets = await runtime.store.tickets(None)
+    assert [(ticket.id, ticket.state) for ticket in tickets] == [(left.ticket, TicketState.SPENT)]
+    await runtime.close()
+
+
+async def test_an_approval_that_is_good_for_nothing_any_more_does_not_keep_a_turn_waiting(tmp_path: Path) -> None:
+    ran: list[str] = []
+    async with (
+        opened(REVIEWED, ran, f"sqlite:///{tmp_path}/t.db") as runtime,
+        Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn,
+    ):
+        left = await run_turn(turn, make_scripted("obedient", TELL))
+    # Under another policy it would be another plan than the one that was approved.
+    async with opened(REVIEWED.replace("mail", "no mail at night"), ran, f"sqlite:///{tmp_path}/t.db") as runtime:
+        answers = Answers(runtime)
+        await answers.decide(left.ticket or "", approve=True, by="user:boss")
+        async with answers.reopen(turn.id, agent=AGENT) as again:
+            waits = await run_turn(again, make_scripted("obedient", TELL))
+        assert (waits.outcome, ran) == (TurnOutcome.WAITING, [])
+        assert waits.ticket not in (None, left.ticket)
+        await answers.decide(waits.ticket or "", approve=True, by="user:boss")
+        async with answers.reopen(turn.id, agent=AGENT) as again:
+            done = await run_turn(again, make_scripted("obedient", TELL))
+        assert (done.outcome, ran) == (TurnOutcome.PASSED, ["mail crew"])
+
+
+async def test_approved_calls_are_left_to_whoever_goes_on_if_he_says_so() -> None:
+    ran: list[str] = []
+    runtime = opened(REVIEWED, ran)
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        left = await run_turn(turn, make_scripted("obedient", TELL))
+    await Answers(runtime).decide(left.ticket or "", approve=True, by="user:boss")
+    async with Answers(runtime).reopen(turn.id, agent=AGENT, resume=False) as again:
+        assert ran == []
+        await runtime.operations.resume(left.ticket or "")
+        done = await run_turn(again, make_scripted("obedient", TELL))
+    assert (done.outcome, ran) == (TurnOutcome.PASSED, ["mail crew"])
+    await runtime.close()
+
+
+async def test_a_turn_that_is_gone_on_with_shows_the_model_what_was_done() -> None:
+    runtime = opened(REVIEWED)
+    async with Answers(runtime).turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        await turn.call("classify_damage", {"trail_id": "Waldo Lake"})
+        await turn.call("notify", {"to": "crew"})
+        left = await turn.finish(None)
+    assert isinstance(left, TurnResult)
+    await Answers(runtime).decide(left.ticket or "", approve=True, by="user:boss")
+    seen: list[Message] = []
+
+    class Reads:
+        name, instructable = "reads", True
+
+        async def reply(self, request: Request) -> Reply:
+            seen.extend(request.messages)
+            return Reply("Waldo Lake is class 3, and the crew was told.")
+
+        async def close(self) -> None:
+            return
+
+    async with Answers(runtime).reopen(turn.id, agent=AGENT) as again:
+        done = await run_turn(again, Reads())
+    assert [(m.role, m.tool) for m in seen] == [
+        ("user", ""), ("assistant", ""), ("tool", "classify_damage"), ("assistant", ""), ("tool", "notify"),
+    ]  # fmt: skip
+    assert (seen[2].result["status"], seen[2].result["value"]["damage_class"]) == ("ok", 3)
+    assert (done.outcome, done.model_calls) == (TurnOutcome.PASSED, 1)
+    await runtime.close()
+
+
 async def test_a_name_that_fits_several_is_asked_and_one_that_fits_none_is_nothing_on_file() -> None:
     runtime = opened()
     for said, outcome, words in (
@@ -326,7 +420,7 @@ async def test_conversation_needs_no_tool_but_its_figures_are_checked() -> None:
         result = await turn.finish("You are welcome.")
     assert isinstance(result, TurnResult)
     assert result.outcome is TurnOutcome.SKIPPED_NO_REQUIREMENTS
-    assert result.verified
+    assert (result.status, result.verified) == (TurnStatus.CONVERSATION, False)  # nothing was there to verify it by
     async with Answers(runtime).turn("thanks a lot!", agent=AGENT) as turn:
         assert isinstance(await turn.finish("Welcome! 4,200 acres burned."), Again)
         result = await turn.finish("As I said, 4,200 acres.")

@@ -60,7 +60,7 @@ def without_defaults(arguments: Any) -> Any:
 
 def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, str, Any, Any]]) -> dict[str, bool]:
     """What became of one question."""
-    out = status in ("verified", "rendered")
+    out = status in ("verified", "rendered", "conversation")
     gold = dict(row, arguments={k: v for k, v in row["arguments"].items() if not (k == "season" and v == "summer")})
     if row["kind"] == "chat":
         wrong = out and any(state == "ok" for _, state, _, _ in calls)
@@ -75,7 +75,7 @@ def judge(row: dict[str, Any], status: str, answer: str, calls: list[tuple[str, 
     leaked = out and bool(untraced(answer, row["q"], calls))
     figures = [float(n) for n in row["figures"]]
     return {
-        "written": status == "verified",
+        "written": status in ("verified", "conversation"),
         "rendered": status == "rendered",
         "asked": status == "asked",
         "limited": status == "limited",

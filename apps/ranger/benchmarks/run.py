@@ -37,7 +37,7 @@ PAGES = {
 }
 GUIDE = ROOT / "docs" / "ranger.md"
 BEGIN, END = "<!-- measured by make bench-ranger -->", "<!-- end -->"
-ANSWERED = ("verified", "rendered")
+ANSWERED = ("verified", "rendered", "conversation")
 """Statuses of an answer that a user was given as true."""
 
 

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Callable, Coroutine, Generator, Sequence
 from typing import Any, TypedDict, Unpack
 
+import msgspec
+
 from interlock.answers.agent import Agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
 from interlock.answers.asked import Asked, refuse_long_question
@@ -100,14 +102,17 @@ class Answers:
         )
         return self._turn(agent, asked)
 
-    def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None) -> Reopening:
+    def reopen(self, turn: str, *, agent: Agent, on_behalf_of: str | None = None, resume: bool = True) -> Reopening:
         """Go on with a turn that waited for a person, under a new deadline: what it had done still counts.
 
         `async with answers.reopen(turn, agent=agent) as turn`, like a new one; awaited, it is that turn, not entered.
+        When it is entered, its calls that were approved meanwhile are made, each with its own ticket. `resume=False`:
+        they are left to whoever goes on, as their tools cannot be run from here.
         """
 
         async def find() -> Turn:
-            return self._turn(agent, await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of))
+            asked = await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of)
+            return self._turn(agent, msgspec.structs.replace(asked, resumes=resume))
 
         return Reopening(find)
 

@@ -34,6 +34,17 @@ class Again(Value, frozen=True):
     tool: str | None = None
 
 
+class ModelState(Value, frozen=True):
+    """What is known of the model beside its draft."""
+
+    blocked: str = ""
+    """Why its provider refused."""
+    final: bool = False
+    """It has nothing better to say."""
+    no_reply: str = ""
+    """Why it failed."""
+
+
 class Asked(Value, frozen=True):
     """What a turn starts from."""
 
@@ -50,6 +61,8 @@ class Asked(Value, frozen=True):
     workflow: Workflow | None = None
     before: History | None = None
     """What had happened when it was left, for a turn that is reopened."""
+    resumes: bool = True
+    """Whether a turn that is reopened makes the calls that were approved meanwhile, when it is entered."""
     at_most_s: float = float("inf")
     """What is left of the time of the turn that delegates."""
     root_turn: str | None = None

@@ -43,7 +43,7 @@ def _unmet(agent: str, inner: History) -> UnmetChild | None:
     if outcome in _MET:
         return None
     match outcome:
-        case TurnOutcome.TOOL_FAILED | TurnOutcome.TIMEOUT:
+        case TurnOutcome.TOOL_FAILED | TurnOutcome.TIMEOUT | TurnOutcome.NO_REPLY:
             return UnmetChild(missing, failed=f"{agent}: {reason}")
         case TurnOutcome.ASKED:
             return UnmetChild(missing, question=reason)

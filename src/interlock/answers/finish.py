@@ -161,11 +161,12 @@ def _common(ending: TurnEnd, history: History) -> dict[str, Any]:
 
 
 def _pass(ending: TurnEnd, history: History, common: dict[str, Any], outcome: TurnOutcome) -> TurnResult:
+    rests = ending.required or bool(history.sources) or ending.grounded.cites
     return TurnResult(
         **common,
-        status=TurnStatus.VERIFIED,
+        status=TurnStatus.VERIFIED if rests else TurnStatus.CONVERSATION,
         outcome=outcome,
-        verified=True,
+        verified=rests,
         answer=prompts.add_notes(ending.draft, (*history.notes, *ending.notes)),
         claims=ending.grounded.claims,
         confidence=history.confidence,
@@ -206,24 +207,27 @@ def _redact(source: Source, ctx: EngineContext) -> Source:
 
 
 def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
-    late, reason = step.outcome is TurnOutcome.TIMEOUT, step.reason
-    answer = (
-        prompts.timeout_text()
-        if late
-        else prompts.nothing_found_text(reason)
-        if step.nothing
-        else prompts.failure_text(reason)
-    )
+    reason = step.reason
     return TurnResult(
         **common,
-        status=TurnStatus.TIMED_OUT if late else TurnStatus.LIMITED,
+        status=TurnStatus.TIMED_OUT if step.outcome is TurnOutcome.TIMEOUT else TurnStatus.LIMITED,
         outcome=step.outcome,
         verified=False,
-        answer=answer,
+        answer=_limitation(step),
         confidence=0.0,
         reason=reason,
         action=Action.NONE if step.nothing else Action.RETRY,
     )
+
+
+def _limitation(step: Stop) -> str:
+    match step.outcome:
+        case TurnOutcome.TIMEOUT:
+            return prompts.timeout_text()
+        case TurnOutcome.NO_REPLY:
+            return prompts.no_reply_text(step.reason)
+        case _:
+            return (prompts.nothing_found_text if step.nothing else prompts.failure_text)(step.reason)
 
 
 def _escalation(ending: TurnEnd, history: History, ticket: str) -> str:

@@ -68,7 +68,13 @@ class History(Value, frozen=True):
     @property
     def records(self) -> tuple[int, ...]:
         """The records of its calls that an answer may rest on."""
-        return tuple(call.record for call in self.calls if call.status in _EVIDENCE)
+        return tuple(call.record for call in self.evident)
+
+    @property
+    def evident(self) -> tuple[CallSeen, ...]:
+        """Those calls; one that was answered from the record of another is named by that alone."""
+        own = {call.record for call in self.calls}
+        return tuple(call for call in self.calls if call.status in _EVIDENCE and call.repeats not in own)
 
 
 class Histories:
@@ -155,7 +161,8 @@ class _Fold:
         content = record.content()
         call = await _see_call(self._store, record, content)
         self._calls[record.id] = call
-        if call.status in _EVIDENCE:
+        # What repeats another record of the turn proves nothing more than that one.
+        if call.status in _EVIDENCE and call.repeats not in self._calls:
             # A workflow counts them when its turn is reopened, without the evidence itself.
             self._named[record.id] = content.sources
             self._unweighed.append((record, content))
@@ -227,6 +234,7 @@ async def _see_call(store: Store, record: Stored, content: Content) -> CallSeen:
         ran=bool(content.attempts),
         changes=_changes(content),
         ticket=content.ticket,
+        repeats=content.repeats,
     )
 
 
@@ -243,13 +251,25 @@ def _is_marked(value: Json) -> bool:
 
 
 def _drop_retaken(calls: list[CallSeen]) -> list[CallSeen]:
-    """A parked call that was resumed is decided by its later record."""
+    """A parked call that was resumed, or made otherwise after that, is decided by its later record."""
     performed = {
         call.ticket
         for call in calls
         if call.ticket is not None and call.status is not Status.PARKED and call.reason is not Reason.NOT_APPROVED
     }
-    return [call for call in calls if call.status is not Status.PARKED or call.ticket not in performed]
+    return [
+        call
+        for call in calls
+        if call.status is not Status.PARKED or not (call.ticket in performed or _was_made_since(call, calls))
+    ]
+
+
+def _was_made_since(parked: CallSeen, calls: list[CallSeen]) -> bool:
+    return any(
+        call.status is Status.OK and call.record > parked.record and call.arguments == parked.arguments
+        for call in calls
+        if call.tool == parked.tool
+    )
 
 
 async def _source(store: Store, record: Stored, content: Content) -> Source:

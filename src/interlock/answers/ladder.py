@@ -20,6 +20,7 @@ class TurnOutcome(StrEnum):
     ESCALATED = "ESCALATED"
     TIMEOUT = "TIMEOUT"
     BLOCKED = "BLOCKED"
+    NO_REPLY = "NO_REPLY"
     SKIPPED_NO_REQUIREMENTS = "SKIPPED_NO_REQUIREMENTS"
 
 
@@ -40,8 +41,12 @@ class TurnState(Value, frozen=True):
     """What the user did not say, and the missing call needs; asked if the model does not find it either."""
     blocked: str = ""
     """Why the provider refused."""
+    no_reply: str = ""
+    """Why the model gave none: it failed, and asking it again would bring the same."""
     late: bool = False
     has_draft: bool = True
+    has_results: bool = True
+    """The tools have returned something that could be said in place of a draft."""
     unsupported: tuple[str, ...] = ()
     unchecked: str = ""
     """Why the draft could not be checked as a whole: it is over a limit."""
@@ -129,6 +134,8 @@ def next_step(state: TurnState) -> Step:
     sound = not state.unsupported and not state.unchecked
     if state.has_draft and sound and not state.irrelevant:
         return Pass(_pass_outcome(state))
+    if state.no_reply:
+        return _without_reply(state)
     # One correction, not `max_retries`: what is required has succeeded, and its results can answer by themselves.
     if not state.corrected and not state.late and not state.final and state.calls_left > 0:
         irrelevant = state.irrelevant and sound
@@ -137,16 +144,31 @@ def next_step(state: TurnState) -> Step:
     return Render(_pass_outcome(state), _why_rendered(state))
 
 
-def _towards(state: TurnState, missing: Requirement) -> Step:
-    """Required tools have not succeeded yet."""
-    # A person has to say which is meant: neither a retry nor a forced call could.
-    if state.question:
-        return Ask(state.question)
+def _without_reply(state: TurnState) -> Step:
+    """What was required has succeeded, and the model has failed: the results answer, where there are any."""
+    if state.has_results:
+        return Render(_pass_outcome(state), state.no_reply)
+    return Stop(TurnOutcome.NO_REPLY, state.no_reply)
+
+
+def _hindrance(state: TurnState) -> Stop | None:
+    """What asking the model again could not mend."""
     # A tool that ran and failed is no fault of the model: asking it again would only repeat the failure.
     if state.failed:
         return Stop(TurnOutcome.TOOL_FAILED, state.failed)
     if state.late:
         return Stop(TurnOutcome.TIMEOUT, "the turn's time is up, and a required tool has not been called")
+    return Stop(TurnOutcome.NO_REPLY, state.no_reply) if state.no_reply else None
+
+
+def _towards(state: TurnState, missing: Requirement) -> Step:
+    """Required tools have not succeeded yet."""
+    # A person has to say which is meant: neither a retry nor a forced call could.
+    if state.question:
+        return Ask(state.question)
+    hindered = _hindrance(state)
+    if hindered is not None:
+        return hindered
     if state.calls_left > 0:
         if state.retries < state.max_retries and not state.final:
             return Retry(missing=missing)

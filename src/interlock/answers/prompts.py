@@ -75,6 +75,11 @@ def blocked_text(ticket: str) -> str:
     return f"This request cannot be processed. A person has been asked to look at it (ticket {ticket})."
 
 
+def no_reply_text(reason: str) -> str:
+    """The model failed, and there are no results to show instead."""
+    return f"There is no answer to this: {reason}. Please try again, or ask somebody to look at the model."
+
+
 def timeout_text() -> str:
     """Time is up."""
     return "The request timed out before its data could be retrieved. Please try again."

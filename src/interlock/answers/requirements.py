@@ -64,6 +64,8 @@ class CallSeen(Value, frozen=True):
     changes: bool = False
     """Whether it changes the world: then that it was done is the answer."""
     ticket: str | None = None
+    repeats: int | None = None
+    """The record that answered it, if the same call was made before."""
 
 
 def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:

@@ -15,12 +15,14 @@ class TurnStatus(StrEnum):
 
     VERIFIED = "verified"
     """Written by the model, every required tool succeeded, every figure traced."""
+    CONVERSATION = "conversation"
+    """Written by the model without any result of a tool: small talk, with no figure in it that nothing supports."""
     RENDERED = "rendered"
     """The tools' results themselves, in place of a draft that could not be supported."""
     ASKED = "asked"
     WAITING = "waiting"
     LIMITED = "limited"
-    """A required tool failed, or found nothing: the limitation is stated."""
+    """A required tool failed or found nothing, or the model failed: the limitation is stated."""
     ESCALATED = "escalated"
     TIMED_OUT = "timed_out"
     BLOCKED = "blocked"
@@ -51,6 +53,7 @@ class TurnResult(Value, frozen=True):
     status: TurnStatus
     outcome: TurnOutcome
     verified: bool
+    """Whether it rests on results of tools, and every required one succeeded; small talk is not verified."""
     answer: str
     claims: tuple[Support, ...] = ()
     """The figures of the answer, each with the record and path that supports it."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
 import msgspec
 
 from interlock.answers.asked import Again
+from interlock.answers.history import History
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.result import TurnResult
 from interlock.answers.turn import Turn
 from interlock.answers.workflows import Workflow, WorkflowState, advance, ends_short, is_plan, left_out, workflow_prompt
-from interlock.models import Message, Model, ModelFailed, Reply, Request, ToolCard
+from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard
+from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
 
@@ -83,7 +84,12 @@ class Runner:
     async def run(self) -> TurnResult:
         """Until there is a result."""
         step: TurnResult | Again | None = None
+        turn = self._turn
         await self.begin()
+        if turn.asked.before is not None:
+            self._messages += recalled(await turn.recall())
+            if await turn.is_waiting():  # for a person, and whatever a model says, that is not its to decide
+                step = await turn.finish(None)
         while not isinstance(step, TurnResult):
             step = await self._round(step)
         self._watch(TurnEnded(step.outcome))
@@ -99,8 +105,8 @@ class Runner:
         reply = await self._ask(forced)
         if again is not None and again.prompt:
             self._messages.pop()  # said once, for one reply; it is not part of the conversation
-        if reply is None:
-            return await turn.finish(None)
+        if isinstance(reply, NoReply):
+            return await turn.finish(None, no_reply=reply.reason)
         if reply.blocked:
             return await turn.finish(None, blocked=reply.blocked)
         if reply.question:
@@ -125,7 +131,7 @@ class Runner:
     async def begin(self) -> None:
         """Before the first round."""
 
-    async def _ask(self, forced: str | None) -> Reply | None:
+    async def _ask(self, forced: str | None) -> Reply | NoReply:
         turn = self._turn
         request = Request(
             instructions=self.instructions(),
@@ -137,12 +143,12 @@ class Runner:
         )
         self._watch(Asking(self._model.name))
         try:
-            async with asyncio.timeout(turn.left_s):
-                reply = await self._model.reply(request)
+            reply = await guarded_reply(self._model, request, turn.left_s)
         except (TimeoutError, ModelFailed) as error:
-            self._watch(NoReply(str(error) or "time is up"))
+            failed = str(error) if isinstance(error, ModelFailed) else ""
+            self._watch(NoReply(failed or "time is up"))
             turn.replies += 1
-            return None
+            return NoReply(failed)
         turn.count_usage(reply.usage)
         return reply
 
@@ -311,7 +317,29 @@ def as_seen_by_model(outcome: Outcome) -> dict[str, Json]:
     return given
 
 
+_RECALLED = ("value", "summary", "snippets", "hints", "sources")
+
+
+def recalled(history: History) -> list[Message]:
+    """The calls of a turn that is gone on with, as the model saw them when they were made, or would have."""
+    found = {source.id: source.value for source in history.sources}
+    messages = []
+    for call in history.evident:
+        value = found.get(f"record {call.record}", {})
+        given: dict[str, Json] = {"status": call.status.value, **{n: value[n] for n in _RECALLED if n in value}}
+        given |= {"reason": call.message} if call.message else {}
+        given["record"] = call.record
+        name = f"record-{call.record}"
+        messages.append(Message("assistant", "", (Proposal(call.tool, call.arguments, name),)))
+        messages.append(Message("tool", _cut(given), (), call.tool, name, given))
+    return messages
+
+
 def result_text(outcome: Outcome) -> str:
-    """The same as text, no longer than a model can take."""
-    text = msgspec.json.encode(as_seen_by_model(outcome)).decode()
+    """An outcome as text, no longer than a model can take."""
+    return _cut(as_seen_by_model(outcome))
+
+
+def _cut(given: Json) -> str:
+    text = msgspec.json.encode(given).decode()
     return text if len(text) <= LONGEST_RESULT else text[:LONGEST_RESULT] + "… (cut)"

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.answers.agent import Agent, model_calls
-from interlock.answers.asked import Again, Asked, refuse_long_question
+from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question
 from interlock.answers.child_turns import unmet_child
 from interlock.answers.draft_check import check_draft
 from interlock.answers.events import (
@@ -30,6 +30,7 @@ from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
+from interlock.answers.parked import pending_ticket, resume_approved
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
@@ -37,9 +38,8 @@ from interlock.errors import ConfigError
 from interlock.models.messages import Proposal, Task, Usage
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.runtime import Runtime
-from interlock.state import TicketState, state_of
 from interlock.tools import Tool
-from interlock.values import Budget, Effect, Json, Outcome, Status
+from interlock.values import Budget, Effect, Json, Outcome
 
 Classify = Callable[[Agent, str], Classified]
 _LONGEST_ID = 200  # the id is a model's own words, and stands in a column of the ledger
@@ -70,6 +70,7 @@ class Turn:
         self._finishing = asyncio.Lock()  # an answer leaves once, however many finish at a time
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
+        self._useless: tuple[str, ...] = ()  # approvals that no call can be made with any more
         self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
         self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
         self._writer.actor = agent.name
@@ -123,6 +124,8 @@ class Turn:
                 await parent.append(Delegated(child=self.id, agent=self.agent.name))
             await self._log.append(self._opening_event(), self._payload())
         self._count_overhead(started)
+        if asked.before is not None and asked.resumes:
+            self._useless = await resume_approved(self._runtime, asked.before)
         return self
 
     def _opening_event(self) -> Opened:
@@ -196,6 +199,14 @@ class Turn:
     async def plan(self, text: str) -> None:
         """The plan that the model wrote, where its workflow wants one."""
         await self._log.append(Planned(steps=text.count("\n") + 1), {"plan": text})
+
+    async def recall(self) -> History:
+        """What has been done in this turn so far, with what its calls returned."""
+        return await self._histories.read(self.id)
+
+    async def is_waiting(self) -> bool:
+        """Whether a call of this turn waits for a person."""
+        return await pending_ticket(self._ctx, await self.recall(), self._useless) is not None
 
     def new_id(self) -> str:
         """An id for a call of a model that gives none."""
@@ -276,21 +287,26 @@ class Turn:
                 self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
             return self.result
 
-    async def finish(self, draft: str | None, *, blocked: str = "", final: bool = False) -> TurnResult | Again:
+    async def finish(
+        self, draft: str | None, *, blocked: str = "", final: bool = False, no_reply: str = ""
+    ) -> TurnResult | Again:
         """Let a draft out, or say what to do first. None: the model gave no answer. `blocked`: the provider refused.
 
-        `final`: the model has nothing better to say, so it is not asked to correct itself.
+        `final`: the model has nothing better to say, so it is not asked to correct itself. `no_reply`: why it failed,
+        so that it is not asked again at all.
         """
         async with self._finishing:
-            return self.result or await self._finish(draft, blocked, final)
+            if self.result is None:
+                return await self._finish(draft, ModelState(blocked, final, no_reply))
+            return self.result
 
-    async def _finish(self, draft: str | None, blocked: str, final: bool) -> TurnResult | Again:
+    async def _finish(self, draft: str | None, model: ModelState) -> TurnResult | Again:
         started = self._ctx.clock.monotonic()
-        self.replies += draft is not None or bool(blocked)  # None: no reply, or one that was counted already
+        self.replies += draft is not None or bool(model.blocked)  # None: no reply, or one that was counted already
         # Half of an emoji that a model was cut off in cannot be written into the ledger.
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await self._histories.read(self.id)
-        step = await self._decide(history, text, blocked, final)
+        step = await self._decide(history, text, model)
         self._count_overhead(started)
         if isinstance(step, Again):
             return step
@@ -298,10 +314,10 @@ class Turn:
         self.result = await finish_turn(self._writer, self._log, self._ctx, ending, history)
         return self.result
 
-    async def _decide(self, history: History, draft: str, blocked: str, final: bool) -> Again | TurnEnd:
+    async def _decide(self, history: History, draft: str, model: ModelState) -> Again | TurnEnd:
         """The next step: what the model is told, with its record; or how the turn ends."""
-        state, grounded = await self._state(history, draft, blocked)
-        step = next_step(msgspec.structs.replace(state, final=final))
+        state, grounded = await self._state(history, draft, model)
+        step = next_step(state)
         if isinstance(step, Retry | Force) and self.agent.enforcement == "enforce":
             await self._log_attempt(step, history)
             return Again(retry_prompt(step), step.need.tool if isinstance(step, Force) else None)
@@ -324,14 +340,14 @@ class Turn:
             on_behalf_of=self.asked.on_behalf_of,
         )
 
-    async def _state(self, history: History, draft: str, blocked: str) -> tuple[TurnState, Grounded]:
+    async def _state(self, history: History, draft: str, model: ModelState) -> tuple[TurnState, Grounded]:
         lacking = missing_of(self.requirement, history)
         child = await unmet_child(self._histories, history)
         sources, question = (*history.sources, *self._given), self.asked.question
         found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
         grounded = found.grounded
         required = bool(leaves(self.requirement))
-        parked = await self._waits_for(history)
+        parked = await pending_ticket(self._ctx, history, self._useless)
         forced = history.forced
         if child is not None and lacking.what is None:  # its own needs come first
             lacking = Missing(child.missing, child.failed, "", child.question)
@@ -344,9 +360,12 @@ class Turn:
             lacks=lacking.lacks,
             ticket=parked or (None if child is None else child.ticket),
             question=lacking.question,
-            blocked=blocked,
+            blocked=model.blocked,
+            final=model.final,
+            no_reply=model.no_reply,
             late=self.left_s <= 0,
             has_draft=bool(draft),
+            has_results=bool(history.sources),
             unsupported=tuple(claim.text for claim in grounded.unsupported),
             unchecked=grounded.unchecked,
             irrelevant=required and found.irrelevant,
@@ -356,16 +375,6 @@ class Turn:
             forced=forced,
             calls_left=self.most_replies - self.replies,
         ), grounded
-
-    async def _waits_for(self, history: History) -> str | None:
-        """The ticket of a parked call that can still be decided or made."""
-        for call in reversed(history.calls):
-            if call.status is Status.PARKED and call.ticket is not None:
-                ticket = await self._ctx.store.ticket(call.ticket)
-                now_us = self._ctx.clock.now_us()
-                if ticket is not None and state_of(ticket, now_us) in (TicketState.OPEN, TicketState.APPROVED):
-                    return call.ticket
-        return None
 
     async def _log_attempt(self, step: Retry | Force, history: History) -> None:
         """An attempt that did not pass: what had been called, what is missing or is forced now."""

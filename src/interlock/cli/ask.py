@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, assert_never
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from interlock.answers import Answers, TurnResult, TurnStatus
 from interlock.answers.app import App, find_app
 from interlock.answers.constrained import constrain
+from interlock.answers.intents import Classified
 from interlock.answers.runner import (
     Asking,
     Called,
@@ -30,14 +32,29 @@ from interlock.cli.output import colorize, console, format_count, notes, print_j
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_packs, load_tools
 from interlock.config import Loaded
+from interlock.errors import ConfigError
 from interlock.models import open_model
+from interlock.models.guarded import close_model
+from interlock.ports import Query, Store
 from interlock.runtime import Runtime
 from interlock.values import Mode, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_GOOD = (TurnStatus.VERIFIED, TurnStatus.RENDERED, TurnStatus.ASKED, TurnStatus.WAITING)
+_GOOD = (
+    TurnStatus.VERIFIED,
+    TurnStatus.CONVERSATION,
+    TurnStatus.RENDERED,
+    TurnStatus.ASKED,
+    TurnStatus.WAITING,
+)
+_RECOGNISED_BY = {
+    "keywords": "by its keywords",
+    "semantic": "by its examples",
+    "both": "by keywords and examples",
+    "caller": "as it was asked for",
+}
 
 
 def register(commands: Any, common: Any) -> None:
@@ -73,8 +90,17 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         print_json(result)
     else:
-        show_answer(result, quiet=given.quiet, payload=_payload(app, watch), where=store_option(given))
+        show_answer(
+            result, quiet=given.quiet, payload=_payload(app, watch), where=store_option(given), ask=_go_on(given, app)
+        )
     return 0 if result.status in _GOOD else 1
+
+
+def _go_on(given: argparse.Namespace, app: App) -> str:
+    """The application as it is named to go on with a turn, with the agent where that is not its first."""
+    agent = app.agent(given.agent)
+    which = "" if agent is app.agents[0] else f" --agent {shlex.quote(agent.name)}"
+    return f"{shlex.quote(app.name)}{which}"
 
 
 def _payload(app: App, watch: _Watch) -> list[object]:
@@ -104,6 +130,7 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
     async with runtime:
         answers = Answers(runtime)
         if given.turn_id:
+            await _require_turn(runtime.store, given.turn_id)
             opened = await answers.reopen(given.turn_id, agent=agent)
         else:
             with notes().status("reading the question (the first time on a machine, what is asked is learned) …"):
@@ -111,16 +138,30 @@ async def _ask(given: argparse.Namespace, loaded: Loaded, app: App, watch: _Watc
                 opened = await asyncio.to_thread(answers.turn, given.question, agent=agent, **details)
         async with opened as turn:
             if not quiet:
-                _start(turn.asked.classified.intents, turn.asked.classified.by, model.name)
+                _start(turn.asked.classified, model.name)
             try:
                 return await run_turn(turn, model, watch=watch)
             finally:
-                await model.close()
+                await close_model(model)
 
 
-def _start(intents: tuple[str, ...], by: str, model: str) -> None:
-    what = ", ".join(intents) or "nothing in particular"
-    notes().print(f"[dim]recognised {sanitize(what)} ({by}); asking {sanitize(model)}[/]")
+async def _require_turn(store: Store, turn: str) -> None:
+    async for record in store.records(Query(turn=turn)):
+        if record.kind == "turn":
+            return
+    raise ConfigError(f"there is no turn {turn!r}; see interlock turns list")
+
+
+def _start(found: Classified, model: str) -> None:
+    notes().print(f"[dim]{sanitize(recognised(found))}; asking {sanitize(model)}[/]")
+
+
+def recognised(found: Classified) -> str:
+    """What a question was taken for, and no surer than that is."""
+    if not found.intents:
+        return "recognised nothing in particular"
+    how = _RECOGNISED_BY.get(found.by, found.by)
+    return f"{'recognised' if found.clear else 'perhaps it is'} {', '.join(found.intents)} ({how})"
 
 
 class _Watch:
@@ -162,8 +203,13 @@ def _line(progress: Progress) -> str | None:
             assert_never(progress)
 
 
-def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = (), where: str = "") -> None:
-    """The answer, where its figures come from, and its turn; `where` is the option that finds its ledger again."""
+def show_answer(
+    result: TurnResult, *, quiet: bool = False, payload: Sequence[object] = (), where: str = "", ask: str = "APP"
+) -> None:
+    """The answer, where its figures come from, and its turn.
+
+    `where` is the option that finds its ledger again, `ask` the application (and agent) that goes on with its turn.
+    """
     out = console()
     print_prose(result.answer)
     if quiet:
@@ -188,6 +234,19 @@ def show_answer(result: TurnResult, *, quiet: bool = False, payload: Sequence[ob
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"
     how += f" ({used.input_tokens} + {used.output_tokens} tokens{cost})" if used.input_tokens else ""
     out.print(f"{colorize(result.status.value)} [dim]{how}[/]{why}")
-    if result.ticket is not None:
+    if result.status is TurnStatus.WAITING and result.ticket is not None:
+        _say_how_to_go_on(result.ticket, result.turn, where, ask)
+    elif result.ticket is not None:
         out.print(f"[dim]ticket {result.ticket}: interlock review show {result.ticket}{sanitize(where)}[/]")
     out.print(f"[dim]turn: interlock turns show {result.turn}{sanitize(where)}[/]")
+
+
+def _say_how_to_go_on(ticket: str, turn: str, where: str, ask: str) -> None:
+    """What to type, in this order, for an answer that waits for a call."""
+    for why, command in (
+        ("look at it", f"review show {ticket}"),
+        ("somebody else decides", f"review approve {ticket}"),
+        ("then the call and the answer", f"ask {ask} --turn {turn}"),
+        ("or the call alone", f"review resume {ticket}"),
+    ):
+        console().print(f"[dim]{why}: interlock {sanitize(command + where)}[/]")

@@ -24,6 +24,7 @@ from interlock.answers.events import (
     Reviewed,
     TurnEvent,
     event_of,
+    status_of,
 )
 from interlock.answers.ladder import TurnOutcome
 from interlock.answers.requirements import AllOf, AnyOf, Need, Requirement
@@ -43,10 +44,14 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 
+_ENDED = tuple(map(status_of, (Finished, Abandoned)))
+_LISTED = (*_ENDED, *map(status_of, (Opened, Reopened)))
+
+
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser("turns")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    several = actions.add_parser("list", help="finished turns, newest first")
+    several = actions.add_parser("list", help="turns, newest first, each as it stands now")
     several.add_argument("--agent", help="only this agent")
     outcomes = [outcome.value for outcome in TurnOutcome]
     several.add_argument(
@@ -63,30 +68,70 @@ def register(commands: Any, common: Any) -> None:
 
 
 async def _list(given: argparse.Namespace) -> int:
-    query = Query(
-        tool=TURN,
-        status="finished",
-        actor=given.agent,
-        since_us=parse_time(given.since),
-        newest=given.newest * 4,  # the outcome is no column: it is filtered below, from more than are shown
-    )
     async with open_ledger(load_command_settings(given).settings) as store:
-        found = [record async for record in store.records(query)]
-    ended = [(r, e) for r in found if isinstance(e := event_of(r), Finished)]
-    wanted = [(r, e) for r, e in ended if given.outcome in (None, e.outcome)][: given.newest]
+        found = await _last_events(store, given)
+    states = [(record, event) for record in found if (event := event_of(record)) is not None]
+    # The outcome is no column: it is filtered here, from more than are shown.
+    wanted = [(r, e) for r, e in states if given.outcome in (None, getattr(e, "outcome", ""))][: given.newest]
     if given.json:
-        print_json([{"turn": r.turn, "at_us": r.at_us, **msgspec.to_builtins(e)} for r, e in wanted])
+        print_json([_row(record, event) for record, event in wanted])
         return 0
     out = console()
     out.print(f"[bold]{format_count(len(wanted), 'turn')}[/]")
     for record, event in wanted:
         when = datetime.fromtimestamp(record.at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S")
-        how = f"{event.outcome}, {format_count(event.model_calls, 'model call')}"
-        out.print(
-            f"[bold]{sanitize(record.turn)}[/]  {colorize(event.status)}  [dim]{when}  {sanitize(event.agent)}[/]"
-        )
-        out.print(f"  [dim]{sanitize(how)}{': ' + sanitize(event.reason) if event.reason else ''}[/]")
+        state, agent = colorize(_state_word(event)), sanitize(record.actor)
+        out.print(f"[bold]{sanitize(record.turn)}[/]  {state}  [dim]{when}  {agent}[/]")
+        out.print(f"  [dim]{sanitize(_how(event))}[/]")
     return 0
+
+
+async def _last_events(store: Store, given: argparse.Namespace) -> list[Stored]:
+    """What was recorded last of each turn that began, ended or was left, newest first."""
+    last: dict[str | None, Stored] = {}
+    for status in _LISTED:
+        which = Query(
+            tool=TURN, status=status, actor=given.agent, since_us=parse_time(given.since), newest=given.newest * 4
+        )
+        async for record in store.records(which):
+            if record.turn not in last or record.id > last[record.turn].id:
+                last[record.turn] = record
+    found = [await _ending_of(store, record) for record in last.values()]
+    return sorted(found, key=lambda record: record.id, reverse=True)
+
+
+async def _ending_of(store: Store, record: Stored) -> Stored:
+    """A turn that seems open may have ended beyond what was read, as many others ended after it."""
+    if record.status in _ENDED:
+        return record
+    own = [r async for r in store.records(Query(turn=record.turn, tool=TURN)) if r.status in _LISTED]
+    return own[-1] if own else record
+
+
+def _row(record: Stored, event: TurnEvent) -> dict[str, Json]:
+    """One turn for scripts; one that has not ended has no outcome."""
+    said = {"agent": record.actor, "outcome": None, **msgspec.to_builtins(event)}
+    return {"turn": record.turn, "at_us": record.at_us, **said, "status": _state_word(event)}
+
+
+def _state_word(event: TurnEvent) -> str:
+    match event:
+        case Finished(status=status):
+            return status.value
+        case Abandoned():
+            return "abandoned"
+        case _:
+            return "open"
+
+
+def _how(event: TurnEvent) -> str:
+    match event:
+        case Finished(outcome=outcome, model_calls=calls, reason=reason):
+            return f"{outcome}, {format_count(calls, 'model call')}{': ' + reason if reason else ''}"
+        case Abandoned(reason=reason, model_calls=calls):
+            return f"nobody got an answer, {format_count(calls, 'model call')}: {reason}"
+        case _:
+            return "it has not ended: it is being worked on, or its process was killed"
 
 
 async def _show(given: argparse.Namespace) -> int:

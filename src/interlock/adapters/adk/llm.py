@@ -17,11 +17,14 @@ from interlock.adapters.adk.tools import declared_schema
 from interlock.answers import Turn
 from interlock.answers.constrained import constrain
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, open_model
+from interlock.models.guarded import guarded_reply
 
 TURN: ContextVar[Turn | None] = ContextVar("interlock_adk_turn", default=None)
 """The turn that the next model call of this task belongs to."""
 QUESTION, FINAL = "interlock_question", "interlock_final"
 """What a reply says beside its text, in the metadata of ADK's response."""
+MODEL_FAILED = "MODEL_FAILED"
+"""The error code of ADK's response where one of our models gave no reply."""
 
 
 class InterlockLlm(BaseLlm):
@@ -39,9 +42,9 @@ class InterlockLlm(BaseLlm):
     ) -> AsyncGenerator[LlmResponse, None]:
         """One reply, whole: streaming would show a draft before it is checked."""
         try:
-            reply = await self._inner.reply(await to_request(llm_request, TURN.get()))
+            reply = await guarded_reply(self._inner, await to_request(llm_request, TURN.get()))
         except ModelFailed as error:
-            yield LlmResponse(error_code="MODEL_FAILED", error_message=str(error))
+            yield LlmResponse(error_code=MODEL_FAILED, error_message=str(error))
             return
         yield to_response(reply)
 

@@ -16,7 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
-from interlock.adapters.adk.llm import FINAL, QUESTION, TURN
+from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     RECORDS,
     answer_instead,
@@ -29,7 +29,7 @@ from interlock.adapters.adk.session import (
 )
 from interlock.adapters.adk.tools import RUNNING, Running
 from interlock.answers import Again, Agent, Answers, Turn, TurnResult
-from interlock.answers.asked import question_problem
+from interlock.answers.asked import ModelState, question_problem
 from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_json
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
@@ -116,7 +116,8 @@ class InterlockPlugin(BasePlugin):
         waiting = waiting_turn(state, key[0], agent.name)
         if waiting is not None:
             try:
-                turn = await self._answers.reopen(waiting, agent=known, on_behalf_of=user)
+                # A governed tool of ADK runs only in its own call: that resumes it, when ADK delivers it again.
+                turn = await self._answers.reopen(waiting, agent=known, on_behalf_of=user, resume=False)
             except NotAllowed as refused:
                 said = await answer_instead(self._answers, waiting, refused, agent=agent.name, user=user)
                 return _content(self._let_out_answer(key, said))
@@ -218,19 +219,18 @@ class InterlockPlugin(BasePlugin):
             asked = await open_.turn.ask(str(beside[QUESTION]))
             return LlmResponse(content=_content(self._let_out_answer(open_.key, asked.answer)))
         blocked = f"the provider refused ({refused})" if refused else ""
-        return await self._finish(open_, text, llm_response, blocked=blocked, final=bool(beside.get(FINAL)))
+        failed = llm_response.error_message or code if code == MODEL_FAILED else ""
+        return await self._finish(open_, text, llm_response, ModelState(blocked, bool(beside.get(FINAL)), failed))
 
     async def on_model_error_callback(
         self, *, callback_context: Any, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
         """A model that fails gave no answer; what is known by then may still be enough."""
         open_ = self._of(callback_context)
-        return None if open_ is None else await self._finish(open_, "", LlmResponse())
+        return None if open_ is None else await self._finish(open_, "", LlmResponse(), ModelState())
 
-    async def _finish(
-        self, open_: _Open, text: str, before: LlmResponse, *, blocked: str = "", final: bool = False
-    ) -> LlmResponse:
-        step = await open_.turn.finish(text, blocked=blocked, final=final)
+    async def _finish(self, open_: _Open, text: str, before: LlmResponse, model: ModelState) -> LlmResponse:
+        step = await open_.turn.finish(text, blocked=model.blocked, final=model.final, no_reply=model.no_reply)
         if isinstance(step, TurnResult):
             answer = self._let_out_answer(open_.key, step.answer)
             return LlmResponse(content=_content(answer), usage_metadata=before.usage_metadata)

@@ -7,18 +7,16 @@ from collections.abc import Mapping, Sequence
 from interlock.answers.constrained.unused_names import unknown_name_question
 from interlock.answers.constrained.unused_values import unused_values
 from interlock.answers.grounding import Vocabulary
+from interlock.answers.intents.classify import CLEAR
 from interlock.models.messages import Request, Task, ToolCard
 from interlock.values import Json, name_some
-
-_SURE_ENOUGH = 0.7
-"""How clearly a question must be recognised before a call is made for it."""
 
 
 def open_question(
     request: Request, task: Task, card: ToolCard, given: Mapping[str, Sequence[Json]], vocabulary: Vocabulary
 ) -> str:
     """That another tool may be meant, or that the call would not take up all of the question; empty if neither."""
-    if task.intents and task.certainty < _SURE_ENOUGH:
+    if task.intents and task.certainty < CLEAR:
         names = [name.replace("_", " ") for name in task.abilities]
         return f"I am not sure what you ask for. Is it {_either(names)}?"
     left = unused_values(card, request.tools, task.question, given, vocabulary)

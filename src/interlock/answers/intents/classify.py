@@ -16,6 +16,8 @@ from interlock.values import Value
 
 _log = logging.getLogger("interlock")
 CHAT = "conversation"
+CLEAR = 0.7
+"""How clearly a question must be recognised before a model that only chooses makes a call for it."""
 # Probabilities of the head; what they give is measured by `make bench-turns`.
 _HOLDS = 0.4
 _SURE_CHAT = 0.5
@@ -27,8 +29,12 @@ _A_KEYWORD = 0.1
 _A_REQUEST = 3
 # Each part is given to the head by itself; a text with more is a text, and no list of requests.
 _MOST_REQUESTS = 8
-# An intent with fewer is too thin for what is unlike it to be taken for conversation (docs/design/intents.md).
-_ENOUGH_EXAMPLES = 20
+# Examples of an intent: with fewer the head does not know it, and overrules no keyword of it; with fewer than the
+# second, what is unlike them is not conversation yet (docs/design/intents.md).
+_KNOWN_BY = 10
+_ENOUGH_FOR_CHAT = 20
+# Where a keyword says one thing and the head clearly another: too little for a model that can only choose, which asks.
+_DISAGREE = 0.5
 _AND = re.compile(r",?\s+(?:and then|and|then|afterwards)\s+", re.I)
 
 
@@ -64,6 +70,11 @@ class Classified(Value, frozen=True):
     score: float = 0.0
 
     @property
+    def clear(self) -> bool:
+        """Whether it was recognised so clearly that a model which only chooses need not ask what is meant."""
+        return self.score >= CLEAR
+
+    @property
     def chat(self) -> bool:
         """Whether it needs no tool."""
         return not leaves(self.requirement)
@@ -89,8 +100,8 @@ class Classifier:
         self.head = self._head() if semantic else None
         texts = [example for intent in self.intents for example in intent.examples]
         self._spelling = Spelling([word for intent in self.intents for word in intent.keywords], texts)
-        fewest = min((len(intent.examples) for intent in self.intents), default=0)
-        self._knows_chat = fewest >= _ENOUGH_EXAMPLES  # with fewer, what is unlike them is not conversation yet
+        self._taught = frozenset(i.name for i in self.intents if len(i.examples) >= _KNOWN_BY)
+        self._knows_chat = all(len(intent.examples) >= _ENOUGH_FOR_CHAT for intent in self.intents)
 
     def classify(self, text: str) -> Classified:
         """What a text needs; several intents may hold."""
@@ -115,14 +126,29 @@ class Classifier:
         return self._as(tuple(name for name, score in named.items() if score == best), "keywords", best)
 
     def _together(self, text: str, named: dict[str, float]) -> Classified:
-        """The head decides what is conversation; between intents, keywords help it."""
+        """The head decides what is conversation, and between the intents that it was taught; keywords help it there."""
         assert self.head is not None
         likely = self.head.probabilities(text)
         # Before keywords are counted: a compliment names what it praises, and must not become a question by that.
         if likely[CHAT] >= _SURE_CHAT and self._knows_chat:
             return Classified(NOTHING, (CHAT,), "semantic", likely[CHAT])
+        if any(score for name, score in named.items() if name not in self._taught):
+            return self._beside_head(named, likely)
+        found = self._by_head(text, named, likely)
+        return self._by_keywords(named) if found.by == "default" and any(named.values()) else found
+
+    def _beside_head(self, named: dict[str, float], likely: dict[str, float]) -> Classified:
+        """By the keywords of intents that the head does not know; what it is clear about is needed as well."""
+        best = max(score for name, score in named.items() if name not in self._taught)
+        hold = {name for name, score in named.items() if score >= best}
+        clear = {name for name in self._taught if likely[name] >= _CLEARLY}
+        score = best if clear <= hold else _DISAGREE
+        return self._as(tuple(name for name in named if name in hold | clear), "both" if clear else "keywords", score)
+
+    def _by_head(self, text: str, named: dict[str, float], likely: dict[str, float]) -> Classified:
+        """The likeliest intents, where keywords tip the balance."""
         most = sum(named.values())
-        total = {name: likely[name] * self._weight(name) for name in named}
+        total = {name: likely.get(name, 0.0) * self._weight(name) for name in named}
         for name, score in named.items():
             total[name] += _A_KEYWORD * score / most if most else 0.0
         top = max(total, key=lambda name: total[name])
@@ -178,4 +204,5 @@ class Classifier:
         except MissingWeights as missing:
             _log.warning("intents are recognised by keywords alone: %s", missing)
             return None
-        return train(embedder, {**{i.name: i.examples for i in self.intents}, CHAT: self._chat})
+        # Of an intent without examples it can say nothing, not even that it is unlikely.
+        return train(embedder, {**{i.name: i.examples for i in self.intents if i.examples}, CHAT: self._chat})

@@ -1,0 +1,45 @@
+"""Calls of a turn that wait for a person: what is still to be decided, and what may be made now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from interlock.answers.history import History
+from interlock.engine import EngineContext
+from interlock.errors import NotAllowed
+from interlock.runtime import Runtime
+from interlock.state import Ticket, TicketState, state_of
+from interlock.values import Status
+
+
+async def pending_ticket(ctx: EngineContext, history: History, useless: Collection[str] = ()) -> str | None:
+    """The newest ticket of a parked call that can still be decided or made."""
+    found = await _tickets(ctx, history, TicketState.OPEN, TicketState.APPROVED)
+    names = [ticket.id for ticket in found if ticket.id not in useless]
+    return names[-1] if names else None
+
+
+async def resume_approved(runtime: Runtime, history: History) -> tuple[str, ...]:
+    """Make the parked calls that were approved meanwhile, in order; the tickets that no call could be made with.
+
+    An approval may be good for nothing by now, as what it was given for has changed: then the call is asked for again.
+    """
+    useless = []
+    for ticket in await _tickets(runtime.context, history, TicketState.APPROVED):
+        try:
+            await runtime.operations.resume(ticket.id)
+        except NotAllowed:  # its arguments were deleted
+            useless.append(ticket.id)
+            continue
+        after = await runtime.store.ticket(ticket.id)
+        if after is not None and after.state is TicketState.APPROVED:
+            useless.append(ticket.id)
+    return tuple(useless)
+
+
+async def _tickets(ctx: EngineContext, history: History, *states: TicketState) -> list[Ticket]:
+    """Those in one of these states, each once: a call that was proposed again waits under the same ticket."""
+    names = dict.fromkeys(c.ticket for c in history.calls if c.status is Status.PARKED and c.ticket is not None)
+    found = [await ctx.store.ticket(name) for name in names]
+    now_us = ctx.clock.now_us()
+    return [ticket for ticket in found if ticket is not None and state_of(ticket, now_us) in states]
