@@ -24,7 +24,7 @@ from interlock.errors import StoreCorrupt
 from interlock.ports import Query, Store
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Stored
-from interlock.stores import MemoryStore, open_store
+from interlock.stores import MemoryStore, Witness, open_store
 from interlock.testing import ManualClock
 from interlock.testing.store_moves import T0
 from interlock.transitions import Batch, Refused
@@ -53,8 +53,8 @@ async def filled(url: str, key: Any, count: int = 12) -> list[Checkpoint]:
     return anchors
 
 
-async def report(url: str, **options: Any) -> Any:
-    store = open_store(url)
+async def report(url: str, witness: Witness | None = None, **options: Any) -> Any:
+    store = open_store(url, witness=witness)
     try:
         return await verify(store, **options)
     finally:
@@ -176,7 +176,7 @@ async def test_attacks_on_the_database_are_found(durable_url: str, key: Any, att
 
 
 async def test_a_tail_cut_with_its_head_moved_back_is_found_up_to_the_last_anchor(durable_url: str, key: Any) -> None:
-    """Whoever can write the database can cut the tail and mend the head; only the anchor knows better."""
+    """Whoever can write the database can cut the tail and mend the head; only the anchor knows better, elsewhere."""
     anchors = await filled(durable_url, key, 6)
     store = open_store(durable_url)
     before = await store.heads()
@@ -193,9 +193,12 @@ async def test_a_tail_cut_with_its_head_moved_back_is_found_up_to_the_last_ancho
         f"DELETE FROM checkpoints WHERE n = {later.n}",
         *restore,
     )
-    blind = await report(durable_url, public_key=key.public, anchors=tuple(anchors))
+    elsewhere = Witness(None)
+    blind = await report(durable_url, elsewhere, public_key=key.public, anchors=tuple(anchors))
     assert blind.intact
-    found = await report(durable_url, public_key=key.public, anchors=(*anchors, later))
+    here = await report(durable_url, public_key=key.public, anchors=tuple(anchors))
+    assert any("was seen here" in problem for problem in here.problems), "this machine has seen more of it"
+    found = await report(durable_url, elsewhere, public_key=key.public, anchors=(*anchors, later))
     assert any("is gone: the tail was cut" in problem for problem in found.problems)
     assert any("no longer holds this checkpoint" in problem for problem in found.problems)
 

@@ -218,3 +218,25 @@ def test_the_command_line_accepts_with_a_reason(
     assert main(["audit", "accept", "--reason", "the disk is lost", "--store", url]) == 0
     assert "record 4 of lane 0" in capsys.readouterr().out
     assert asyncio.run(pays(url, "2")).ok
+
+
+def test_verifying_says_what_calls_are_refused_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file, url = tmp_path / "ledger.db", f"sqlite:///{tmp_path / 'ledger.db'}"
+    verify = ["audit", "verify", "--store", url]
+    asyncio.run(pays(url, "1"))
+    shutil.copy(file, tmp_path / "backup.db")
+    asyncio.run(pays(url, "2"))
+    intact = main(verify)
+    assert "✓ intact" in capsys.readouterr().out
+    shutil.copy(tmp_path / "backup.db", file)
+    assert error(asyncio.run(pays(url, "2"))) == "rolled_back"
+    assert main(verify) == 1
+    said = capsys.readouterr().out
+    assert "record 4 was seen here" in said
+    assert "✗ not intact: 1 problem" in said
+    assert main(["audit", "accept", "--reason", "the disk is lost", "--store", url]) == 0
+    assert main(verify) == intact
+    assert "✓ intact" in capsys.readouterr().out, "somebody has said that it stands"

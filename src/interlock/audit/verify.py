@@ -202,6 +202,7 @@ async def verify(
     _check_statements("checkpoint", kept, identity, keys, problems, expected)
     _check_statements("anchor", anchors, identity, keys, problems, expected)
     _check_order(kept, anchors, problems)
+    problems += _forgotten(ledger.missing)
     times = SignedTimes(keys, (*kept, *anchors))
     walk = _Walk(ledger, expected, times)
     await walk.follow(heads, progress)
@@ -313,6 +314,15 @@ def _check_order(kept: tuple[Checkpoint, ...], anchors: tuple[Checkpoint, ...], 
     for item in anchors:
         if item.body not in bodies:
             problems.append(f"anchor {item.n}: the ledger no longer holds this checkpoint")
+
+
+def _forgotten(missing: Iterable[LaneHead]) -> list[str]:
+    """What was seen of this ledger and is not in it: by the same comparison that refuses every change."""
+    return [
+        f"lane {head.lane}: record {head.id} was seen here, or anchored, and is not in it any more: an older copy was put"
+        " back. Put the newer one in its place, or say that this one stands (interlock audit accept)"
+        for head in missing
+    ]
 
 
 def _count_unanchored(lanes: Iterable[LaneHead], ledger: str, anchors: tuple[Checkpoint, ...]) -> int:
