@@ -493,7 +493,7 @@ async def test_a_probe_settles_a_lost_answer(says: bool | None, status: Status) 
     assert asked == [({"to": "x"}, outcome.plan.idempotency_key)]
 
 
-async def test_a_resource_that_shows_the_change_settles_it_too() -> None:
+async def test_a_resource_that_shows_the_change_settles_it_too(caplog: pytest.LogCaptureFixture) -> None:
     shelf = Shelf()
 
     @tool(effect="write", key="{id}", resource=shelf, simulate=lambda _s, a: {"v": a["v"]})
@@ -504,9 +504,16 @@ async def test_a_resource_that_shows_the_change_settles_it_too() -> None:
 
     async with running(put) as runtime:
         landed = await runtime.call("put", {"id": "a", "v": 1, "lands": True}, actor="ann", turn="t")
+        again = await runtime.call("put", {"id": "a", "v": 1, "lands": True}, actor="ann", turn="t")
         not_landed = await runtime.call("put", {"id": "b", "v": 1, "lands": False}, actor="ann", turn="t")
+        (kept,) = [r async for r in runtime.store.records(Query()) if r.id == landed.record]
     assert landed.ok
-    assert "it landed, as the world shows" in landed.summary
+    assert [error(outcome) for outcome in (landed, again, not_landed)] == ["answer_lost", "answer_lost", "in_doubt"]
+    assert expect(kept.content().problem).reason == "answer_lost", "whoever reads the ledger sees that nobody heard it"
+    assert "RuntimeError" in caplog.text
+    assert "put by ann: ok (rule open): answer_lost" in caplog.text
+    assert "interlock recover" in not_landed.summary
+    assert "it landed (the resource shows it), and its answer is lost: it raised RuntimeError" in landed.summary
     assert not_landed.status is Status.UNKNOWN  # it may still come
 
 

@@ -26,13 +26,15 @@ async def set_title(id: str, title: str, context: Context, pin: str = "") -> str
     """Set a title."""
     found = await shelf.read_state(id)
     await shelf.write(id, {**(found.value if found else {}), "title": title}, context)
+    if title == "then breaks":
+        raise RuntimeError("the second step failed")
     return title
 
 
 @tool(effect="send")
 async def mail(to: str) -> str:
     """Send a mail."""
-    if to == "lost":
+    if to.startswith("lost"):
         raise RuntimeError("no answer")
     return "sent"
 
@@ -193,6 +195,31 @@ def test_what_is_in_doubt_is_recovered_or_asked(run: Run, monkeypatch: pytest.Mo
     assert run("review", "deny", found["ticket"], "--reason", "it is not in the outbox")[0] == 0
     code, out, _ = run("recover")
     assert (code, "0 effects were in doubt" in out) == (0, True)
+
+
+def test_what_is_in_doubt_names_the_way_out_and_recover_says_what_each_question_is_about(run: Run) -> None:
+    for number in (1, 2):
+        code, out, _ = run("call", "mail", json.dumps({"to": f"lost {number}"}), "--call-id", f"m-{number}")
+        assert (code, "`interlock recover` settles it" in out) == (1, True)
+    out = run("recover")[1]
+    tickets = {ticket["call"]: ticket["id"] for ticket in json.loads(run("review", "list", "--json")[1])}
+    for number in (1, 2):
+        assert f"mail  call m-{number}  begun 20" in out
+        assert f'{{"to":"lost {number}"}}' in out
+        ticket = tickets[f"m-{number}"]
+        assert f"ticket {ticket}: interlock review show {ticket}" in out
+        assert (
+            f"Ticket {ticket} asks a person"
+            in run("call", "mail", json.dumps({"to": f"lost {number}"}), "--call-id", f"m-{number}")[1]
+        )
+
+
+def test_a_change_that_is_there_and_whose_tool_broke_is_marked(run: Run) -> None:
+    code, out, _ = run("call", "set_title", '{"id": "a", "title": "then breaks"}')
+    assert (code, out.split()[0]) == (0, "ok")
+    assert "answer_lost: it landed (the resource shows it), and its answer is lost: it raised RuntimeError" in out
+    assert out.count("it landed") == 1
+    assert "it landed" in run("audit", "show")[1]
 
 
 def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:

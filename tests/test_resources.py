@@ -473,7 +473,7 @@ async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Ser
             done = await runtime.operations.undo(run="r")
     assert (retried.ok, len(retried.attempts)) == (True, 3)
     assert lost.status is Status.OK  # the resource shows that it landed
-    assert "its answer was lost" in lost.summary
+    assert "its answer is lost" in lost.summary
     puts = [key for method, name, key in server.seen if method == "PUT" and name == "a"]
     assert len(set(puts)) == 1
     assert all(outcome is not None and outcome.ok for _step, outcome in done)

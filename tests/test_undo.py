@@ -188,7 +188,7 @@ async def test_a_doubt_that_the_probe_settles_has_the_reason_of_what_it_became()
         outcome = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t")
     assert (outcome.status, error(outcome)) == (Status.FAILED, "nothing_landed")
     assert (expect(outcome.problem).message, expect(outcome.problem).hints) == (
-        "it did not land, as the world shows (HTTP 500)",
+        "it did not land (its probe says so): HTTP 500",
         (),
     )
 

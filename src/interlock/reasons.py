@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    """Why a call did not succeed."""
+    """Why a call did not succeed, or (`answer_lost`) what is not known of one that did."""
 
     # what was asked for
     UNKNOWN_TOOL = "unknown_tool"
@@ -47,6 +47,7 @@ class Reason(StrEnum):
     NOTHING_LANDED = "nothing_landed"
     TIMEOUT = "timeout"
     IN_DOUBT = "in_doubt"
+    ANSWER_LOST = "answer_lost"
     PERMANENT = "permanent"
     INVALID_INPUT = "invalid_input"
     NOT_FOUND = "not_found"

@@ -319,8 +319,8 @@ def _check_order(kept: tuple[Checkpoint, ...], anchors: tuple[Checkpoint, ...], 
 def _forgotten(missing: Iterable[LaneHead]) -> list[str]:
     """What was seen of this ledger and is not in it: by the same comparison that refuses every change."""
     return [
-        f"lane {head.lane}: record {head.id} was seen here, or anchored, and is not in it any more: an older copy was put"
-        " back. Put the newer one in its place, or say that this one stands (interlock audit accept)"
+        f"lane {head.lane}: record {head.id} was seen here, or anchored, and is not in it any more: an older copy was"
+        " put back. Put the newer one in its place, or say that this one stands (interlock audit accept)"
         for head in missing
     ]
 

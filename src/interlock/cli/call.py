@@ -92,7 +92,8 @@ def show(outcome: Outcome, where: str = "") -> None:
             before, after = sanitize(repr(item.before)), sanitize(repr(item.after))
             out.print(f"  [blue]{sanitize(item.field)}[/]: {before} → {after} [dim](rule {sanitize(item.rule)})[/]")
     if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
-        out.print(f"  {sanitize(outcome.problem.reason)}: {sanitize(outcome.problem.message)}")
+        reason = f"[yellow]{outcome.problem.reason}[/]" if outcome.ok else outcome.problem.reason
+        out.print(f"  {reason}: {sanitize(outcome.problem.message)}")
     if outcome.undone:
         out.print("  [yellow]made before, and undone since[/]")
     if outcome.deviates:
@@ -104,7 +105,7 @@ def show(outcome: Outcome, where: str = "") -> None:
         if len(text) > _ONE_LINE:
             text = msgspec.json.format(text, indent=2).replace(b"\n", b"\n  ")
         out.print(f"  {sanitize(text.decode(), lines=True)}")
-    elif outcome.ok and outcome.said:  # made before, or its answer was lost: that is all there is to say
+    elif outcome.ok and outcome.said and outcome.problem is None:  # made before: that is all there is to say
         out.print(f"  {sanitize(outcome.said)}")
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import msgspec
 
 from interlock.cli.interrupts import run_to_end
-from interlock.cli.options import parse_time
-from interlock.cli.output import colorize, console, format_count, notes, print_diff, print_json, sanitize
+from interlock.cli.options import parse_time, store_option
+from interlock.cli.output import colorize, console, format_count, format_moment, notes, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
-from interlock.operations import Changes, UndoStep
+from interlock.operations import Changes, Recovered, UndoStep
 from interlock.operations.undo import UNDO
 from interlock.values import Outcome, Status
 
@@ -89,14 +89,23 @@ async def _recover(given: argparse.Namespace) -> int:
     if given.json:
         print_json(found)
     else:
-        out = console()
-        were = "was" if len(found) == 1 else "were"
-        out.print(f"[bold]{format_count(len(found), 'effect')} {were} in doubt[/]")
-        for item in found:
-            asks = f" (ticket {item.ticket})" if item.ticket else ""
-            what = f"{sanitize(item.tool)}  {sanitize(', '.join(item.keys))}"
-            out.print(f"  {colorize(item.state)}  {what}  [dim]{sanitize(item.how)}{asks}[/]")
+        _show_recovered(found, store_option(given))
     return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
+
+
+def _show_recovered(found: Sequence[Recovered], where: str) -> None:
+    """What each question is about: two calls of one tool differ in their ids, arguments and times."""
+    out = console()
+    were = "was" if len(found) == 1 else "were"
+    out.print(f"[bold]{format_count(len(found), 'effect')} {were} in doubt[/]")
+    for item in found:
+        what = "  ".join(sanitize(part) for part in (item.tool, ", ".join(item.keys), f"call {item.call}") if part)
+        out.print(f"  {colorize(item.state)}  {what}  [dim]begun {format_moment(item.begun_us)}[/]")
+        if item.arguments is not None:
+            out.print(f"    [dim]{sanitize(msgspec.json.encode(item.arguments).decode())}[/]")
+        out.print(f"    [dim]{sanitize(item.how)}[/]")
+        if item.ticket is not None and item.state == "asked":
+            out.print(f"    ticket {item.ticket}: interlock review show {item.ticket}{sanitize(where)}")
 
 
 def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str, no_way: str) -> int:

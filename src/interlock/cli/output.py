@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -113,6 +114,11 @@ def colorize(text: str) -> str:
 def format_count(count: int, noun: str) -> str:
     """1 record, 2 records, 12,000 records."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def format_moment(at_us: int) -> str:
+    """A time of a record for people; empty where there is none."""
+    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if at_us else ""
 
 
 def print_prose(text: str) -> None:

@@ -16,7 +16,7 @@ from interlock.cli.call import show
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, store_option
-from interlock.cli.output import colorize, console, format_count, print_diff, print_json, sanitize
+from interlock.cli.output import colorize, console, format_count, format_moment, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.config import parse_duration
@@ -137,26 +137,22 @@ def _describe(ticket: Ticket) -> dict[str, str]:
         "call": ticket.call,
         "turn": ticket.turn or "",
         "why": ticket.why,
-        "created": _moment(ticket.created_us),
-        "expires": _moment(ticket.expires_us),
-        "escalates": "" if ticket.escalated else _moment(ticket.escalate_us),
+        "created": format_moment(ticket.created_us),
+        "expires": format_moment(ticket.expires_us),
+        "escalates": "" if ticket.escalated else format_moment(ticket.escalate_us),
         "reminds": f"every {timedelta(microseconds=ticket.remind_us)}" if ticket.remind_us else "",
         "may decide": _who_may_decide(ticket),
         "approvals": f"{len(voices)} of {terms.quorum}" + (f": {', '.join(voices)}" if voices else ""),
-        "decided": f"{_moment(ticket.decided_us)} by {ticket.decided_by}" if ticket.decided_us else "",
+        "decided": f"{format_moment(ticket.decided_us)} by {ticket.decided_by}" if ticket.decided_us else "",
         "reason": ticket.reason,
         **digests,
         **{name: "" if number is None else str(number) for name, number in records.items()},
     }
 
 
-def _moment(at_us: int) -> str:
-    return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if at_us else ""
-
-
 def _who_may_decide(ticket: Ticket) -> str:
     terms = ticket.terms
-    stand_ins = [f"{given.to} for {given.of} until {_moment(given.until_us)}" for given in terms.delegations]
+    stand_ins = [f"{given.to} for {given.of} until {format_moment(given.until_us)}" for given in terms.delegations]
     return ", ".join([*(terms.approvers or (_everybody(ticket),)), *stand_ins])
 
 

@@ -13,6 +13,7 @@ from interlock.engine.admit import deny, end_denied
 from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
+from interlock.engine.unsettled import read_unsettled
 from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.reasons import Reason
@@ -242,19 +243,10 @@ def _left_s(ctx: EngineContext, until: float) -> float:
     return max(_LAST_LOOK_S, until - ctx.clock.monotonic())
 
 
-def in_doubt(claim: Claimed, now_us: int) -> Reading:
-    """The reading of a call whose change was begun by another one that nobody has heard the end of."""
-    if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
-        message = f"call {claim.call!r} is still making this very change; ask again later"
-        return refuse(Status.UNKNOWN, Reason.IN_PROGRESS, message)
-    message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled"
-    return refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover", "interlock review list"))
-
-
 async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
     """The outcome of whoever made this change before, or while the call was on its way."""
     if claim.state is not ClaimState.DONE or claim.record is None:
-        return _end(stage, in_doubt(claim, await _store_now_us(ctx)))
+        return _end(stage, await read_unsettled(ctx, claim))
     try:
         return await _ask(ctx, stage, _answer_of_outcome(ctx, stage, claim, claim.record))
     except Expired:
@@ -277,16 +269,6 @@ async def _answer_of_record(ctx: EngineContext, stage: Accepted | Admitted, reco
         return _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
     reading = Reading(status=status, said=content.said, problem=content.problem)
     return _end(stage, reading, repeats=record.id)
-
-
-async def _store_now_us(ctx: EngineContext) -> int:
-    """The store's time, or our own where it does not say: then it only words what nobody knows."""
-    here_us = ctx.clock.now_us()
-    try:
-        ctx.at("claim.clock")
-        return await ctx.deadlines.within(_LAST_LOOK_S, ctx.store.now_us(here_us))
-    except (Expired, StoreError):
-        return here_us
 
 
 def _end_unheard(stage: Accepted | Admitted, claim: Claimed, reason: Reason, why: str) -> Ended:

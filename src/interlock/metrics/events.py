@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 
 from interlock.errors import ConfigError, install_hint
+from interlock.reasons import Reason
 from interlock.records import Record
 from interlock.values import Status
 
@@ -16,9 +17,15 @@ _LONGEST_REASON = 500
 _enabled = _log.isEnabledFor
 
 
+def _is_fine(record: Record) -> bool:
+    """Whether nobody need look: a change that was made and whose answer is lost is `ok`, and worth a look."""
+    problem = record.content.problem
+    return record.status in _FINE and (problem is None or problem.reason is not Reason.ANSWER_LOST)
+
+
 def log_record(record: Record, number: int) -> None:
     """One standard logging event: ids, outcome, rule and reason."""
-    level = _INFO if record.status in _FINE else _WARNING
+    level = _INFO if _is_fine(record) else _WARNING
     if not _enabled(level):  # on the path of every call: nothing is put together that nobody reads
         return
     content = record.content
@@ -52,7 +59,7 @@ def log_record(record: Record, number: int) -> None:
 def _why(record: Record) -> str:
     """Why a call did not go its way: of a refusal the sentence; of a failure its kind, as tools quote anything."""
     problem = record.content.problem
-    if record.status in _FINE or problem is None:
+    if problem is None or _is_fine(record):
         return ""
     if record.status != Status.DENIED.value:
         return f": {problem.reason}"

@@ -40,6 +40,19 @@ class Recovered(msgspec.Struct, frozen=True):
     """done, failed, or asked (a person has to say)."""
     how: str
     ticket: str | None = None
+    arguments: Json = None
+    """Those of the call as its intent has them, redacted; None where the ledger does not hold its intent."""
+    begun_us: int = 0
+    """When it was begun, by the store's clock."""
+
+
+def _recovered(
+    claim: Claimed, state: str, how: str, ticket: str | None = None, about: _Intent | None = None
+) -> Recovered:
+    arguments = None if about is None else about.record.content().arguments
+    return Recovered(
+        claim.name, claim.tool, claim.call, claim.keys, state, how, ticket, arguments=arguments, begun_us=claim.at_us
+    )
 
 
 async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, ...]:
@@ -56,7 +69,7 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
             raise
         except Exception as error:  # noqa: BLE001 - a resource or probe is somebody else's; the others must be settled
             how = f"it cannot be settled: {type(error).__name__}: {error}"
-            one = Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how)
+            one = _recovered(claim, "asked", how)
         if one is not None:
             found.append(one)
     return tuple(found)
@@ -65,12 +78,12 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
 async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
     begun = await _begun(ctx, claim)
     if isinstance(begun, str):  # by its row alone another tool's probe could be asked, or other people
-        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", begun)
+        return _recovered(claim, "asked", begun)
     record, payload = await intent_of(ctx, claim)
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _answered(ctx, writer, claim) or await _ask(ctx, writer, claim, begun, how)
+        return await _answered(ctx, writer, claim, begun) or await _ask(ctx, writer, claim, begun, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -80,7 +93,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     # The store decides: between the look and the commit the holder may have come back.
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
-    return Recovered(claim.name, claim.tool, claim.call, claim.keys, state, how)
+    return _recovered(claim, state, how, about=begun)
 
 
 class _Intent(msgspec.Struct, frozen=True):
@@ -186,14 +199,14 @@ async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
     return True
 
 
-async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
+async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent) -> Recovered | None:
     """What people have said already, where whoever said it last died before it was settled."""
     ctx.at("recover.tickets")
     for ticket in await ctx.store.tickets(TicketState.APPROVED):
         about = ticket.kind is TicketKind.SETTLE and (ticket.claim, ticket.holder) == (claim.name, claim.holder)
         if about and await settle_approved(writer, ticket):
             how = f"{ticket.decided_by} said so"
-            return Recovered(claim.name, claim.tool, claim.call, claim.keys, ClaimState.DONE.value, how, ticket.id)
+            return _recovered(claim, ClaimState.DONE.value, how, ticket.id, intent)
     return None
 
 
@@ -207,8 +220,8 @@ async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent:
     except NotAllowed as error:
         if not error.instead:
             return None
-        return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, error.instead)
-    return Recovered(claim.name, claim.tool, claim.call, claim.keys, "asked", how, ticket.id)
+        return _recovered(claim, "asked", how, error.instead, intent)
+    return _recovered(claim, "asked", how, ticket.id, intent)
 
 
 def _question(ctx: EngineContext, claim: Claimed, intent: _Intent, how: str) -> Ticket:

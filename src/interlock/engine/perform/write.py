@@ -31,7 +31,7 @@ from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import open_wire
 from interlock.transitions import CloseClaim, Transition
-from interlock.values import Attempt, Context, Json, Plan, Status, one_line
+from interlock.values import Context, Json, Plan, Status, one_line
 
 _STATES = {True: ClaimState.DONE, False: ClaimState.FAILED, None: ClaimState.UNKNOWN}
 
@@ -49,6 +49,16 @@ class _Effect(msgspec.Struct, frozen=True):
     interrupt: BaseException | None = None
     seen: tuple[Json, ...] = ()
     """What was read under the claim before it was given up."""
+    how: str = ""
+    """How it is known whether it landed, where its tool did not say."""
+
+
+class _Found(msgspec.Struct, frozen=True):
+    """Whether an effect landed, as far as its attempts and the world say, how that is known, and what is there now."""
+
+    landed: bool | None
+    how: str = ""
+    after: tuple[Snapshot, ...] = ()
 
 
 async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -124,8 +134,9 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
     step.work.beat = beat
     step.work.wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
     reading = await step.work.attempt()
-    landed, after = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
-    return _Effect(step, reading, landed, after, _deviations(step.prepared.plan, after) if landed else ())
+    found = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
+    deviates = _deviations(step.prepared.plan, found.after) if found.landed else ()
+    return _Effect(step, reading, found.landed, found.after, deviates, how=found.how)
 
 
 def _deviations(plan: Plan, after: tuple[Snapshot, ...]) -> tuple[str, ...]:
@@ -150,7 +161,7 @@ def _settle(effect: _Effect) -> Ended:
     """What is committed with the outcome. A thread that runs on keeps the claim open, and its heart beating."""
     begun, work = effect.begun, effect.begun.work
     runs_on = work.runs_on and effect.landed is not True
-    reading = _read(effect.reading, None if runs_on else effect.landed, work.attempts)
+    reading = _read(effect, None if runs_on else effect.landed)
     if effect.deviates:
         reading = _say_deviation(reading, effect)
     ended = msgspec.structs.replace(
@@ -169,9 +180,9 @@ def _settle(effect: _Effect) -> Ended:
     return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
 
 
-async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tuple[bool | None, tuple[Snapshot, ...]]:
-    """Whether the effect landed, as far as the attempts and the world say, and the snapshots after it."""
-    tool, plan = begun.work.tool, begun.prepared.plan
+async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> _Found:
+    """Whether the effect landed: by its attempts, or else by its probe, or by the resource."""
+    tool, plan, how = begun.work.tool, begun.prepared.plan, ""
     after: tuple[Snapshot, ...] = ()
     try:
         own = dict(zip(plan.keys, begun.work.tokens.values(), strict=True))
@@ -181,12 +192,13 @@ async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> tup
     if found is None and tool.probe is not None:
         held = (*held_by(begun.prepared), [snapshot.state for snapshot in after])
         found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context(), held)
+        how = "its probe says so"
         if found is False and begun.work.runs_on:
             found = None
     # The probe speaks first, as it knows the other side; the snapshots only know the resource.
     if found is None and landed_by_snapshots(plan, after):
-        found = True  # that it is not there yet does not prove that it will not come
-    return found, after
+        found, how = True, "the resource shows it"  # that it is not there yet does not prove that it will not come
+    return _Found(found, how, after)
 
 
 async def probe(
@@ -208,22 +220,24 @@ async def probe(
     return said if isinstance(said, bool) else None
 
 
-def _read(reading: Reading, landed: bool | None, attempts: tuple[Attempt, ...]) -> Reading:
+def _read(effect: _Effect, landed: bool | None) -> Reading:
     """The reading in the light of what is known about the effect."""
-    if landed is not None and landed is has_landed(reading, attempts):
+    reading = effect.reading
+    if landed is not None and landed is has_landed(reading, effect.begun.work.attempts):
         return reading
     problem = "" if reading.problem is None else reading.problem.message
     if landed:
-        said = f"it landed, as the world shows; its answer was lost ({problem})"
-        return Reading(status=Status.OK, said=said, traceback=reading.traceback)
-    if landed is None:
-        message = f"it may have landed, and nobody knows: {problem}"
-        doubt = refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
-        return msgspec.structs.replace(doubt, traceback=reading.traceback)
-    if reading.problem is not None and reading.problem.reason is Reason.IN_DOUBT:  # it was; now it is known
-        settled = refuse(Status.FAILED, Reason.NOTHING_LANDED, f"it did not land, as the world shows ({problem})")
-        return msgspec.structs.replace(settled, traceback=reading.traceback)
-    return reading
+        # `ok`, as the change is there; and never unmarked, as nobody has heard the tool say that it came to its end.
+        message = f"it landed ({effect.how}), and its answer is lost: {problem}. Whatever else it does is not known"
+        found = refuse(Status.OK, Reason.ANSWER_LOST, message)
+    elif landed is None:
+        message = f"it may have landed, and nobody knows: {problem}. `interlock recover` settles it, or asks a person"
+        found = refuse(Status.UNKNOWN, Reason.IN_DOUBT, message, hints=("interlock recover",))
+    elif reading.problem is not None and reading.problem.reason is Reason.IN_DOUBT:  # it was; now it is known
+        found = refuse(Status.FAILED, Reason.NOTHING_LANDED, f"it did not land ({effect.how}): {problem}")
+    else:
+        return reading
+    return msgspec.structs.replace(found, traceback=reading.traceback)
 
 
 def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
