@@ -147,6 +147,9 @@ def test_policy_check_says_that_all_is_well_or_what_is_not(trails: Path, run: Ru
     assert (code, "'idle' can never decide" in out) == (1, True)
     assert json.loads(run("policy", "check", "--json")[1])["never_decide"]
     with (trails / "policy.toml").open("a") as policy:
+        policy.write('\n[review]\napprovers = ["user:lea"]\n')
+    assert json.loads(run("policy", "check", "--json")[1])["never_approved"]
+    with (trails / "policy.toml").open("a") as policy:
         policy.write(
             '\n[[rule]]\nid = "bad"\ntools = ["crew_contact"]\ndecision = "allow"\nwhen = "args.fone == \'\'"\n'
         )

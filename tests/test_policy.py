@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +17,7 @@ from interlock import ConfigError, PolicyError, Runtime, Status, Tool, tool
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
 from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
-from interlock.policy.lint import find_idle_rules, measure_coverage
+from interlock.policy.lint import find_idle_rules, find_unapprovable, find_unfit_sets, measure_coverage
 from interlock.tools import Parsed
 from interlock.values import Call, Decision, Grant, Mode, Plan, TurnView, Verdict
 from tests.conftest import echo, expect, running
@@ -33,6 +34,7 @@ class Place(BaseModel):
 
 
 ORIGIN = Place(lat=0.0)
+THEN_US = 1_800_000_000_000_000
 
 
 @tool(effect="read")
@@ -412,6 +414,66 @@ def test_rules_that_can_decide_are_not_named() -> None:
     assert [line.split("'")[1] for line in idle] == ["yes"]
     fine = rule("allow", "args.season == 'winter'", "yes") + rule("deny", "1 / args.depth == 0", "odd")
     assert find_idle_rules(compile_policy(parse_policy("version = 1\n" + fine), [look]), ("look",)) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            '[review]\napprovers = ["user:lea"]\n',
+            '1 of 1 to approve, and only 0 can: user:lea is a name .* vouched = ."user".',
+        ),
+        ('[review]\napprovers = ["lea"]\n', "lea has no kind: write os:lea"),
+        ('[review]\napprovers = ["token:ci"]\n', "token:ci needs a key"),
+        ('[review]\nquorum = 2\napprovers = ["os:ann", "user:lea"]\n', "wants 2 of 2 to approve, and only 1 can"),
+        (
+            '[review]\napprovers = ["user:lea"]\n[[review.delegation]]\nof = "user:lea"\nto = "os:x"\nuntil = 2020-01-01\n',
+            "user:lea is a name",
+        ),
+        (rule("review", None, "ask", '["look"]', 'approvers = ["user:lea"]'), "p.toml:.*: rule 'ask' wants 1 of 1"),
+    ],
+)
+def test_reviews_that_nobody_could_approve_are_named(text: str, sentence: str) -> None:
+    ruleset = compile_policy(parse_policy("version = 1\n" + text, "p.toml"), [look])
+    (found,) = find_unapprovable(ruleset, THEN_US)
+    assert re.search(sentence, found)
+    assert found.startswith("p.toml")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        '[review]\napprovers = ["user:lea"]\nvouched = ["user"]\n',
+        '[review]\napprovers = ["os:ann", "user:lea"]\n',
+        f'[review]\napprovers = ["token:ci"]\nkeys = ["ed25519:{"ab" * 32}"]\n',
+        '[review]\napprovers = ["user:lea"]\n[[review.delegation]]\nof = "user:lea"\nto = "os:x"\nuntil = 2999-01-01\n',
+    ],
+)
+def test_reviews_that_somebody_can_approve_are_not_named(text: str) -> None:
+    assert find_unapprovable(compile_policy(parse_policy("version = 1\n" + text), [look]), THEN_US) == ()
+
+
+@pytest.mark.parametrize("schema", [False, True])
+def test_values_that_a_contract_always_refuses_are_named(schema: bool) -> None:
+    async def ship(item: str, quantity: Annotated[int, Field(gt=0, lt=100)]) -> str:
+        return item
+
+    async def ship_raw(arguments: dict[str, Any]) -> str:
+        return str(arguments["item"])
+
+    described = {"item": {"type": "string"}, "quantity": {"type": "integer", "exclusiveMinimum": 0, "maximum": 99}}
+    contract = {"type": "object", "properties": described, "required": ["item", "quantity"]}
+    made = Tool.from_schema("ship", ship_raw, schema=contract, effect="read") if schema else tool(effect="read")(ship)
+    bad = ("-4", "'0 - 4'", "100")
+    fine = ("4", "'2 + 2'", "'args.quantity - 200'")
+    text = "".join(
+        rule("clamp", None, f"c{n}", '["ship"]', f"set = {{ quantity = {value} }}")
+        for n, value in enumerate((*bad, *fine))
+    )
+    found = find_unfit_sets(compile_policy(parse_policy("version = 1\n" + text, "p.toml"), [made]), {"ship": made})
+    assert [line.split("'")[1] for line in found] == ["c0", "c1", "c2"]
+    assert all("sets quantity of 'ship' to what its contract refuses (" in line for line in found)
 
 
 def test_coverage_counts_the_rules_of_every_tool() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,26 @@ from interlock.cli.workspace import load_ruleset
 from interlock.errors import ConfigError
 from interlock.policy import judge, missing_grant, trace
 from interlock.policy.cases import ProposedCall, load_cases, run_case
-from interlock.policy.lint import find_idle_rules, measure_coverage
+from interlock.policy.lint import find_idle_rules, find_unapprovable, find_unfit_sets, measure_coverage
 
 
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser("policy")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="refuse unknown tools, fields and keys, and rules that can never decide")
+    check = actions.add_parser(
+        "check", help="refuse unknown tools, fields and keys, and what can never decide, approve or fit"
+    )
     cover = actions.add_parser("coverage", help="which registered tool has no decision")
     cases = actions.add_parser("test", help="run the cases in a file against the rules")
     cases.add_argument("file", help="TOML with [[case]] tables; see docs/policy.md")
     explain = actions.add_parser("explain", help="what each rule says about one call, without making it")
     explain.add_argument("call", help='JSON file: {"tool": …, "arguments": {…}, "actor": …, "mode": …, "turn": {…}}')
     for action, run, wrong in (
-        (check, _check, "the policy cannot be used, or one of its rules can never decide"),
+        (
+            check,
+            _check,
+            "the policy cannot be used, or a rule can never decide, nobody could approve, or a value cannot fit",
+        ),
         (cover, _coverage, "a tool has no decision, or the policy cannot be used"),
         (cases, _test, "a case differs, or the policy cannot be used"),
         (explain, _explain, "the policy cannot be used"),
@@ -42,16 +49,21 @@ def register(commands: Any, common: Any) -> None:
 def _check(given: argparse.Namespace) -> int:
     loaded = load_command_settings(given)
     ruleset, tools = load_ruleset(loaded)
-    idle = find_idle_rules(ruleset, tuple(tools))
+    found = {
+        "never_decide": find_idle_rules(ruleset, tuple(tools)),
+        "never_approved": find_unapprovable(ruleset, time.time_ns() // 1000),
+        "never_fit": find_unfit_sets(ruleset, tools),
+    }
+    problems = [problem for some in found.values() for problem in some]
     if given.json:
-        print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), "never_decide": idle})
-    elif idle:
-        for problem in idle:
+        print_json({"policy": loaded.settings.policy, "rules": len(ruleset.policy.rules), **found})
+    elif problems:
+        for problem in problems:
             console().print(f"[yellow]✗[/] {sanitize(problem)}")
     else:
         what = f"{format_count(len(ruleset.policy.rules), 'rule')} for {format_count(len(tools), 'tool')}"
         console().print(f"[green]✓[/] {sanitize(loaded.settings.policy)}: {what}, all can decide")
-    return 1 if idle else 0
+    return 1 if problems else 0
 
 
 def _coverage(given: argparse.Namespace) -> int:
