@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -491,6 +492,39 @@ async def test_a_probe_settles_a_lost_answer(says: bool | None, status: Status) 
     assert outcome.status is status
     assert outcome.plan is not None
     assert asked == [({"to": "x"}, outcome.plan.idempotency_key)]
+
+
+async def test_a_call_that_waits_for_another_says_so_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("interlock.engine.waiting._SAY_AFTER_S", 0.0)
+    caplog.set_level("INFO", "interlock.waiting")
+    shelf, begun, go_on = Shelf(), asyncio.Event(), asyncio.Event()
+    both_wait = asyncio.Event()
+
+    def count(_record: logging.LogRecord) -> bool:
+        if caplog.text.count("waiting for") == 1:  # it is asked before the second line is kept
+            both_wait.set()
+        return True
+
+    monkeypatch.setattr(logging.getLogger("interlock.waiting"), "filters", [count])
+
+    @tool(effect="write", key="{id}", resource=shelf)
+    async def put(id: str, v: int) -> int:
+        begun.set()
+        await go_on.wait()
+        return v
+
+    async with running(put) as runtime:
+        first = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 1}, actor="ann", call_id="first"))
+        await begun.wait()
+        again = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 1}, actor="ann", call_id="first"))
+        other = asyncio.ensure_future(runtime.call("put", {"id": "a", "v": 2}, actor="ann", call_id="other"))
+        await both_wait.wait()
+        go_on.set()
+        assert all(outcome.ok for outcome in await asyncio.gather(first, again, other))
+    assert caplog.text.count("waiting for call 'first', which has begun this very change: until it ends or") == 1
+    assert caplog.text.count("waiting for another change of the same key: until") == 1
 
 
 async def test_a_resource_that_shows_the_change_settles_it_too(caplog: pytest.LogCaptureFixture) -> None:

@@ -39,14 +39,24 @@ async def mail(to: str) -> str:
     return "sent"
 
 
-TOOLS = [set_title, mail]
+def break_(state, arguments):
+    raise LookupError("no such shelf")
+
+
+@tool(effect="write", key="{id}", resource=shelf, simulate=break_)
+async def unplannable(id: str) -> str:
+    """Cannot say what it would do."""
+    return id
+
+
+TOOLS = [set_title, mail, unplannable]
 '''
 POLICY = """
 version = 1
 mode = "apply"
 [[rule]]
 id = "open"
-tools = ["set_title", "mail", "undo.*"]
+tools = ["set_title", "mail", "unplannable", "undo.*"]
 decision = "allow"
 [[rule]]
 id = "ask"
@@ -220,6 +230,21 @@ def test_a_change_that_is_there_and_whose_tool_broke_is_marked(run: Run) -> None
     assert "answer_lost: it landed (the resource shows it), and its answer is lost: it raised RuntimeError" in out
     assert out.count("it landed") == 1
     assert "it landed" in run("audit", "show")[1]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (("mail", '{"to": "lost"}'), "RuntimeError: no answer"),
+        (("unplannable", '{"id": "a"}'), "LookupError: no such shelf"),
+    ],
+)
+def test_a_traceback_that_is_in_the_log_is_shown_when_the_log_is(run: Run, call: tuple[str, str], said: str) -> None:
+    code, out, err = run("call", *call)
+    assert (code, "whose traceback is in the log" in out, err) == (1, True, "")
+    code, out, err = run("call", *call, "--verbose")
+    assert (code, said in err, 'shop.py", line ' in err, said in out) == (1, True, True, False)
+    assert run("call", *call)[2] == "", "of one command only"
 
 
 def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import logging
 import sys
 
 import pytest
 from rich.tree import Tree
 
+from interlock.cli.log import shown_log
 from interlock.cli.output import console, format_count, notes, print_prose, print_tree, sanitize, table
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
@@ -55,6 +57,16 @@ def test_on_a_terminal_names_and_numbers_stay_whole_and_the_last_column_folds(
     assert first.startswith(f"{NAMES[0]}  {NAMES[1]}  1234567  ")
     assert rest, "the last column was to fold"
     assert " ".join([first.partition("1234567")[2], *rest]).split() == WORDS.split()
+
+
+def test_what_a_command_waits_for_is_said_and_the_log_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+    for verbose in (False, True):
+        with shown_log(verbose=verbose):
+            logging.getLogger("interlock.waiting").info("waiting for \x1b[31m a dead holder")
+            logging.getLogger("interlock").warning("a call was denied")
+        logging.getLogger("interlock.waiting").info("after the command")
+        said = ["interlock: waiting for \\x1b[31m a dead holder", "interlock: a call was denied"]
+        assert capsys.readouterr().err.splitlines() == (said if verbose else said[:1])
 
 
 def test_a_table_without_rows_is_its_headers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,6 +50,8 @@ _EPILOG = """\
 settings:   interlock.toml in this folder, then INTERLOCK_* variables, then --store, --policy, --tools
             (`interlock config show` prints every value and where it came from)
 
+log:        --verbose shows it on standard error, with the tracebacks of tools
+
 exit codes: {exits}
             (`interlock COMMAND --help` says what they mean there)
 
@@ -104,11 +106,13 @@ def _run(words: list[str]) -> int:
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
     register = _find_command(name)
 
+    from interlock.cli.log import shown_log
     from interlock.cli.options import add_common
 
     register(commands, add_common)
     given = parse_command(top, words)
-    return int(given.run(given))
+    with shown_log(verbose=getattr(given, "verbose", False)):
+        return int(given.run(given))
 
 
 def build_overview() -> argparse.ArgumentParser:

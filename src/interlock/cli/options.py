@@ -22,6 +22,9 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--policy", metavar="FILE", help="the policy")
     group.add_argument("--tools", metavar="MODULE:NAME", action="append", help="where tools are found (repeatable)")
     parser.add_argument("--json", action="store_true", help="print JSON, for scripts")
+    parser.add_argument(
+        "--verbose", action="store_true", help="show the log on standard error: each record, and tracebacks of tools"
+    )
 
 
 def load_command_settings(given: argparse.Namespace) -> Loaded:

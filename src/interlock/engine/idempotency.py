@@ -14,6 +14,7 @@ from interlock.engine.call_ids import end_another_change, end_no_call_id, end_re
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
 from interlock.engine.unsettled import read_unsettled
+from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError
 from interlock.ports import Query
 from interlock.reasons import Reason
@@ -216,7 +217,7 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
     The store is given a moment more than whoever makes it. A claim that was seen is not forgotten because the store
     falls silent then; `Expired` or `StoreError` if none was.
     """
-    wait_s, claim = _FIRST_LOOK_S, None
+    wait_s, claim, waiting = _FIRST_LOOK_S, None, Waiting(ctx.clock)
     while True:
         try:
             ctx.at("claim.read")
@@ -231,6 +232,7 @@ async def settled_claim(ctx: EngineContext, name: str, until: float) -> Claimed 
         left_s = until - ctx.clock.monotonic()
         if left_s <= 0 or claim.expires_us <= now_us:
             return claim
+        waiting.note(f"call {claim.call!r}, which has begun this very change", (claim.expires_us - now_us) / 1e6)
         await ctx.clock.sleep(min(wait_s, left_s))
         wait_s = min(wait_s * 2, _LAST_LOOK_S)
 

@@ -15,6 +15,7 @@ import msgspec
 from interlock.engine.context import EngineContext
 from interlock.engine.heart import Beat
 from interlock.engine.uninterrupted import uninterrupted
+from interlock.engine.waiting import Waiting
 from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
 from interlock.state import LOCK, ClaimState
@@ -76,7 +77,7 @@ async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.Cancelle
 
 
 async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
-    name, holder = lock_name(key), ctx.ids.new()
+    name, holder, waiting = lock_name(key), ctx.ids.new(), Waiting(ctx.clock)
     while True:
         now_us = ctx.clock.now_us()
         ask = OpenClaim(name, LOCK, 1, holder, call, LOCK, (key,), ctx.lease_us)
@@ -95,6 +96,7 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
             continue
         if ctx.clock.monotonic() + _WAIT_S > end:
             raise Locked(f"{key!r} is held by somebody else; it is free when they have done, or their lease is over")
+        waiting.note("a lock that somebody else holds", ctx.lease_us / 1e6)
         await ctx.clock.sleep(_WAIT_S)
 
 

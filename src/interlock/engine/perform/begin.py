@@ -13,6 +13,7 @@ from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
+from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError, StoreSilent
 from interlock.openings import claim_digest
 from interlock.ports import noted_receipt, rolled_back_message
@@ -65,6 +66,7 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
 
 async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
     """Try the begin commit until it lands, is refused for good, or time is up."""
+    waiting = Waiting(ctx.clock)
     while True:
         # Before the commit, not after it: a process that is stopped in between must not take its lease for fresh.
         since_s = ctx.heart.now_s()
@@ -79,6 +81,7 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
         step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
+        waiting.note("another change of the same key", ctx.lease_us / 1e6)  # not which key: it may be redacted
 
 
 def _end_interrupted(prepared: Prepared, work: Work, holder: str, interrupt: BaseException) -> Ended:
