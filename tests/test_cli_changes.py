@@ -12,6 +12,7 @@ import pytest
 
 from interlock.audit import load_or_make_key
 from interlock.cli.main import main
+from interlock.principals import default_principal
 
 TOOLS = '''
 from interlock import Context, tool
@@ -354,6 +355,38 @@ def test_a_ticket_is_shown_for_people(run: Run, tmp_path: Path) -> None:
     assert (lines["approvals"], lines["may decide"]) == ("0 of 2", f"anybody but {ticket['asked_by']}")
     assert lines["created"].endswith(" UTC")
     assert not any(sign in out for sign in ("None", "_us", "'quorum'", "()", "[]"))
+
+
+def test_a_ticket_does_not_list_whoever_may_not_decide_it(run: Run, tmp_path: Path) -> None:
+    me = default_principal()
+    given = '[[review.delegation]]\nof = "{}"\nto = "{}"\nuntil = {}\n'
+    delegations = (
+        given.format("os:boss", me, "2999-01-01")
+        + given.format(me, "os:friend", "2999-01-01")
+        + given.format("os:boss", "os:late", "2020-01-01")
+        + given.format("os:boss", "os:sub", "2999-01-01")
+    )
+    for approvers, shown in (
+        ([me, "os:boss"], "os:boss, os:sub for os:boss until 2999-01-01 23:59:59 UTC"),
+        ([me], ""),
+    ):
+        review = f"[review]\napprovers = {json.dumps(approvers)}\n" + (delegations if shown else "")
+        (tmp_path / "policy.toml").write_text(POLICY + review)
+        run("call", "set_title", '{"id": "precious", "title": "x"}')
+        ticket = json.loads(run("review", "list", "--json")[1])[-1]["id"]
+        out = run("review", "show", ticket)[1]
+        (line,) = [line[13:] for line in out.splitlines() if line.startswith("may decide")]
+        assert line == shown or (not shown and line.startswith(f"nobody: of {me} nobody is left beside {me}"))
+
+
+def test_an_approval_that_is_not_the_last_does_not_resume(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY + "[review]\nquorum = 2\nself_approval = true\n")
+    run("call", "set_title", '{"id": "precious", "title": "x"}')
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    code, out, _ = run("review", "approve", ticket["id"], "--resume")
+    assert (code, "1 more approval needed" in out, "parked  set_title" in out) == (1, True, True)
+    assert "has 1 of the 2 approvals that it needs" in out
+    assert "denied" not in run("audit", "show")[1] + run("metrics")[1]
 
 
 def test_undo_and_replay_show_what_was_sent_and_hide_what_is_redacted(run: Run, tmp_path: Path) -> None:

@@ -67,8 +67,11 @@ async def test_two_of_three_approve_and_each_counts_once(store_url: str) -> None
         )
         assert await decides(runtime, ticket, "user:kim") == "open"
         assert "has approved it already" in await decides(runtime, ticket, "user:kim")
+        before = await runtime.store.heads()
         early = await runtime.operations.resume(ticket)
-        assert (early.status, error(early), made) == (Status.DENIED, "not_approved", [])
+        assert (early.status, error(early), made) == (Status.PARKED, "needs_review", [])
+        assert ("has 1 of the 2 approvals" in early.summary, early.ticket) == (True, ticket)
+        assert await runtime.store.heads() == before, "to ask too early is no denial, and leaves no record"
         assert await decides(runtime, ticket, "user:max") == "approved"
         assert (await runtime.operations.resume(ticket)).ok
         kept = expect(await runtime.store.ticket(ticket))
@@ -217,7 +220,7 @@ async def test_an_account_does_not_approve_what_was_asked_from_it(store_url: str
         refused = await decides(runtime, ticket, default_principal())
         assert f"from the account {default_principal()}, in the name of user:" in refused
         assert "from an account of their own, or with a token" in refused
-        assert (await runtime.operations.resume(ticket)).status is Status.DENIED
+        assert (await runtime.operations.resume(ticket)).status is Status.PARKED
         await runtime.operations.decide(ticket, approve=False)
         assert expect(await runtime.store.ticket(ticket)).state.value == "denied", "it may be withdrawn"
     assert made == []
@@ -290,7 +293,7 @@ async def test_the_terms_are_those_under_which_it_was_asked(tmp_path: Path) -> N
         assert "asked for this" in await decides(runtime, ticket, runtime.principal)
         assert "the word of an application is not enough" in await decides(runtime, ticket, "user:kim")
         denied = await runtime.operations.resume(ticket)
-    assert (denied.status, shelf.items) == (Status.DENIED, {})
+    assert (denied.status, shelf.items) == (Status.PARKED, {})
 
 
 async def test_a_service_calls_and_decides_with_its_token(tmp_path: Path) -> None:

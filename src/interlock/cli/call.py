@@ -81,10 +81,10 @@ def _arguments(text: str) -> Json:
 def show(outcome: Outcome, where: str = "") -> None:
     """One outcome for people; `where` is the option that finds its ledger again."""
     out = console()
-    took = f"{outcome.duration_us / 1000:.1f} ms"
     tries = f", {len(outcome.attempts)} attempts" if len(outcome.attempts) > 1 else ""
     repeats = "" if outcome.repeats is None else f", repeats record {outcome.repeats}"
-    said = f"{took}{tries}, record {outcome.record}{repeats}"
+    kept = "no record" if outcome.record is None else f"record {outcome.record}"
+    said = f"{outcome.duration_us / 1000:.1f} ms{tries}, {kept}{repeats}"
     out.print(f"{colorize(outcome.status.value)}  {sanitize(outcome.tool)}  [dim]{said}[/]")
     if outcome.verdict is not None:
         out.print(f"  [dim]rule {sanitize(outcome.verdict.rule)}: {sanitize(outcome.verdict.reason)}[/]")

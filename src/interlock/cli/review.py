@@ -20,12 +20,12 @@ from interlock.cli.output import colorize, console, format_count, format_moment,
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.config import parse_duration
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.approvals import decider, sweep
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.principals import default_principal
-from interlock.review import parties_of
+from interlock.review import parties_of, voice_of
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Json, Status
@@ -151,9 +151,26 @@ def _describe(ticket: Ticket) -> dict[str, str]:
 
 
 def _who_may_decide(ticket: Ticket) -> str:
-    terms = ticket.terms
-    stand_ins = [f"{given.to} for {given.of} until {format_moment(given.until_us)}" for given in terms.delegations]
-    return ", ".join([*(terms.approvers or (_everybody(ticket),)), *stand_ins])
+    """Those whom the terms name and who would not be refused; anybody else where they name nobody."""
+    terms, now_us = ticket.terms, time.time_ns() // 1000
+    if not terms.approvers:
+        return "anybody" if terms.self_approval else f"anybody but {', '.join(parties_of(ticket))}"
+    able = [name for name in terms.approvers if _may_decide(ticket, name, now_us)]
+    able += [
+        f"{given.to} for {given.of} until {format_moment(given.until_us)}"
+        for given in terms.delegations
+        if given.until_us > now_us and _may_decide(ticket, given.of, now_us) and _may_decide(ticket, given.to, now_us)
+    ]
+    parties = ", ".join(parties_of(ticket))
+    return ", ".join(able) or f"nobody: of {', '.join(terms.approvers)} nobody is left beside {parties}, who asked"
+
+
+def _may_decide(ticket: Ticket, name: str, now_us: int) -> bool:
+    try:
+        voice_of(ticket, name, now_us)
+    except NotAllowed:
+        return False
+    return True
 
 
 async def _made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
@@ -228,10 +245,6 @@ async def _remind(given: argparse.Namespace) -> int:
         who = sanitize(_who_may_decide(ticket))
         out.print(f"[bold]{ticket.id}[/]  {what}: {sanitize(ticket.why)}  [dim]may decide: {who}[/]")
     return 0
-
-
-def _everybody(ticket: Ticket) -> str:
-    return "anybody" if ticket.terms.self_approval else f"anybody but {', '.join(parties_of(ticket))}"
 
 
 async def _resume(given: argparse.Namespace) -> int:

@@ -17,8 +17,9 @@ from interlock.operations.standing import recorded_versions
 from interlock.operations.undo import UndoStep
 from interlock.reasons import Reason
 from interlock.records import Stored
-from interlock.state import TicketKind
-from interlock.values import Call, Json, Mode, Outcome
+from interlock.review import waiting_message
+from interlock.state import TicketKind, TicketState, state_of
+from interlock.values import Call, Json, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _WAIT_S = 30.0
@@ -140,7 +141,10 @@ async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *,
 
 
 async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
-    """Make the call that waited for a ticket; whatever the ticket says, the call's outcome says it."""
+    """Make the call that waited for a ticket; whatever the ticket says, the call's outcome says it.
+
+    Where people have yet to decide nothing is made and nothing recorded: the call waits as it did, and was not refused.
+    """
     ctx.at("resume.read")
     ticket = await ctx.store.ticket(name)
     if ticket is None:
@@ -148,6 +152,10 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     if ticket.kind is not TicketKind.CHANGE or ticket.record is None:
         about = "whether an answer may leave" if ticket.kind is TicketKind.ANSWER else "whether an effect landed"
         raise NotAllowed(f"ticket {name!r} asks {about}; there is no call to resume")
+    if state_of(ticket, ctx.clock.now_us()) is TicketState.OPEN:
+        problem = Problem(reason=Reason.NEEDS_REVIEW, message=waiting_message(ticket))
+        said, waits = problem.message, Status.PARKED
+        return Outcome(ticket.call, ticket.tool, waits, said=said, problem=problem, ticket=name)
     record, whole = await read_record(ctx, ticket.record)
     if record is None:
         raise NotAllowed(f"the call behind ticket {name!r} is not in the ledger; run audit verify")

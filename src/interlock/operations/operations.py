@@ -141,7 +141,7 @@ class Operations:
         return await sweep(self.writer())
 
     async def resume(self, ticket: str) -> Outcome:
-        """Make the call that waits for a ticket; if the ticket does not allow it, the outcome says why."""
+        """Make the call that waits for a ticket; if it is not approved (yet), the outcome says why."""
         return await resume(self._run, self._ctx, ticket)
 
     async def purge_plan(self, *, older_than: timedelta | None = None, tool: str | None = None) -> Erasure:

@@ -3,7 +3,7 @@
 from interlock.openings import ticket_digest
 from interlock.review.evidence import approval_fault, chained_record, decisions_fault, opening_fault
 from interlock.review.terms import Terms, terms_of
-from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of
+from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of, waiting_message
 
 __all__ = [
     "Terms",
@@ -18,4 +18,5 @@ __all__ = [
     "terms_of",
     "ticket_digest",
     "voice_of",
+    "waiting_message",
 ]

@@ -109,7 +109,7 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
                 differs = "the run, the evidence or the confidence of the call is not what was approved"
             return None if differs is None else f"{differs}; ask again"
         case TicketState.OPEN:
-            return f"ticket {ticket.id!r} {_waits_for(ticket)}"
+            return waiting_message(ticket)
         case TicketState.DENIED:
             return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
         case TicketState.EXPIRED:
@@ -118,10 +118,11 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
             return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
 
 
-def _waits_for(ticket: Ticket) -> str:
+def waiting_message(ticket: Ticket) -> str:
+    """What an open ticket still waits for."""
     if not ticket.approvals:
-        return "has not been decided yet"
-    return f"has {len(ticket.approvals)} of the {ticket.terms.quorum} approvals that it needs"
+        return f"ticket {ticket.id!r} has not been decided yet"
+    return f"ticket {ticket.id!r} has {len(ticket.approvals)} of the {ticket.terms.quorum} approvals that it needs"
 
 
 def _other_call(ticket: Ticket, call: Call) -> str | None:
