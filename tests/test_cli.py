@@ -377,7 +377,8 @@ def test_metrics_as_table_json_and_prometheus(used: Run) -> None:
 def test_limits_show_what_was_spent(used: Run) -> None:
     _, out, _ = used("metrics", "--limits")
     assert "per-agent-day" in out
-    assert re.search(r"actor burn-analyst \(window \d+\)", out)
+    day = r"20\d\d-\d\d-\d\d 00:00:00 UTC"
+    assert re.search(rf"actor burn-analyst +{day} to {day} +1 of 500, 499 left +0.0020 of 1.0000, 0.9980 left", out)
     assert re.search(r"imagery +\S+ +burn_severity|imagery +all +burn_severity|imagery +\S+ +all", out)
     assert "|" not in out
     found = json.loads(used("metrics", "--limits", "--json")[1])
@@ -389,7 +390,8 @@ def test_limits_show_what_was_spent(used: Run) -> None:
 def test_config_show_prints_every_value_and_its_origin(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INTERLOCK_THREADS", "3")
     _, out, _ = run("config", "show")
-    assert "environment INTERLOCK_THREADS" in out
+    assert "threads = 3  (environment INTERLOCK_THREADS)" in out
+    assert all(len(line) <= 100 for line in out.splitlines() if line.startswith("    ")), "it fits a pipe"
     shown = json.loads(run("config", "show", "--json")[1])
     assert shown["threads"] == {"value": 3, "from": "environment INTERLOCK_THREADS"}
     assert shown["policy"]["from"] == "interlock.toml"

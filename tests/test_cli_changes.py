@@ -367,7 +367,7 @@ def test_a_ticket_does_not_list_whoever_may_not_decide_it(run: Run, tmp_path: Pa
         + given.format("os:boss", "os:sub", "2999-01-01")
     )
     for approvers, shown in (
-        ([me, "os:boss"], "os:boss, os:sub for os:boss until 2999-01-01 23:59:59 UTC"),
+        ([me, "os:boss"], "os:boss, os:sub for os:boss until 2999-01-02 00:00:00 UTC"),
         ([me], ""),
     ):
         review = f"[review]\napprovers = {json.dumps(approvers)}\n" + (delegations if shown else "")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from typing import Any
 
 import msgspec
 
 from interlock.cli.options import load_command_settings
-from interlock.cli.output import console, print_json, sanitize, table
+from interlock.cli.output import console, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.config import HELP
+
+_WIDTH = 90
 
 
 def register(commands: Any, common: Any) -> None:
@@ -29,9 +32,11 @@ def _show(given: argparse.Namespace) -> int:
     if given.json:
         print_json({key: {"value": value, "from": loaded.origins[key]} for key, value in values.items()})
         return 0
-    rows = table("settings", ("setting", "value", "from", "what it is"))
+    out = console()
     for key, value in values.items():
         text = ", ".join(value) if isinstance(value, list | tuple) else str(value)
-        rows.add_row(key, sanitize(text) or "–", sanitize(loaded.origins[key]), f"[dim]{sanitize(HELP[key])}[/]")
-    console().print(rows)
+        out.print(f"[bold]{key}[/] = {sanitize(text) or '–'}  [dim]({sanitize(loaded.origins[key])})[/]")
+        # Broken here, in a pipe too: a table with a column for the meaning would be as wide as the longest of them.
+        for line in textwrap.wrap(HELP[key], _WIDTH):
+            out.print(f"    [dim]{sanitize(line)}[/]")
     return 0

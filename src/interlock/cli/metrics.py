@@ -12,12 +12,16 @@ from interlock.budget import read_bucket, read_scope
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings, parse_time
-from interlock.cli.output import colorize, console, format_count, print_json, sanitize, table
+from interlock.cli.output import colorize, console, format_count, format_moment, notes, print_json, sanitize, table
 from interlock.cli.parser import document_exits
-from interlock.errors import ConfigError
+from interlock.cli.workspace import load_packs
+from interlock.config import Loaded
+from interlock.errors import ConfigError, PolicyError
 from interlock.metrics.fold import Metrics, fold
 from interlock.metrics.prometheus import exposition
+from interlock.policy import load_policy
 from interlock.ports import Query, SystemClock
+from interlock.values import Budget
 
 
 def register(commands: Any, common: Any) -> None:
@@ -34,7 +38,7 @@ def register(commands: Any, common: Any) -> None:
         "--since", help="only since this time: 24h, 7d, 2026-01-31 (default: everything; enforcement: 24h)"
     )
     parser.add_argument("--prometheus", action="store_true", help="print the Prometheus text format")
-    parser.add_argument("--limits", action="store_true", help="what budgets have spent, and how full rate buckets are")
+    parser.add_argument("--limits", action="store_true", help="what budgets have spent and have left, and rate buckets")
     parser.add_argument("--actor", help="only this agent")
     parser.add_argument("--tool", help="only this tool")
     common(parser)
@@ -81,27 +85,60 @@ async def _fold(given: argparse.Namespace) -> Metrics:
 
 
 async def _limits(given: argparse.Namespace) -> int:
-    """Budgets by scope and buckets by name, as the store holds them now."""
-    async with open_ledger(load_command_settings(given).settings) as store:
+    """Budgets by scope and buckets by name, as the store holds them now, beside what the policy allows."""
+    loaded = load_command_settings(given)
+    async with open_ledger(loaded.settings) as store:
         now_us = SystemClock().now_us()
         spent = {scope: await store.spent(scope, now_us) for scope in await store.scopes()}
         buckets = await store.buckets()
+    limits = _read_budgets(loaded)
     if given.json:
-        print_json({"budgets": spent, "buckets": buckets})
+        print_json({"budgets": spent, "limits": limits, "buckets": buckets})
         return 0
-    rows = table("budgets", ("budget", "per", "calls", "cost", "seconds", "set aside"))
+    rows = table("budgets", ("budget", "per", "window", "calls", "dollars", "seconds", "set aside"))
     for scope, item in spent.items():
         budget, per, whose, window = read_scope(scope)
-        within = f" [dim](window {window})[/]" if window else ""
+        most = limits.get(budget, Budget(id=budget, per=per))
         aside = format_count(item.reserved_calls, "call") if item.reserved_calls else "–"
-        cost, seconds = f"${item.cost_micros / 1e6:.4f}", f"{item.ms / 1000:.1f}"
-        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}{within}", str(item.calls), cost, seconds, aside)
+        calls = _of_limit(item.calls, item.reserved_calls, most.calls, 1, 0)
+        cost = _of_limit(item.cost_micros, item.reserved_cost_micros, most.cost_micros, 1_000_000, 4)
+        seconds = _of_limit(item.ms, item.reserved_ms, most.ms, 1000, 1)
+        when = _format_window(window, most.window_s, now_us)
+        rows.add_row(sanitize(budget), f"{per} {sanitize(whose)}", when, calls, cost, seconds, aside)
     console().print(rows)
     levels = table("\nrate buckets", ("rate", "actor", "tool", "tokens when last touched"))
     for name, tokens in buckets.items():
         levels.add_row(*(_all_of(part) for part in read_bucket(name)), f"{tokens:.1f}")
     console().print(levels)
     return 0
+
+
+def _read_budgets(loaded: Loaded) -> dict[str, Budget]:
+    """The budgets of the policy; none, with a remark, where it cannot be read: what was spent can be told without."""
+    try:
+        policy = load_policy(loaded.settings.policy, packs=load_packs(loaded))
+    except (ConfigError, PolicyError) as error:
+        notes().print(f"[yellow]what budgets allow is not known: {sanitize(error)}[/]")
+        return {}
+    return {budget.id: budget for budget in policy.budgets}
+
+
+def _of_limit(spent: int, aside: int, most: int | None, unit: int, digits: int) -> str:
+    """What was spent, of how much, and what is left: less what calls under way have set aside."""
+    if most is None:
+        return f"{spent / unit:.{digits}f}"
+    left = max(0, most - spent - aside)
+    return f"{spent / unit:.{digits}f} of {most / unit:.{digits}f}, {left / unit:.{digits}f} left"
+
+
+def _format_window(window: str, window_s: int | None, now_us: int) -> str:
+    """When a window begins and ends; its number where the policy that made it so long is not at hand."""
+    if not window or window_s is None:
+        return f"number {window}" if window else "–"
+    length_us = window_s * 1_000_000
+    start, end = int(window) * length_us, (int(window) + 1) * length_us
+    over = " (over)" if end <= now_us else ""
+    return f"{format_moment(start)} to {format_moment(end)}{over}"
 
 
 def _all_of(name: str) -> str:
