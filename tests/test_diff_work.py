@@ -89,8 +89,8 @@ TEXT = st.lists(st.sampled_from("abcd"), max_size=30)
 
 @given(TEXT, TEXT)
 def test_what_is_compared_is_shown_as_difflib_writes_it(before: list[str], after: list[str]) -> None:
-    lines = [differences._lines(state) for state in (before, after)]
-    expected = list(difflib.unified_diff(*lines, lineterm="", n=1))[2:]
+    was, becomes = (differences._lines(state) for state in (before, after))
+    expected = list(difflib.unified_diff(was, becomes, lineterm="", n=1))[2:]
     if before != after:
         assert shown(before, after)[2:] == expected
 

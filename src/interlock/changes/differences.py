@@ -64,14 +64,14 @@ class _CountedMatcher(difflib.SequenceMatcher[str]):
     def __init__(self, was: list[str], becomes: list[str], most: int) -> None:
         super().__init__(None, was, becomes)
         self.left = most
-        places: dict[str, list[int]] = self.b2j
+        places: dict[str, list[int]] = self.b2j  # type: ignore[attr-defined] # documented, and not in the stubs
         self._work = [0, *accumulate(1 + len(places.get(line, ())) for line in was)]
 
     def find_longest_match(
         self, alo: int = 0, ahi: int | None = None, blo: int = 0, bhi: int | None = None
     ) -> difflib.Match:
         """That of `difflib`, which looks at every place of each line whatever part of the text it is asked about."""
-        self.left -= self._work[len(self.a) if ahi is None else ahi] - self._work[alo]
+        self.left -= self._work[-1 if ahi is None else ahi] - self._work[alo]
         if self.left < 0:
             raise _TooMuch
         return super().find_longest_match(alo, ahi, blo, bhi)
@@ -152,8 +152,8 @@ def _hunks(matcher: _CountedMatcher, was: list[str], becomes: list[str], first: 
     """What `difflib.unified_diff` writes with one line around each change, the lines numbered from `first` on."""
     lines = []
     for group in matcher.get_grouped_opcodes(1):
-        here, there = (_span(first + group[0][at], first + group[-1][at + 1]) for at in (1, 3))
-        lines.append(f"@@ -{here} +{there} @@")
+        (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
+        lines.append(f"@@ -{_span(first + i1, first + i2)} +{_span(first + j1, first + j2)} @@")
         for kind, i1, i2, j1, j2 in group:
             if kind == "equal":
                 lines += [f" {line}" for line in was[i1:i2]]
