@@ -18,6 +18,7 @@ INSIDE = {
     "places.take": "for a place in line in this process",
     "line.acquire": "the same",
     "asyncio.wrap_future": "for the tool's own thread; the attempt that waits for it has a point",
+    "asyncio.to_thread": "for work of our own, in a thread",
     "clock.sleep": "time passes",
     "asyncio.sleep": "time passes",
 }

@@ -125,13 +125,13 @@ def shown(before: Any, after: Any) -> list[str]:
 
 def test_a_nested_list_of_many_lines_is_not_compared_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[int] = []
-    whole = difflib.unified_diff
+    whole = difflib.SequenceMatcher.find_longest_match
 
-    def unified_diff(a: list[str], b: list[str], **options: Any) -> Any:
-        compared.append(len(a) + len(b))
-        return whole(a, b, **options)
+    def find_longest_match(self: Any, *places: Any) -> Any:
+        compared.append(len(self.a) + len(self.b))
+        return whole(self, *places)
 
-    monkeypatch.setattr(difflib, "unified_diff", unified_diff)
+    monkeypatch.setattr(difflib.SequenceMatcher, "find_longest_match", find_longest_match)
     before, after = {"rows": [n % 150 for n in range(16_000)]}, {"rows": [n * 7 % 151 for n in range(16_000)]}
     *head, line = shown(before, after)
     assert (head[-1], compared) == ('   "rows":', [])
@@ -167,15 +167,15 @@ def test_a_small_difference_in_a_long_list_is_shown_where_it_is() -> None:
 
 def test_of_many_keys_no_more_are_compared_than_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
-    from interlock.changes import snapshots
+    from interlock.changes import differences
 
-    each = snapshots._key_diff
+    each = differences._Difference._add_key
 
-    def key_diff(key: str, old: Any, new: Any) -> list[str]:
+    def add_key(self: Any, key: str, old: Any, new: Any) -> None:
         compared.append(key)
-        return each(key, old, new)
+        each(self, key, old, new)
 
-    monkeypatch.setattr(snapshots, "_key_diff", key_diff)
+    monkeypatch.setattr(differences._Difference, "_add_key", add_key)
     keys = tuple(f"shelf/{n}" for n in range(10_000))
     lines = (diff_of(put, keys, [{"n": 0}] * 10_000, [{"n": 1}] * 10_000) or "").split("\n")
     assert (len(lines), lines[-1]) == (401, "… 4 more lines, and 9899 more keys")

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from interlock.values import FieldProblem, Json, shorten
+from interlock.values import FieldProblem, Json, clean, shorten
 
 # Deeper than any contract needs, shallower than the parsers' own recursion limits.
 MAX_DEPTH = 32
@@ -29,13 +29,17 @@ _LONGEST_MESSAGE = 300
 class Refusal(Exception):
     """Arguments that the contract does not accept: one problem for each field that is wrong, up to `MOST_PROBLEMS`.
 
-    Its sentence has a bound, however many names somebody invents and however long they are. `more`: how many problems
+    Its sentence has a bound, however many names somebody invents and however long they are, and can be written down,
+    whatever they are made of. `more`: how many problems
     there are beside those that are given.
     """
 
     def __init__(self, *problems: FieldProblem | str, more: int = 0) -> None:
         given = [p if isinstance(p, FieldProblem) else FieldProblem("", p) for p in problems[:MOST_PROBLEMS]]
-        told = [replace(p, field=shorten(p.field), message=shorten(p.message, _LONGEST_MESSAGE)) for p in given]
+        told = [
+            replace(p, field=clean(shorten(p.field)), message=clean(shorten(p.message, _LONGEST_MESSAGE)))
+            for p in given
+        ]
         more += max(0, len(problems) - MOST_PROBLEMS)
         self.problems = (*told, *((FieldProblem("", f"and {more:,} more problems"),) if more else ()))
         super().__init__("; ".join(map(str, self.problems)))

@@ -40,6 +40,11 @@ def shorten(text: str, most: int = 80) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def clean(text: str) -> str:
+    """Text that can be written down: no lone surrogates. Found in a secret, they are redacted in this form too."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def name_some(names: Sequence[str], shown: int = 8) -> str:
     """Names for a sentence about them, a few in full: a, b and 3 more."""
     some = ", ".join(shorten(name) for name in names[:shown])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, Protocol
 
 import msgspec
 
@@ -18,7 +18,15 @@ _CSV = ("id", "time", "actor", "tool", "outcome", "rule", "reason", "error", "me
         "turn", "call", "arguments", "summary")  # fmt: skip
 
 
-async def export_jsonl(ledger: Ledger, query: Query, out: TextIO) -> int:
+class Writable(Protocol):
+    """Where an export goes."""
+
+    def write(self, text: str, /) -> Any:
+        """Take some of it."""
+        ...
+
+
+async def export_jsonl(ledger: Ledger, query: Query, out: Writable) -> int:
     """Every record as it is stored, one to a line, then every checkpoint; the number of records."""
     # A filtered export breaks every chain: it says so, and the verifier does not try.
     whole = query == Query()
@@ -33,7 +41,7 @@ async def export_jsonl(ledger: Ledger, query: Query, out: TextIO) -> int:
     return count
 
 
-async def export_csv(ledger: Ledger, query: Query, out: TextIO) -> int:
+async def export_csv(ledger: Ledger, query: Query, out: Writable) -> int:
     """The columns people look at, one record to a row; the number of records."""
     writer = csv.DictWriter(out, _CSV, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -89,7 +97,7 @@ def as_row(record: Stored) -> dict[str, Json]:
     }
 
 
-def _line(out: TextIO, value: Any) -> None:
+def _line(out: Writable, value: Any) -> None:
     out.write(msgspec.json.encode(value).decode())
     out.write("\n")
 

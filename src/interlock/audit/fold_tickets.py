@@ -34,6 +34,8 @@ class _Ticket(msgspec.Struct):
     refused: TicketState | None = None
     refused_by: str = ""
     spent: int = 0
+    readers: tuple[str, ...] = ()
+    """The calls of reads that have spent it, as a record of its own says."""
     reason: str = ""
     """Of the last decision."""
     decided_us: int = 0
@@ -60,6 +62,10 @@ class TicketFold:
         begun = content.change is not None and record.kind == "call"  # its intent has spent it
         if found is None or begun or not (record.kind == "intent" or content.attempts):
             return
+        if record.call not in found.readers:
+            self._spend(record, found, name, restated=restated)
+
+    def _spend(self, record: Stored, found: _Ticket, name: str, *, restated: bool = False) -> None:
         found.spent += not restated
         if found.spent > 1:
             self.faults.append(f"record {record.id}: spends ticket {name}, which was spent before")
@@ -78,7 +84,10 @@ class TicketFold:
         answered = what.get("tickets") if record.kind == "settle" else None
         for name in (what.get("ticket"), *(answered if isinstance(answered, list) else ())):
             found = self._tickets.get(str(name))
-            if found is not None:
+            if found is not None and (record.kind, record.status) == ("ticket", "spent"):
+                found.readers += (record.call,)
+                self._spend(record, found, str(name))
+            elif found is not None:
                 self._decide(record, found, by, what)
 
     def _decide(self, record: Stored, found: _Ticket, by: str, what: dict[str, Json]) -> None:

@@ -98,6 +98,13 @@ class Verifier:
         return covered
 
 
+def say(*lines: str) -> int:
+    """Lines of ours alone, without what steers a terminal; the last is the verdict, whose exit code comes back."""
+    for line in lines:
+        sys.stdout.write("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) + "\n")
+    return 1 if lines[-1].startswith("not intact") else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Verify an exported Interlock ledger.")
     parser.add_argument("export", help="JSONL written by `interlock audit export`")
@@ -111,8 +118,7 @@ def main() -> int:
     with open(given.export, encoding="utf-8") as lines:
         header, checkpoints = json.loads(next(lines, "{}")), []
         if header.get("format") != "interlock-ledger/1" or not header.get("complete"):
-            sys.stdout.write(f"{given.export}: not a complete export of a ledger\nnot intact\n")
-            return 1
+            return say(f"{given.export}: not a complete export of a ledger", "not intact")
         verifier = Verifier(header["ledger"], given.public_key)
         for item in map(json.loads, lines):
             if "checkpoint" in item:
@@ -123,13 +129,11 @@ def main() -> int:
     unanchored = max(0, records - verifier.check_signed(checkpoints, anchors))
     verdict = "not intact" if verifier.problems else "intact"
     said = f"{verdict}: {records} record{'' if records == 1 else 's'}, {unanchored} not anchored"
-    sys.stdout.write("\n".join([*verifier.problems, said]) + "\n")
-    return 1 if verifier.problems else 0
+    return say(*verifier.problems, said)
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        sys.stdout.write(f"a line cannot be read ({type(error).__name__}: {error})\nnot intact\n")
-        sys.exit(1)
+        sys.exit(say(f"a line cannot be read ({type(error).__name__}: {error})", "not intact"))

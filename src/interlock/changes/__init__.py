@@ -1,5 +1,6 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
+from interlock.changes.differences import diff_of, show_difference
 from interlock.changes.effect_status import has_landed, landed_by_snapshots
 from interlock.changes.keys import (
     ClaimName,
@@ -15,7 +16,7 @@ from interlock.changes.keys import (
     scope_of,
 )
 from interlock.changes.plan import Expected, Planner
-from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, diff_of, given_version, read_snapshots
+from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, given_version, read_snapshots
 
 __all__ = [
     "ClaimName",
@@ -39,4 +40,5 @@ __all__ = [
     "read_digest",
     "read_snapshots",
     "scope_of",
+    "show_difference",
 ]

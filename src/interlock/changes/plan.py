@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
+from interlock.changes.differences import show_difference
 from interlock.changes.keys import keys_of, local_key, locks_of, plan_digest
 from interlock.changes.snapshots import (
     Snapshot,
     SnapshotReader,
     Unreadable,
-    diff_of,
     lay_over,
     own_copy,
     read_snapshots,
@@ -53,9 +53,9 @@ class Planner(msgspec.Struct, frozen=True):
         snapshots = await read_snapshots(self.tool, keys, self.snapshot_reader)
         if overlay:
             snapshots = lay_over(keys, snapshots, overlay)
-        return self.on(snapshots, keys, arguments, policy, claim)
+        return await self.on(snapshots, keys, arguments, policy, claim)
 
-    def on(
+    async def on(
         self,
         snapshots: tuple[Snapshot, ...],
         keys: tuple[str, ...],
@@ -72,7 +72,7 @@ class Planner(msgspec.Struct, frozen=True):
             keys=keys,
             before=before,
             after=after,
-            diff=diff_of(tool, keys, before, after),
+            diff=await show_difference(tool, keys, before, after),
             risk=risk_of(tool.effect, before, after, whole=tool.key is None),
             versions=versions,
             claim=claim.name,

@@ -1,18 +1,14 @@
-"""Images of a resource before and after: reading, comparing, showing, and how risky the difference is."""
+"""Images of a resource before and after: reading, foreseeing, and how risky the difference is."""
 
 from __future__ import annotations
 
 import copy
-import difflib
-import hashlib
-import re
-from collections import Counter
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 import msgspec
 
-from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
+from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.changes.keys import Digest, local_key
 from interlock.errors import ToolError, safe_message
 from interlock.ports import ClaimStore, Faults, Resource
@@ -22,11 +18,6 @@ from interlock.tools.tracebacks import log_traceback
 from interlock.values import NOT_THERE, Effect, Json, Versioned
 
 _DIGEST = "digest:"
-_DIFF_LINES = 400
-_COMPARED_LINES = 2_000
-"""So many lines are compared in some 40 ms at worst; beyond that it grows with their square."""
-_LINE_NUMBER = re.compile(r"(?<=[-+])\d+")
-_NOTHING = object()
 
 
 class Unreadable(Exception):
@@ -185,92 +176,6 @@ def simulate(
         log_traceback(f"simulate of {tool.name!r}", error, redactor_of(tool, arguments, states))
         raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}", states) from None
     return after
-
-
-def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[Json] | None) -> str | None:
-    """A readable difference, with the tool's redacted fields taken out; None where nothing can be said."""
-    if after is None:
-        return None
-    if keys and keys[0].endswith("/*"):
-        owner = keys[0][:-1]
-        was, becomes = before[0] or {}, after[0] or {}
-        names = sorted(name for name in {*was, *becomes} if was.get(name) != becomes.get(name))
-        keys = tuple(owner + name for name in names)
-        before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
-    if tool.redact:
-        redactor = redactor_of(tool, before, after)
-        before, after = redactor.value(before), redactor.value(after)
-    return "\n".join(_shown_diff(zip(keys, before, after, strict=True)))
-
-
-def _shown_diff(states: Iterable[tuple[str, Json, Json]]) -> list[str]:
-    """The lines that differ, as many as anybody looks at; of the keys after that it is only counted how many differ."""
-    lines: list[str] = []
-    uncompared = 0
-    for key, old, new in states:
-        if len(lines) <= _DIFF_LINES:
-            lines += _key_diff(key, old, new)
-        elif old != new:
-            uncompared += 1
-    more = len(lines) - _DIFF_LINES
-    if more <= 0:
-        return lines
-    return [*lines[:_DIFF_LINES], f"… {more} more lines" + (f", and {uncompared} more keys" if uncompared else "")]
-
-
-def _key_diff(key: str, old: Json, new: Json) -> list[str]:
-    """The fields that differ, each on a line of its own; what is nested is compared line by line."""
-    if old == new:
-        return []
-    was_there, is_there = ("absent" if old is None else "before"), ("absent" if new is None else "after")
-    lines = [f"--- {key} {was_there}", f"+++ {key} {is_there}"]
-    if not all(state is None or isinstance(state, dict) for state in (old, new)):
-        return lines + _line_diff(old, new)
-    was, becomes = old or {}, new or {}
-    for name in sorted({*was, *becomes}):
-        one, other = was.get(name, _NOTHING), becomes.get(name, _NOTHING)
-        if one is other or one == other:
-            continue
-        if isinstance(one, dict | list) and isinstance(other, dict | list):
-            lines += [f"   {_text(name)}:", *_line_diff(one, other)]
-        else:
-            lines += [] if one is _NOTHING else [f"-  {_text(name)}: {_text(one)}"]
-            lines += [] if other is _NOTHING else [f"+  {_text(name)}: {_text(other)}"]
-    return lines
-
-
-def _line_diff(old: Json, new: Json) -> list[str]:
-    """What differs line by line; of what is too long to be compared so, how many lines differ, and both digests."""
-    was, becomes, first = _lines(old), _lines(new), 0
-    if max(len(was), len(becomes)) > _COMPARED_LINES:
-        first = max(0, _count_same(was, becomes) - 1)  # one line before it, to see where it is
-        last = max(0, _count_same(was[first:][::-1], becomes[first:][::-1]) - 1)
-        was, becomes = was[first : len(was) - last], becomes[first : len(becomes) - last]
-    if max(len(was), len(becomes)) > _COMPARED_LINES:
-        gone, come = (sum(count.values()) for count in _only_in(was, becomes))
-        digests = [hashlib.sha256(encode_canonical(state)).hexdigest()[:16] for state in (old, new)]
-        return [f"   {gone} lines go and {come} come, too many to compare (sha256 {digests[0]}… to {digests[1]}…)"]
-    changed = list(difflib.unified_diff(was, becomes, lineterm="", n=1))[2:]
-    return [_LINE_NUMBER.sub(lambda n: str(int(n[0]) + first), line) if line[0] == "@" else line for line in changed]
-
-
-def _count_same(some: list[str], others: list[str]) -> int:
-    """How many lines two texts begin with that are the same."""
-    pairs = enumerate(zip(some, others, strict=False))
-    return next((place for place, (one, other) in pairs if one != other), min(len(some), len(others)))
-
-
-def _only_in(some: list[str], others: list[str]) -> tuple[Counter[str], Counter[str]]:
-    ours, theirs = Counter(some), Counter(others)
-    return ours - theirs, theirs - ours
-
-
-def _lines(state: Json) -> list[str]:
-    return [] if state is None else msgspec.json.format(encode_canonical(state), indent=2).decode().split("\n")
-
-
-def _text(value: Json) -> str:
-    return encode_canonical(value).decode()
 
 
 def risk_of(effect: Effect, before: list[Json], after: list[Json] | None, *, whole: bool = False) -> str:

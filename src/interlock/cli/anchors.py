@@ -19,6 +19,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings
 from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
+from interlock.cli.terminal_text import escape_controls
 from interlock.config import Settings
 from interlock.errors import ConfigError
 from interlock.ports import Store, SystemClock
@@ -61,7 +62,7 @@ async def _anchor(given: argparse.Namespace) -> int:
     async with open_ledger(settings) as store:
         if given.out == "-":
             checkpoint = await anchor(store, await _signing_key(given, settings, store), SystemClock())
-            sys.stdout.buffer.write(msgspec.json.encode(checkpoint) + b"\n")
+            sys.stdout.write(escape_controls(msgspec.json.encode(checkpoint).decode()) + "\n")
             sys.stdout.flush()
             return 0
         refuse_other_ledger(file, store.identity.ledger)

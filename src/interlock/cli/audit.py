@@ -28,6 +28,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import UNPINNED, UNREADABLE, VERIFY_EXITS, document_exits
+from interlock.cli.terminal_text import EscapedText
 from interlock.errors import ConfigError
 from interlock.operations.histories import accept_history
 from interlock.operations.ledger_writer import LedgerWriter, payload_of
@@ -155,7 +156,7 @@ async def _export(given: argparse.Namespace) -> int:
     write = export_csv if given.format == "csv" else export_jsonl
     async with open_ledger(load_command_settings(given).settings) as store:
         if given.out is None:
-            await write(store, _query(given), sys.stdout)
+            await write(store, _query(given), EscapedText(sys.stdout))
             return 0
         make_private(Path(given.out))
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock import __version__
 from interlock.cli.parser import EXITS, INTERRUPTED, CommandParser, parse_command
+from interlock.cli.terminal_text import show_controls
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
 if TYPE_CHECKING:
@@ -179,6 +180,5 @@ def _find_command(name: str) -> Callable[[Any, Any], None]:
 
 def _complain(error: object, code: int) -> int:
     # Messages quote what others wrote, which must not steer the terminal.
-    text = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in str(error))
-    print(f"interlock: {text}", file=sys.stderr)
+    print(f"interlock: {show_controls(str(error), lines=True)}", file=sys.stderr)
     return code

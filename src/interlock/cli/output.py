@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlock.cli.terminal_text import escape_controls, show_controls
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
@@ -50,6 +52,9 @@ COLOURS = {
 }
 
 
+_EMPTY_TAG = "[none][/none]"
+
+
 def console() -> Console:
     """Where results go. Lines are never wrapped, so that ids and digests can be copied; see `print_prose`."""
     return _open_console(stderr=False)
@@ -66,16 +71,16 @@ def _open_console(*, stderr: bool) -> Console:
     NO_COLOR stands for no escape sequences at all. FORCE_COLOR stands for colours only: rich would take a pipe for a
     terminal and write moving spinners into it.
     """
-    from rich.console import Console
+    from interlock.cli.harmless_console import HarmlessConsole
 
-    found = Console(stderr=stderr)
+    found = HarmlessConsole(stderr=stderr)
     is_terminal = found.file.isatty()
     colours: Any = "auto"
     if found.no_color:
         colours = None
     elif found.is_terminal and not is_terminal:
         colours = found.color_system or "standard"
-    return Console(
+    return HarmlessConsole(
         stderr=stderr,
         highlight=False,  # rich would colour figures inside of ids, and take :name: for an emoji
         emoji=False,
@@ -104,7 +109,13 @@ def sanitize(text: object, *, lines: bool = False) -> str:
     """
     from rich.markup import escape
 
-    return escape("".join(c if c.isprintable() or (lines and c == "\n") else ascii(c)[1:-1] for c in str(text)))
+    shown = show_controls(str(text), lines=lines)
+    bare = shown.rstrip("\\")
+    if bare == shown:
+        return escape(shown)
+    # Whatever tag stands after it, ours or an escaped one, would take these backslashes for its own: so it is an empty
+    # one, before which each is written twice.
+    return escape(bare) + "\\" * (2 * (len(shown) - len(bare))) + _EMPTY_TAG
 
 
 def colorize(text: str) -> str:
@@ -148,5 +159,5 @@ def print_diff(diff: str | None) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    """One JSON document, in which everything that a terminal may act on is escaped."""
+    sys.stdout.write(escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.canonical import Refusal, canonical
+from interlock.canonical import Refusal, arguments_bytes, canonical
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
 from interlock.policy import Facts, decide
@@ -16,7 +16,7 @@ from interlock.tools import Parsed, Tool, Unclear, misspelled_fields, redactor_o
 from interlock.tools.inputs import MOST_UNKNOWN
 from interlock.tools.redacted_fields import property_names
 from interlock.tools.tracebacks import log_traceback
-from interlock.values import Call, Decision, Json, Rewrite, Status, TurnView, Verdict
+from interlock.values import Call, Decision, Json, Rewrite, Status, TurnView, Verdict, clean
 
 _NO_TURN = TurnView()
 _DENY = Decision.DENY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
@@ -53,6 +53,7 @@ def _parse(ctx: EngineContext, call: Call, started: Started, binding: ToolBindin
             names = tool.input.schema["properties"]
             raise Refusal(f"there are {len(given):,} of them, and the tool takes {len(names):,}; give only those")
         if tool.known_values:
+            arguments_bytes(given)  # names are held against others only if they can be written down
             known = resolve(tool.known_values, given, ctx.limits)
             if isinstance(known, Unclear):
                 return _end_unclear(call, started, binding, known)
@@ -116,7 +117,7 @@ def _end_halted(call: Call, started: Started, binding: ToolBinding, parsed: Pars
 
 def deny(rule: str, reason: str, version: str = "") -> Verdict:
     """The verdict of something that is not a rule of the policy: the contract, a grant, the journal, the turn."""
-    return Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=reason)
+    return Verdict(decision=Decision.DENY, rule=rule, policy_version=version, reason=clean(reason))
 
 
 def _end_no_such_tool(ctx: EngineContext, call: Call, started: Started) -> Ended:
@@ -186,11 +187,13 @@ def _end_unclear(call: Call, started: Started, binding: ToolBinding, unclear: Un
 
 
 def _as_far_as_possible(arguments: Json) -> Json:
-    """Arguments that passed no contract, if they can be written down at all; more than anybody looks at are counted."""
+    """Arguments that passed no contract, if they can be written down at all; more than anybody looks at are counted.
+
+    As plain JSON, whatever classes somebody has made it of: those may raise when they are gone through.
+    """
     if isinstance(arguments, dict) and len(arguments) > MOST_UNKNOWN:
         return {"unreadable": f"{len(arguments):,} arguments, which are not kept"}
     try:
-        canonical(arguments)
+        return msgspec.json.decode(canonical(arguments))
     except Refusal as refusal:
         return {"unreadable": str(refusal)}
-    return arguments

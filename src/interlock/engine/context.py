@@ -26,7 +26,20 @@ from interlock.tools import Reading, Tool
 from interlock.tools.inputs import Parsed
 from interlock.tools.registry import Registry
 from interlock.transitions import Transition
-from interlock.values import Attempt, Budget, Call, FieldProblem, Json, Mode, Plan, Problem, Rate, Status, Verdict
+from interlock.values import (
+    Attempt,
+    Budget,
+    Call,
+    FieldProblem,
+    Json,
+    Mode,
+    Plan,
+    Problem,
+    Rate,
+    Status,
+    Verdict,
+    clean,
+)
 
 Observer = Callable[[Record, int], None]
 """Reads a record after it is durable; the number is its id."""
@@ -175,6 +188,7 @@ def refuse(
     wait_s: float | None = None,
 ) -> Reading:
     """The reading of a call that ended without an answer from its tool."""
+    message, hints = clean(message), tuple(map(clean, hints))
     wait_s = wait_s if isinstance(wait_s, int | float) and 0 <= wait_s < inf else None
     problem = Problem(reason=reason, message=message, hints=hints, fields=fields, retry_after_s=wait_s)
     return Reading(status=status, said=message, problem=problem)

@@ -137,6 +137,19 @@ async def intent(ctx: EngineContext, prepared: Prepared, now_us: int, opened: st
     return Append(msgspec.structs.replace(entry, kind="intent", status="intent", content=content), payload)
 
 
+def spending(ctx: EngineContext, prepared: Prepared) -> Append:
+    """The record that a read has spent an approval, which lands with it: its own record may never come.
+
+    Of a change its intent says so.
+    """
+    assert prepared.ticket is not None
+    admitted, now_us = prepared.admitted, ctx.clock.now_us()
+    call = admitted.facts.call
+    what: Json = {"ticket": prepared.ticket.id, "plan": prepared.plan.digest}
+    content = Content(call.principal, admitted.started.at_us, max(0, now_us - admitted.started.at_us), arguments=what)
+    return Append(Record(now_us, "ticket", call.call_id, call.turn, call.actor, call.tool, "spent", content))
+
+
 def _tell(ctx: EngineContext, entry: Record, number: int) -> None:
     """Let the observers read the record; they only read, so a fault of theirs does not become the call's."""
     for observe in ctx.observers:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Snapshot, Unreadable, diff_of, local_key, read_snapshots
+from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference
 from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import intent_of, read_record
@@ -266,7 +266,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         "expected": {key: became.get(key) for key in changed},
         "force": bool(moved) or held.unseen,
     }
-    diff = diff_of(tool, keys, list(current.values()), [was.get(key) for key in changed])
+    diff = await show_difference(tool, keys, list(current.values()), [was.get(key) for key in changed])
     versions = {key: snapshot.version for key, snapshot in now.items()}
     return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff, versions=versions)
 

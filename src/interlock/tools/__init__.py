@@ -7,7 +7,7 @@ from interlock.tools.known_values import Unclear, match_values, names_of_values,
 from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor, misspelled_fields, redactor_of
-from interlock.tools.results import LONGEST_MESSAGE, Reading, clean, read_result, shorten_problem
+from interlock.tools.results import LONGEST_MESSAGE, Reading, read_result, shorten_problem
 
 __all__ = [
     "LONGEST_MESSAGE",
@@ -21,7 +21,6 @@ __all__ = [
     "RetryRule",
     "Tool",
     "Unclear",
-    "clean",
     "match_values",
     "misspelled_fields",
     "names_of_values",

@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jso
 from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
 from interlock.errors import ContractError, install_hint
 from interlock.reasons import FieldReason
+from interlock.tools.exact_types import exact_validator
 from interlock.tools.normal_form import SPELLED, UNORDERED, by_value, in_order
 from interlock.values import FieldProblem, Json, Rewrite, shorten
 
@@ -81,7 +82,7 @@ class ModelInput:
         )
         self._ours = ours
         # JSON, not Python objects: what a model sends is JSON, for which strict means something else (a date is text).
-        validate = model.__pydantic_validator__.validate_json
+        validate = exact_validator(model).validate_json
         self._validate = partial(validate, strict=True, extra="forbid", by_alias=True, by_name=False)
         if self._all is not None:  # our own flat model, strict and closed by its configuration: its fields will do
             core: Any = model.__pydantic_core_schema__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ParamSpec, TypeVar
 
 from interlock.values import Json
@@ -24,14 +24,22 @@ async def leave_loop(size: int, work: Callable[P, T], *args: P.args, **kwargs: P
 
 
 def size_of(value: Json) -> int:
-    """About how many characters a value has; not counted to the end where it is long."""
+    """About how many characters a value has; not counted to the end where it is long.
+
+    Of a class of somebody else's what it holds is counted: what it shows of it may raise, or have no end.
+    """
     total, waiting = 0, [value]
     while waiting and total <= LONG:
         value = waiting.pop()
         if isinstance(value, dict):
-            total += sum(len(str(key)) for key in value)
-            waiting.extend(value.values())
+            total += sum(len(key) if isinstance(key, str) else _A_NUMBER for key in dict.keys(value))
+            waiting.extend(dict.values(value))
         elif isinstance(value, list | tuple):
-            waiting.extend(value)
+            waiting.extend(items_of(value))
         total += len(value) if isinstance(value, str) else _A_NUMBER
     return total
+
+
+def items_of(value: list[Json] | tuple[Json, ...]) -> Iterator[Json]:
+    """The items that a list holds, whatever its class shows of them."""
+    return list.__iter__(value) if isinstance(value, list) else tuple.__iter__(value)

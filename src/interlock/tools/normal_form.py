@@ -1,14 +1,15 @@
 """Arguments in one order and one spelling: what is equal to the contract is the same to whoever compares the arguments.
 
-A set has no order of its own: it comes out of each process in another one, so it is shown sorted. A decimal number or
-a moment has many spellings: it is shown as it was written, as that is what the tool gets, and compared by its value.
+A set has no order of its own: it comes out of each process in another one, so it is shown sorted. A decimal number, a
+moment or a time with its zone has many spellings: it is shown as it was written, as that is what the tool gets, and
+compared by its value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Set
 from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from typing import Any
 
@@ -17,11 +18,13 @@ from interlock.values import Json
 
 UNORDERED = ("set", "frozenset")
 """Types of Pydantic's core schema whose values have no order,"""
-SPELLED = ("decimal", "datetime")
+SPELLED = ("decimal", "datetime", "time")
 """and those whose equal values may be spelled differently."""
-_LEAST, _MOST = -(2**63), 2**64
 _LONGEST_WHOLE = 18
 """So many digits of a whole decimal number are written as a number; more would not fit."""
+
+_A_DAY = date(2000, 1, 2)
+"""Any, to reckon with."""
 
 Leaf = Callable[[Any, Json], Json]
 
@@ -37,9 +40,9 @@ def by_value(bound: Any, shown: Json) -> Json:
 
 
 def same_numbers(value: Json) -> Json:
-    """JSON in which a whole number is written in one way: 10.0 is 10, and -0.0 is 0."""
+    """JSON in which a whole number is written in one way: 10.0 is 10, -0.0 is 0, and 1e22 is all its digits."""
     if type(value) is float:
-        return int(value) if value.is_integer() and _LEAST <= value < _MOST else value
+        return int(value) if value.is_integer() else value
     if isinstance(value, dict):
         return {key: same_numbers(item) for key, item in value.items()}
     return [same_numbers(item) for item in value] if isinstance(value, list | tuple) else value
@@ -96,6 +99,10 @@ def _valued(bound: Any, shown: Json) -> Json:
             return bound.astimezone(UTC).isoformat()
         except OverflowError:  # at either end of what a calendar can say
             return shown
+    if isinstance(bound, time):
+        offset = bound.utcoffset()
+        # As Python compares two of them: by how long after midnight UTC they are, or before it.
+        return shown if offset is None else {"time": str(datetime.combine(_A_DAY, bound.replace(tzinfo=None)) - offset)}
     return shown
 
 

@@ -8,6 +8,7 @@ from math import isfinite
 
 from interlock.canonical import encode_canonical, nearest
 from interlock.tools.contract import Tool
+from interlock.tools.long_texts import items_of
 from interlock.tools.redacted_fields import property_names
 from interlock.tools.spellings import Spellings
 from interlock.tools.text_views import readings
@@ -116,10 +117,11 @@ def _secrets(
             return
         if isinstance(value, dict):
             if secret and declared is not None:
-                yield from (name for name in value if isinstance(name, str) and name not in declared)
-            waiting.extend((item, secret or str(name).casefold() in fields) for name, item in value.items())
+                yield from (name for name in dict.keys(value) if isinstance(name, str) and name not in declared)
+            items = dict.items(value)  # its own: those of a subclass may raise, or have no end
+            waiting.extend((item, secret or (isinstance(n, str) and n.casefold() in fields)) for n, item in items)
         elif isinstance(value, list | tuple):
-            waiting.extend((item, secret) for item in value)
+            waiting.extend((item, secret) for item in items_of(value))
         elif secret and isinstance(value, str):
             yield value
         elif secret and isinstance(value, int | float) and not isinstance(value, bool):

@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, ValidationError
 from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.errors import ContractError
 from interlock.reasons import Reason
-from interlock.values import FieldProblem, Json, Problem, Result, Status
+from interlock.values import FieldProblem, Json, Problem, Result, Status, clean
 
 # Tools that were written for a chat return their errors as text; only how such texts begin is looked at.
 _ERROR_TEXT = re.compile(
@@ -212,11 +212,6 @@ def _wrong(result: Result[Any]) -> str | None:
     if checked.cost_usd is not None and not 0 <= checked.cost_usd <= _MOST_USD:
         return "cost_usd must be a number from zero to a billion"
     return None
-
-
-def clean(text: str) -> str:
-    """Text that can be written down: no lone surrogates. It is cut (`shorten`) only when it was redacted."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def shorten_problem(problem: Problem) -> Problem:

@@ -11,6 +11,7 @@ from unicodedata import normalize
 from interlock.canonical import encode_canonical
 from interlock.tools.text_views import Span, View, readings, views
 from interlock.tools.word_search import LEAST, WordIndex
+from interlock.values import clean
 
 _QUOTED = re.compile(r"[^ -~]|[\"'\\]")
 """What is written otherwise between quotation marks."""
@@ -54,7 +55,10 @@ def _plain_forms(secret: str) -> Iterator[str]:
     """The secret and what it may be read as, as JSON and Python quote it, and in hexadecimal."""
     yield from readings(secret)
     if _QUOTED.search(secret) is not None:
-        yield encode_canonical(secret).decode()[1:-1]
+        # Arguments that passed no contract may hold half a character, with which sentences are not written.
+        writable = clean(secret)
+        yield writable
+        yield encode_canonical(writable).decode()[1:-1]
         yield json.dumps(secret)[1:-1]
         yield repr(secret)[1:-1]
     yield secret.encode("utf-8", "replace").hex()

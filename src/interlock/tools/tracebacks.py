@@ -13,6 +13,7 @@ import traceback
 from pathlib import Path
 
 from interlock.tools.redaction import Redactor
+from interlock.values import clean
 
 _log = logging.getLogger("interlock")
 _MOST_FRAMES = 20
@@ -40,7 +41,7 @@ def format_traceback(error: BaseException, redactor: Redactor | None) -> str:
         text = "".join(whole.format())
     except Exception as fault:  # noqa: BLE001 - an exception may be made so that it cannot even be shown
         text = f"{type(error).__name__} (its traceback cannot be shown: {type(fault).__name__})"
-    text = text.encode("utf-8", "replace").decode().rstrip()
+    text = clean(text).rstrip()
     if redactor is not None:
         text = redactor.text(text)
     if len(text) <= _LONGEST:

@@ -32,7 +32,7 @@ from interlock.errors import (
 from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
-from interlock.tools import Reading, Tool, clean, read_result, redactor_of
+from interlock.tools import Reading, Tool, read_result, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
@@ -328,9 +328,9 @@ class Work:
 
 
 def _failure(error: ToolError, tool: Tool) -> Reading:
-    message = clean(str(error)) or f"{tool.name!r} failed"
+    message = str(error) or f"{tool.name!r} failed"
     given = error.hints if isinstance(error.hints, list | tuple) else ()
-    hints = tuple(clean(hint) for hint in given if isinstance(hint, str))
+    hints = tuple(hint for hint in given if isinstance(hint, str))
     status = Status.NO_DATA if isinstance(error, NotFound) else Status.FAILED
     wait_s = error.retry_after_s if isinstance(error, Transient) else None
     reading = refuse(status, error.reason, message, hints=hints, wait_s=wait_s)

@@ -6,6 +6,7 @@ import asyncio
 
 from interlock.engine.context import Ended, EngineContext, Prepared
 from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.record import spending
 from interlock.errors import StoreError
 from interlock.transitions import Committed, Refused
 
@@ -17,7 +18,8 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
     try:
         if refusal is None and limits.slots is not None:
             refusal = await work.take_slot()
-        batch = work.begin_batch() if refusal is None else None
+        first = () if prepared.ticket is None else (spending(ctx, prepared),)
+        batch = work.begin_batch(*first) if refusal is None else None
         if batch is not None:
             receipt: Committed | Refused
             if isinstance(batch, Refused):

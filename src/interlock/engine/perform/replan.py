@@ -65,7 +65,7 @@ async def _plan_now(ctx: EngineContext, begun: Begun) -> Plan:
     snapshots = await read_snapshots(binding.tool, plan.keys, ctx.snapshot_reader, begun.changed)
     if binding.tool.resource is None or tuple(snapshot.version for snapshot in snapshots) == plan.versions:
         return plan
-    return binding.planner.on(snapshots, plan.keys, admitted.facts.arguments, binding.rules.version, claim)
+    return await binding.planner.on(snapshots, plan.keys, admitted.facts.arguments, binding.rules.version, claim)
 
 
 async def _restate(ctx: EngineContext, begun: Begun, again: Prepared) -> Begun | Stopped:
