@@ -1,6 +1,6 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
-from interlock.changes.effect_status import has_landed, landed_by_snapshots
+from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots
 from interlock.changes.keys import (
     ClaimName,
     claim_name,
@@ -25,6 +25,7 @@ __all__ = [
     "SnapshotReader",
     "Unreadable",
     "claim_name",
+    "contradicts_nothing",
     "diff_of",
     "given_version",
     "has_landed",
