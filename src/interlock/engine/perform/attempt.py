@@ -250,6 +250,7 @@ class Work:
             return None
         said, left_s = _failure(error, tool), max(0.0, self.end_s - ctx.clock.monotonic())
         own = dict(zip(plan.keys, self.tokens.values(), strict=True))
+        ctx.at("perform.look")
         try:
             now = await ctx.deadlines.within(left_s, read_snapshots(tool, plan.keys, ctx.snapshot_reader, own))
         except (Expired, Unreadable):
