@@ -206,7 +206,7 @@ async def test_nothing_landed_is_not_believed_of_a_tool_that_has_sent_something_
     async with bank.open() as url:
         outcome = await pay_at(url, pay_and_tell)
     assert (outcome.status, bank.paid, len(outcome.attempts)) == (Status.UNKNOWN, 1, 1)
-    assert "an earlier request of this call may have landed" in expect(outcome.problem).message
+    assert "a request or write of this call may have landed" in expect(outcome.problem).message
 
 
 async def test_what_was_only_read_before_stands_in_nobodys_way() -> None:

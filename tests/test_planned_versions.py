@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
+from collections.abc import Coroutine
 from typing import Any
 
 import httpx
@@ -18,6 +20,11 @@ from tests.test_changes import OPEN, Shelf, error, retitle, running
 from tests.test_resources import Server, server  # noqa: F401 - a fixture
 
 
+async def elsewhere(work: Coroutine[Any, Any, Any]) -> None:
+    """What somebody else does is not the call's, although it is done in the middle of it."""
+    await asyncio.create_task(work, context=contextvars.Context())
+
+
 def retitling(shelf: Any, before_the_write: Any = None) -> Tool:
     """Sets a title through a resource that knows versions; somebody may come in between."""
 
@@ -29,7 +36,7 @@ def retitling(shelf: Any, before_the_write: Any = None) -> Tool:
     )
     async def title(id: str, title: str, context: Context) -> str:
         if before_the_write is not None:
-            await before_the_write(id)
+            await elsewhere(before_the_write(id))
         await shelf.write(id, {"title": title}, context)
         return title
 
@@ -81,7 +88,7 @@ async def test_an_edit_between_undos_look_and_its_write_is_not_lost(documents: D
 
     async def restore_all(states: Any, context: Context | None = None) -> None:
         calls.append(states)
-        await documents.write("a", {"title": "new", "by": "a person"})
+        await elsewhere(documents.write("a", {"title": "new", "by": "a person"}))
         await original(states, context)
 
     documents.restore_all = restore_all  # type: ignore[method-assign]

@@ -1,7 +1,7 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
 from interlock.changes.differences import diff_of, show_difference
-from interlock.changes.effect_status import has_landed, landed_by_snapshots
+from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots
 from interlock.changes.keys import (
     ClaimName,
     claim_name,
@@ -26,6 +26,7 @@ __all__ = [
     "SnapshotReader",
     "Unreadable",
     "claim_name",
+    "contradicts_nothing",
     "diff_of",
     "given_version",
     "has_landed",

@@ -22,16 +22,17 @@ class HaltSwitch:
         self._clock = clock
         self._faults = faults
 
-    async def refresh(self) -> None:
-        """Read what is halted now."""
+    async def refresh(self) -> bool:
+        """Read what is halted now; False if the store does not say."""
         if self._faults is not None:
             self._faults.at("halts.read")
         try:
             found = await self._store.halts()
         except StoreError:
-            return  # what is known stands; a store that is away refuses the commits of the call anyway
+            return False  # what is known stands; a store that is away refuses the commits of the call anyway
         self.active = {halt.scope: halt for halt in found}
         self.until = self._clock.monotonic() + _FRESH_S
+        return True
 
     def stops(self, call: Call) -> Halted | None:
         """The halt that stops a call, or None."""

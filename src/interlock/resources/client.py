@@ -28,7 +28,7 @@ from interlock.resilience import next_wait
 from interlock.tools import RetryRule
 from interlock.tools.body_limits import BodyLimits
 from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, refuse_unknown, retry_after_s
-from interlock.tools.wire import SAFE_METHODS, Sending
+from interlock.tools.wire import CHANGES, SAFE_METHODS, Sending
 from interlock.values import Effect, Json
 
 try:
@@ -145,7 +145,8 @@ class HttpClient:
         request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
         sending = Sending(method, changes=not reads)
         trace = sending.traced(request.extensions.get("trace"))
-        request.extensions = {**request.extensions, "trace": trace}  # added: httpx keeps the timeouts there
+        # Added: httpx keeps the timeouts there.
+        request.extensions = {**request.extensions, "trace": trace, CHANGES: not reads}
         try:
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):

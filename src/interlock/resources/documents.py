@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, NothingLanded
+from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, NothingLanded, StoreError
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
+from interlock.tools.wire import Sending
 from interlock.values import NOT_THERE, Context, Json, Versioned
 
 T = TypeVar("T")
@@ -170,10 +171,20 @@ class Documents:
                 why = str(self._dialect.explain(error))
                 raise (InDoubt if committing else NothingLanded)(why) from None
 
-        written = await self._on_thread(work)
+        written = await self._noted(work, changes=bool(bodies))
         for key in written.keys() & planned.keys():
             planned[key] = NOT_THERE if bodies[key] is None else written[key]
         return written
+
+    async def _noted(self, work: Callable[[Connection], T], *, changes: bool) -> T:
+        """A transaction, noted like a request that is sent: in doubt before it is begun, as the thread goes on whoever
+        gives up waiting for it."""
+        writing = Sending("write", changes=changes)
+        try:
+            return await self._on_thread(work)
+        except (Conflict, NothingLanded, StoreError):  # refused, rolled back, or not even opened
+            writing.did_nothing()
+            raise
 
     def _undone(self, connection: Connection) -> None:
         try:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json as json_text
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-import msgspec
-
 from interlock.errors import InvalidInput
 from interlock.resources.client import HttpClient
+from interlock.tools.wire import answered_here
 from interlock.values import NOT_THERE, Context, Effect, Json, Versioned
 
 if TYPE_CHECKING:
@@ -43,10 +44,6 @@ class HttpDocuments:
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back as it was, or remove it (None)."""
-        if (
-            context is not None and context.idempotency_key is not None
-        ):  # each document of an undo is a request of its own
-            context = msgspec.structs.replace(context, idempotency_key=f"{context.idempotency_key}:{key}")
         await self.write(key, state, context)
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> Json:
@@ -62,22 +59,40 @@ class HttpDocuments:
     async def send(
         self, method: str, url: str, json: Json, headers: Mapping[str, str], context: Context | None = None
     ) -> Json:
-        """One request that changes something; what may have landed raises `InDoubt`."""
+        """One request that changes something, under a key of its own; what may have landed raises `InDoubt`."""
+        what, answered = (0 if context is None else context.attempt, _digest(method, url, json)), answered_here()
         answer = await self._client.request(
             method,
             url,
             Effect.WRITE,
             json=json,
-            key=None if context is None else context.idempotency_key,
+            key=_key_of(context, what[1], answered[what]),
             headers=headers,
             accept=_GONE if method == "DELETE" else (),  # gone already is what was wanted
         )
+        answered[what] += 1
         return None if answer.status_code in _GONE else body_of(answer)
 
     def _url(self, key: str) -> str:
         if key in (".", ".."):  # `quote` leaves dots, and a client would resolve them to the folder above
             raise InvalidInput(f"{key!r} cannot be part of an address")
         return f"{self._base}/{quote(key, safe='')}"
+
+
+def _digest(*request: Json) -> str:
+    """What tells one request of a call from the others, short enough for a header."""
+    return hashlib.sha256(json_text.dumps(request, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _key_of(context: Context | None, what: str, answered: int) -> str | None:
+    """The idempotency key of one request of a call: a server that honours keys does nothing for one that it knows.
+
+    So requests that differ have keys that differ, and so has the same one made again after it was answered. What is
+    made again because no answer came, or by another attempt of the call, has the key that it had.
+    """
+    if context is None or context.idempotency_key is None:
+        return None
+    return f"{context.idempotency_key}:{what}" + (f":{answered}" if answered else "")
 
 
 def _is_weak(etag: str) -> bool:

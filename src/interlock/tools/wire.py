@@ -1,30 +1,36 @@
-"""What a call has put on the wire: only where nothing can have landed is a change tried again.
+"""What a call has put on the wire: only where nothing can have landed has a change failed, and may be tried again.
 
-A tool may do several things in one attempt. That its last request never left says nothing about those before it, so the
-transports of Interlock (`interlock.tools.egress`, `interlock.resources.HttpClient`) note what they send, and the engine
-believes "nothing landed" only of a call on whose wire nothing is in doubt. A request is in doubt from the moment at
-which it may leave, whoever gives it up, until it is shown that it did nothing.
+A tool may do several things in one attempt. That its last request was refused, or never left, says nothing about those
+before it, so the transports of Interlock (`interlock.tools.egress`, `interlock.resources.HttpClient`) note what they
+send and `interlock.resources.Documents` what it writes, and the engine believes "nothing landed" only of a call on
+whose wire nothing is in doubt. A request is in doubt from the moment at which it may leave, whoever gives it up, until
+it is shown that it did nothing; one that was answered with success never is shown that.
 """
 
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+CHANGES = "interlock_changes"
+"""The extension of a request by which whoever makes it says whether it changes something, whatever its method is."""
 Trace = Callable[[str, Any], Awaitable[None]]
 
 
 class Wire:
     """What one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("_doubts", "_parent", "thread")
+    __slots__ = ("_doubts", "_noted", "_parent", "answered", "thread")
 
     def __init__(self, parent: Wire | None = None) -> None:
         self._parent = parent
         self._doubts: set[object] = set()
+        self._noted = False
+        self.answered: Counter[tuple[int, str]] = Counter()
         self.thread = threading.get_ident()
 
     @property
@@ -32,9 +38,15 @@ class Wire:
         """Whether anything was sent that is not known to have changed nothing."""
         return bool(self._doubts)
 
+    @property
+    def was_refused(self) -> bool:
+        """Whether something was sent, and all of it is known to have changed nothing."""
+        return self._noted and not self._doubts
+
     def doubt(self, what: object) -> None:
         """Something was done, or is about to be; the calls that this one is made by have done it as well."""
         self._doubts.add(what)
+        self._noted = True
         if self._parent is not None:
             self._parent.doubt(what)
 
@@ -77,14 +89,15 @@ def thread_context() -> Context:
 
 
 class Sending:
-    """One request from the moment at which it may leave, and how far its connection says that it has come."""
+    """One request, or write, from the moment at which it may leave, and how far its connection says it has come."""
 
     __slots__ = ("_left", "_seen", "_wires")
 
-    def __init__(self, method: str, *, changes: bool = False) -> None:
-        """`changes`: whoever makes the request says so, whatever its method is."""
+    def __init__(self, method: str, *, changes: bool | None = None) -> None:
+        """`changes`: whoever makes the request says whether it does, whatever its method is."""
         self._seen = self._left = False
-        self._wires = _wires_here() if changes or method.upper() not in SAFE_METHODS else ()
+        counts = method.upper() not in SAFE_METHODS if changes is None else changes
+        self._wires = _wires_here() if counts else ()
         for wire in self._wires:
             wire.doubt(self)
 
@@ -105,7 +118,8 @@ class Sending:
         return self._seen and not self._left
 
     def answered(self, status: int) -> None:
-        """What was refused (4xx) changed nothing; but for 408, which says that it arrived at least in part."""
+        """What was refused (4xx) changed nothing; but for 408, which says that it arrived at least in part. A redirect
+        (3xx) refuses nothing: a server that has done what was asked may lead on to what it has made."""
         if 400 <= status < 500 and status != 408:
             self.did_nothing()
 
@@ -113,6 +127,12 @@ class Sending:
         """It is shown that it never left, or was refused."""
         for wire in self._wires:
             wire.dismiss(self)
+
+
+def answered_here() -> Counter[tuple[int, str]]:
+    """How often each attempt of the change that is being made here was told that this very thing is done."""
+    wire = WIRE.get()
+    return Counter() if wire is None or wire is _READS else wire.answered
 
 
 def _wires_here() -> tuple[Wire, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.budget import reservations, settlements, tokens
-from interlock.changes import given_version, local_key
+from interlock.changes import Unreadable, contradicts_nothing, given_version, local_key, read_snapshots
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
@@ -24,7 +24,6 @@ from interlock.errors import (
     StoreError,
     StoreSilent,
     TimedOut,
-    TooLarge,
     ToolError,
     Transient,
     from_exception,
@@ -38,6 +37,8 @@ from interlock.tools.wire import Wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
 from interlock.values import Attempt, Call, Context, Effect, Status, Trust
 
+IN_THE_RESOURCE = "but what it was to change has changed meanwhile"
+ON_THE_WIRE = "but a request or write of this call may have landed"
 _TRUSTED = Trust.TRUSTED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _REFUSED = {
     RefusalKind.BUDGET: Reason.BUDGET_EXHAUSTED,
@@ -198,9 +199,9 @@ class Work:
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
-            halted = await self.check_halt()
-            if halted is not None:
-                return halted
+            stopped = await self.check_halt(again=True) or await self._look_again(found)
+            if stopped is not None:
+                return stopped
 
     def _next_wait(self, error: ToolError) -> float | None:
         """How long to wait before the next attempt; None if there is none."""
@@ -225,18 +226,38 @@ class Work:
         elif breaker.troubled:
             breaker.record_success()
 
-    async def check_halt(self) -> Reading | None:
-        """A halt is looked for after every wait and before every further attempt."""
-        halts = self._ctx.halts
+    async def check_halt(self, *, again: bool = False) -> Reading | None:
+        """A halt is looked for after every wait; before every further attempt (`again`) in the store itself, as what is
+        known may be half a second old, and no commit comes between that would find it."""
+        halts, said = self._ctx.halts, True
         now_s = self._ctx.clock.monotonic()
-        if now_s >= halts.until:
+        if again or now_s >= halts.until:
             self._ctx.at("perform.halts")
             try:
-                await self._ctx.deadlines.within(max(0.0, self.end_s - now_s), halts.refresh())
+                said = await self._ctx.deadlines.within(max(0.0, self.end_s - now_s), halts.refresh())
             except Expired:
                 return refuse(Status.FAILED, Reason.TIMEOUT, "its deadline passed while the store gave no answer")
+        if again and not said and self.tool.effect is not Effect.READ:
+            message = "it is not tried again: the store does not say whether it was halted meanwhile"
+            return refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, message)
         halt = halts.stops(self._prepared.admitted.facts.call)
         return None if halt is None else refuse(Status.FAILED, Reason.HALTED, halt_message(halt))
+
+    async def _look_again(self, error: ToolError) -> Reading | None:
+        """That nothing landed is tried again only where the resource does not show otherwise."""
+        plan, tool, ctx = self._prepared.plan, self.tool, self._ctx
+        if self.beat is None or tool.resource is None or tool.idempotent:
+            return None
+        said, left_s = _failure(error, tool), max(0.0, self.end_s - ctx.clock.monotonic())
+        own = dict(zip(plan.keys, self.tokens.values(), strict=True))
+        ctx.at("perform.look")
+        try:
+            now = await ctx.deadlines.within(left_s, read_snapshots(tool, plan.keys, ctx.snapshot_reader, own))
+        except (Expired, Unreadable):
+            return None  # as the tool says
+        if not contradicts_nothing(said, plan, now, shown=False):
+            return None
+        return _failure(InDoubt(f"{error}; {IN_THE_RESOURCE}"), tool)
 
     def _start(self, tool: Tool) -> Any:
         """One try as a coroutine that has not taken its first step."""
@@ -262,11 +283,9 @@ class Work:
         fault = from_exception(error, reads=reads)
         if not isinstance(error, InterlockError):
             fault.traceback = self._log_traceback(error)
-        sent = self.wire is not None and self.wire.may_have_landed
-        if sent and isinstance(fault, NothingLanded | RateLimited):
-            return InDoubt(f"{fault}; but an earlier request of this call may have landed")
-        if sent and isinstance(fault, TooLarge):  # it says how large an answer is, not that nothing was done
-            return InDoubt(f"{fault}; the request had left, and may have landed")
+        # What is refused for good is not tried again, and is judged when the call has ended.
+        if isinstance(fault, NothingLanded | RateLimited) and self.wire is not None and self.wire.may_have_landed:
+            return InDoubt(f"{fault}; {ON_THE_WIRE}")
         return fault
 
     def _log_traceback(self, error: BaseException) -> str:

@@ -9,6 +9,7 @@ import msgspec
 from interlock.changes import (
     Snapshot,
     Unreadable,
+    contradicts_nothing,
     has_landed,
     landed_by_snapshots,
     locks_of,
@@ -18,7 +19,7 @@ from interlock.changes import (
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.locks import release_locks, take_locks
-from interlock.engine.perform.attempt import Work, interrupted_reading
+from interlock.engine.perform.attempt import IN_THE_RESOURCE, ON_THE_WIRE, Work, interrupted_reading
 from interlock.engine.perform.begin import Begun, begin
 from interlock.engine.perform.replan import Stopped, replan
 from interlock.engine.redaction import held_by
@@ -51,14 +52,8 @@ class _Effect(msgspec.Struct, frozen=True):
     """What was read under the claim before it was given up."""
     how: str = ""
     """How it is known whether it landed, where its tool did not say."""
-
-
-class _Found(msgspec.Struct, frozen=True):
-    """Whether an effect landed, as far as its attempts and the world say, how that is known, and what is there now."""
-
-    landed: bool | None
-    how: str = ""
-    after: tuple[Snapshot, ...] = ()
+    doubt: str = ""
+    """Why it is not believed that nothing landed, where that was said."""
 
 
 async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
@@ -134,9 +129,7 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
     step.work.beat = beat
     step.work.wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
     reading = await step.work.attempt()
-    found = await _find_out(ctx, step, has_landed(reading, step.work.attempts))
-    deviates = _deviations(step.prepared.plan, found.after) if found.landed else ()
-    return _Effect(step, reading, found.landed, found.after, deviates, how=found.how)
+    return await _find_out(ctx, step, reading)
 
 
 def _deviations(plan: Plan, after: tuple[Snapshot, ...]) -> tuple[str, ...]:
@@ -180,25 +173,41 @@ def _settle(effect: _Effect) -> Ended:
     return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
 
 
-async def _find_out(ctx: EngineContext, begun: Begun, found: bool | None) -> _Found:
-    """Whether the effect landed: by its attempts, or else by its probe, or by the resource."""
-    tool, plan, how = begun.work.tool, begun.prepared.plan, ""
+async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effect:
+    """Whether the effect landed, as far as the attempts, its wire and the world say, and the snapshots after it."""
+    work, plan, wire = begun.work, begun.prepared.plan, begun.work.wire
     after: tuple[Snapshot, ...] = ()
+    found, how, doubt = has_landed(reading, work.attempts), "", ""
+    assert wire is not None
+    if found is False and wire.may_have_landed:
+        found, doubt = None, ON_THE_WIRE
+    shown = wire.was_refused  # before the resource is looked at, which may send something as well
     try:
-        own = dict(zip(plan.keys, begun.work.tokens.values(), strict=True))
-        after = await read_snapshots(tool, plan.keys, ctx.snapshot_reader, own)
+        own = dict(zip(plan.keys, work.tokens.values(), strict=True))
+        after = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
-    if found is None and tool.probe is not None:
+    if found is False and contradicts_nothing(reading, plan, after, shown=shown):
+        found, doubt = None, IN_THE_RESOURCE
+    if found is None:
+        found, how = await _ask_world(ctx, begun, after)
+    deviates = _deviations(plan, after) if found else ()
+    return _Effect(begun, reading, found, after, deviates, how=how, doubt=doubt)
+
+
+async def _ask_world(ctx: EngineContext, begun: Begun, after: tuple[Snapshot, ...]) -> tuple[bool | None, str]:
+    """What the tool's probe, or else the resource, says about an effect of which nobody knows, and which of them."""
+    tool, found, how = begun.work.tool, None, ""
+    if tool.probe is not None:
         held = (*held_by(begun.prepared), [snapshot.state for snapshot in after])
         found = await probe(ctx, tool, begun.prepared.admitted.facts.arguments, begun.work.context(), held)
         how = "its probe says so"
         if found is False and begun.work.runs_on:
             found = None
     # The probe speaks first, as it knows the other side; the snapshots only know the resource.
-    if found is None and landed_by_snapshots(plan, after):
+    if found is None and landed_by_snapshots(begun.prepared.plan, after):
         found, how = True, "the resource shows it"  # that it is not there yet does not prove that it will not come
-    return _Found(found, how, after)
+    return found, how
 
 
 async def probe(
@@ -225,7 +234,7 @@ def _read(effect: _Effect, landed: bool | None) -> Reading:
     reading = effect.reading
     if landed is not None and landed is has_landed(reading, effect.begun.work.attempts):
         return reading
-    problem = "" if reading.problem is None else reading.problem.message
+    problem = "; ".join(filter(None, ("" if reading.problem is None else reading.problem.message, effect.doubt)))
     if landed:
         # `ok`, as the change is there; and never unmarked, as nobody has heard the tool say that it came to its end.
         message = f"it landed ({effect.how}), and its answer is lost: {problem}. Whatever else it does is not known"
