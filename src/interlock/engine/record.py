@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical, encode_canonical
+from interlock.changes import Snapshot
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.redaction import (
     NOTHING_REDACTED,
@@ -245,6 +246,9 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
     beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
     if performed:
         beside["after"] = [snapshot.state for snapshot in ended.after]
+        left = _left_versions(plan, ended.after)
+        if left:
+            beside["versions"] = left
     else:
         beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
@@ -270,6 +274,13 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
     return changed, beside
+
+
+def _left_versions(plan: Plan, after: tuple[Snapshot, ...]) -> dict[str, str]:
+    """Of a whole resource: the versions at which a change left the keys that it moved. Beside the record, with their
+    states: a key may hold what is redacted."""
+    left = after[0].key_versions if after else {}
+    return {key: version for key, version in left.items() if plan.key_versions.get(key) != version}
 
 
 def _places(keys: tuple[str, ...], some: frozenset[str]) -> tuple[int, ...]:

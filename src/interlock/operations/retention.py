@@ -15,7 +15,7 @@ from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState, state_of
+from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState, overlap, state_of
 from interlock.tools import MARK
 from interlock.transitions import DropPayload
 from interlock.values import Json, Value
@@ -283,7 +283,8 @@ def _is_meant(record: Stored, content: Content, target: Target, origin: Stored |
         return (record.call, record.turn, record.tool) == (origin.call, origin.turn, origin.tool)
     if target.actor is not None:
         return record.actor == target.actor
-    return target.key in content.keys
+    # What was planned or done to a whole resource holds the states of all keys in it.
+    return target.key is not None and any(overlap(target.key, key) for key in content.keys)
 
 
 async def _record(store: Store, number: int) -> Stored:

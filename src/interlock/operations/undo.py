@@ -282,10 +282,9 @@ async def _moved(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None,
     other = await so_far.later.standing(claim, key)
     if other is not None:
         return f"{key} has changed since (record {other.record})"
-    left_at = None if now is None else await so_far.later.version(key)
-    if differs or (now is not None and left_at is not None and now.version != left_at):
+    if differs:
         return f"{key} has changed since"
-    return ""
+    return "" if now is None else await so_far.later.unrecorded(key, now)
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
