@@ -3,6 +3,7 @@ forgotten."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from interlock import Context, Status, Tool, tool
-from interlock.errors import InDoubt, Unavailable
+from interlock.errors import Forbidden, InDoubt, Unavailable
+from interlock.operations import Change
 from interlock.resources import Documents
 from interlock.state import overlap, overlapping
 from interlock.testing import ManualClock
@@ -352,6 +354,106 @@ async def test_a_shadow_of_the_whole_is_held_against_changes_of_its_keys_and_the
         await runtime.call("add_all", {"by": 0}, actor="model", mode="shadow", run="s3")
         (nothing,) = await runtime.operations.shadow(run="s3")
         assert (nothing.key, nothing.verdict) == ("notes/*", "agrees")
+
+
+@pytest.mark.parametrize("moved", [False, True])
+@pytest.mark.parametrize("last", ["add", "add_all"])
+async def test_a_set_of_a_whole_and_one_of_its_keys_goes_on_unless_somebody_came_in_between(
+    tmp_path: Path, last: str, moved: bool
+) -> None:
+    async with notes_of(tmp_path, a=1, b=1) as notes, running(notes.add(), notes.add_all()) as runtime:
+        changes = {"add": Change("add", {"id": "a", "by": 2}), "add_all": Change("add_all", {"by": 1})}
+        planned, refused = await runtime.operations.plan_set(
+            [*(c for n, c in changes.items() if n != last), changes[last]], actor="ann"
+        )
+        assert refused is None
+        written: list[str] = []
+
+        async def fails_once(key: str) -> None:
+            written.append(key)
+            if len(written) == (3 if last == "add" else 2):
+                raise Forbidden("not yet")
+
+        notes.between = fails_once
+        outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+        assert [outcome.status for outcome in outcomes] == [Status.OK, Status.FAILED]
+        now = await notes.figures()
+        for figure in (99, now["a"]) if moved else ():
+            await notes.documents.write("a", {"n": figure})
+        outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+        if moved:
+            assert error(outcomes[1]) == "plan_moved"
+            assert await notes.figures() == now
+        else:
+            assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK]
+            assert await notes.figures() == {"a": 4, "b": 2}
+
+
+@pytest.mark.parametrize("first", ["title", "all"])
+async def test_a_set_is_made_on_what_a_tool_left_that_could_not_say_it_beforehand(first: str) -> None:
+    shelf = WholeShelf(a={"title": "0"}, b={"title": "0"})
+
+    @tool(effect="write", name="title", key="{id}", resource=shelf)
+    async def title(id: str, title: str) -> str:
+        shelf.items[id] = {"title": title}
+        return title
+
+    async with running(title, everything(shelf, simulates=False)) as runtime:
+        second = "all" if first == "title" else "title"
+        changes = [Change(first, {"id": "a", "title": "1"}), Change(second, {"id": "a", "title": "2"})]
+        planned, _refused = await runtime.operations.plan_set(changes, actor="ann")
+        outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
+        assert [outcome.status for outcome in outcomes] == [Status.OK, Status.OK]
+        assert shelf.items == {"a": {"title": "2"}, "b": {"title": "0"}}
+
+
+async def test_a_replay_makes_a_change_of_the_whole_and_of_its_keys_in_their_order() -> None:
+    """Reading everything takes longer than reading one book: nothing but the order of the steps says which is first."""
+
+    class Slow(WholeShelf):
+        async def snapshot(self) -> dict[str, Any]:
+            for _ in range(500):  # a step that does not wait for this one would be over
+                await asyncio.sleep(0)
+            return await super().snapshot()
+
+    shelf = Slow(a={"title": "0"}, b={"title": "0"})
+    async with running(retitle(shelf, []), everything(shelf, simulates=False)) as runtime:
+        assert (await runtime.call("all", {"id": "a", "title": "1"}, actor="ann", call_id="c1", run="r")).ok
+        assert (await runtime.call("title", {"id": "a", "title": "2"}, actor="ann", call_id="c2", run="r")).ok
+        await runtime.operations.undo(run="r")
+        assert shelf.items["a"] == {"title": "0"}
+        done = await runtime.operations.replay("r")
+        assert [(step.tool, outcome is not None and outcome.ok) for step, outcome in done] == [
+            ("all", True),
+            ("title", True),
+        ]
+        assert shelf.items["a"] == {"title": "2"}
+
+
+async def test_a_simulation_or_snapshot_that_does_not_name_keys_is_a_sentence() -> None:
+    shelf = WholeShelf(a={"title": "0"})
+
+    @tool(effect="write", resource=shelf, simulate=lambda _state, _arguments: 5)
+    async def odd() -> bool:
+        return True
+
+    async with running(odd) as runtime:
+        outcome = await runtime.call("odd", {}, actor="ann", mode="dry_run")
+        assert error(outcome) == "unreadable"
+        assert "simulate returns states by key, not a value of type int" in outcome.summary
+
+    class Listing(Shelf):
+        async def snapshot(self) -> list[str]:
+            return list(self.items)
+
+    @tool(effect="write", resource=Listing(a={"title": "0"}))
+    async def whole() -> bool:
+        return True
+
+    async with running(whole) as runtime:
+        outcome = await runtime.call("whole", {}, actor="ann", mode="dry_run")
+        assert error(outcome) == "unreadable"
+        assert "of type list" in outcome.summary
 
 
 # What is forgotten

@@ -18,7 +18,7 @@ from interlock.changes.whole import states_by_key, touched_keys
 from interlock.errors import ToolError, safe_message
 from interlock.ports import ClaimStore, Faults, Resource
 from interlock.resilience import Deadlines, Expired
-from interlock.state import is_wildcard, wildcard
+from interlock.state import is_wildcard, overlap, wildcard
 from interlock.tools import Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.values import NOT_THERE, Effect, Json, Plan, Versioned
@@ -116,13 +116,13 @@ def lay_over(
     """The snapshots with other states for the keys of the overlay, alone or as parts of their whole resource."""
     found = []
     for key, snapshot in zip(keys, snapshots, strict=False):  # what has no resource has keys and no snapshots
-        if key.endswith("/*"):
-            parts = {local_key(name): state for name, state in overlay.items() if name.startswith(key[:-1])}
+        if is_wildcard(key):
+            parts = {local_key(name): state for name, state in overlay.items() if overlap(key, name)}
             whole = {**(snapshot.state or {}), **parts}
             state: Json = {name: part for name, part in whole.items() if part is not None}
         else:
             state = overlay.get(key, snapshot.state)
-        found.append(Snapshot(state, snapshot.version))
+        found.append(Snapshot(state, snapshot.version, snapshot.key_versions))
     return tuple(found)
 
 
@@ -188,11 +188,17 @@ def own_copy(value: Any) -> Any:
 
 def _snapshot_of(state: Json, key: str, changed: int, snapshot_reader: SnapshotReader) -> Snapshot:
     try:
-        if is_wildcard(key) and isinstance(state, Mapping):
+        if is_wildcard(key):
+            if not isinstance(state, Mapping):
+                raise Unreadable(f"the snapshot of {key!r} is not one of states by key, but of type {_type(state)}")
             return _whole_snapshot(state, changed, snapshot_reader.digest)
         return _snapshot(state, changed, snapshot_reader.digest)
     except Refusal as refusal:
         raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
+
+
+def _type(value: Json) -> str:
+    return type(value).__name__
 
 
 def _whole_snapshot(states: Mapping[str, Json], changed: int, digest: Digest) -> Snapshot:
@@ -225,6 +231,9 @@ def simulate(
         states = [snapshot.state for snapshot in snapshots]
         log_traceback(f"simulate of {tool.name!r}", error, redactor_of(tool, arguments, states))
         raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}", states) from None
+    if keys and is_wildcard(keys[0]) and not isinstance(after[0], dict):
+        wanted = f"it may touch anything, so simulate returns states by key, not a value of type {_type(after[0])}"
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {wanted}")
     return after
 
 
