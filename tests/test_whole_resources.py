@@ -473,6 +473,40 @@ async def test_forgetting_a_key_forgets_plans_and_changes_of_the_whole_resource(
         assert left == ({other.record} if key == "notes/a" else set())
 
 
+async def test_forgetting_a_key_forgets_plan_sets_and_plans_whose_keys_are_redacted() -> None:
+    shelf = Shelf(ann={"title": "0"}, bob={"title": "0"})
+
+    @tool(effect="write", key="{who}", resource=shelf, redact={"who"}, simulate=lambda _s, _a: {"title": "1"})
+    async def greet(who: str) -> bool:
+        shelf.items[who] = {"title": "1"}
+        return True
+
+    async with running(retitle(shelf, []), greet) as runtime:
+        there = []
+        for who in ("ann", "bob"):
+            changes = [Change("title", {"id": who, "title": "2"})]
+            planned, _refused = await runtime.operations.plan_set(changes, actor="x")
+            await runtime.operations.apply_set(f"set {who[0]}", planned, actor="x")
+            assert (await runtime.call("greet", {"who": who}, actor="x", mode="dry_run")).status is Status.PLANNED
+            there.append({number async for number in runtime.store.payload_ids()})
+        forgotten = await runtime.operations.forget(key="shelf/ann", reason="request 17")
+        assert set(forgotten.records) == there[0]
+        assert {number async for number in runtime.store.payload_ids()} == there[1] - there[0]
+
+
+async def test_a_plan_rests_on_one_whose_key_is_redacted() -> None:
+    shelf = Shelf(ann={"title": "0"})
+
+    @tool(effect="write", key="{who}", resource=shelf, redact={"who"}, simulate=lambda _s, a: {"title": a["title"]})
+    async def greet(who: str, title: str) -> bool:
+        return True
+
+    async with running(greet, policy=DRY) as runtime:
+        one, two = [await runtime.call("greet", {"who": "ann", "title": t}, actor="x", turn="t") for t in ("1", "2")]
+        assert two.plan is not None
+        assert two.plan.rests_on == (one.record,)
+
+
 # Resources of one's own
 
 

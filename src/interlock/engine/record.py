@@ -253,6 +253,8 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
             beside["diff"] = plan.diff
+        if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
+            beside["keys"] = list(plan.keys)
     under = {redactor.text(lock.key): lock.token for lock in ended.call.locks} if ended.call.locks else {}
     if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
         beside["under"] = [lock.key for lock in ended.call.locks]
