@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import StrEnum
 
 import msgspec
@@ -91,6 +92,29 @@ class ChangeFilter(Value, frozen=True):
     key: str | None = None
     since_us: int | None = None
     record: int | None = None
+
+
+def wildcard(key: str) -> str:
+    """The key that stands for everything in a key's resource."""
+    return f"{key.partition('/')[0]}/*"
+
+
+def is_wildcard(key: str) -> bool:
+    """Whether a key stands for everything in its resource."""
+    return key == wildcard(key)
+
+
+def overlapping(key: str, others: Collection[str]) -> list[str]:
+    """Those of many keys that overlap with one. Only for everything in a resource is it a walk through all of them."""
+    if is_wildcard(key):
+        return [other for other in others if wildcard(other) == key]
+    return [name for name in (key, wildcard(key)) if name in others]
+
+
+def overlap(key: str, other: str) -> bool:
+    """Whether what changes one key may change the other: they are the same, or one stands for everything in the other's
+    resource."""
+    return key == other or wildcard(key) == other or key == wildcard(other)
 
 
 LOCK = "interlock.lock"

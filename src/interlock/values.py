@@ -184,6 +184,8 @@ class Plan(Value, frozen=True):
     diff: str | None = None
     risk: str | None = None
     versions: tuple[str, ...] = ()
+    key_versions: dict[str, str] = {}
+    """Of a whole resource: the versions that it gives of the keys in it."""
     claim: str = ""
     generation: int = 0
     rests_on: tuple[int, ...] = ()
@@ -295,7 +297,8 @@ class Context(Value, frozen=True):
     """Where the tokens come from: those of another ledger say nothing."""
     versions: dict[str, str] = {}
     """The version that each key had when the change was planned (`absent`: it was not there), where its resource gives
-    one: a resource that can refuses to write another one. Whoever has written a key notes its new version here."""
+    one: a resource that can refuses to write another one. Whoever has written a key notes its new version here. Where a
+    change may touch everything in its resource, `*` stands for every key that is not named."""
 
 
 EVERYONE = ("*",)

@@ -9,7 +9,7 @@ import msgspec
 from interlock.audit.signed_times import is_about
 from interlock.ports import Store
 from interlock.records import Content
-from interlock.state import Claimed, ClaimState, Lease
+from interlock.state import Claimed, ClaimState, Lease, overlapping, wildcard
 
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 _LANDED = (ClaimState.DONE, ClaimState.UNDONE)
@@ -44,7 +44,7 @@ class KeyFold:
     def know(self, content: Content) -> None:
         """Note which resources there are, and the locks that a change was made under."""
         under = {} if content.change is None else content.change.under
-        self._resources.update(map(_wildcard, (*content.keys, *under)))
+        self._resources.update(map(wildcard, (*content.keys, *under)))
         # Where a tool redacts, a key of theirs may stand for several, too.
         for key, token in under.items() if content.arguments_digest is None else ():
             self._tokens[key] = max(self._tokens.get(key, 0), token)
@@ -73,7 +73,7 @@ class KeyFold:
     def land(self, shown: tuple[str, ...], keys: tuple[str, ...], tokens: tuple[int, ...], number: int) -> None:
         """A change landed, as a record says; of which key, if that is redacted, only its resource knows."""
         self._changed.update(zip(keys, tokens, strict=False))
-        self._landed.update(dict.fromkeys(keys or map(_wildcard, shown), number))
+        self._landed.update(dict.fromkeys(keys or map(wildcard, shown), number))
 
     def changed_since(self, keys: tuple[str, ...], number: int) -> bool:
         """Whether another change of one of the keys landed after a record."""
@@ -99,13 +99,13 @@ class KeyFold:
 
         Locks come and go without a record: only a lease that both looks found the same is compared.
         """
-        rows = [claim for claim in claims if any(_wildcard(key) in self._resources for key in claim.keys)]
+        rows = [claim for claim in claims if any(wildcard(key) in self._resources for key in claim.keys)]
         granted = {pair for row in rows for pair in zip(row.keys, row.tokens, strict=False)}
         least = dict(self._tokens)
         for key, token in granted:
             least[key] = max(least.get(key, 0), token)
         leases = {}
-        for key in sorted(key for key in {*before, *after, *least} if _wildcard(key) in self._resources):
+        for key in sorted(key for key in {*before, *after, *least} if wildcard(key) in self._resources):
             first, second = before.get(key) or Lease(key), after.get(key) or Lease(key)
             if _grant(first) == _grant(second):
                 leases[key] = first
@@ -170,17 +170,8 @@ def _time_faults(
 
 def _overlapping(numbers: dict[str, int], key: str) -> Iterator[int]:
     """What is noted for a key, and for its whole resource; for that, what is noted for each key in it."""
-    everything = _wildcard(key)
-    if key == everything:
-        yield from (number for other, number in numbers.items() if other.startswith(everything[:-1]))
-        return
-    yield from (numbers[name] for name in (key, everything) if name in numbers)
+    yield from (numbers[name] for name in overlapping(key, numbers))
 
 
 def _grant(lease: Lease) -> tuple[str, int, int]:
     return lease.holder, lease.token, lease.changed
-
-
-def _wildcard(key: str) -> str:
-    """The key that stands for everything in a key's resource."""
-    return f"{key.partition('/')[0]}/*"

@@ -16,7 +16,16 @@ from interlock.changes.keys import (
     scope_of,
 )
 from interlock.changes.plan import Expected, Planner
-from interlock.changes.snapshots import Snapshot, SnapshotReader, Unreadable, given_version, read_snapshots
+from interlock.changes.snapshots import (
+    Snapshot,
+    SnapshotReader,
+    Unreadable,
+    given_version,
+    is_same_version,
+    planned_versions,
+    read_snapshots,
+)
+from interlock.changes.whole import states_by_key, touched_keys
 
 __all__ = [
     "ClaimName",
@@ -30,6 +39,7 @@ __all__ = [
     "diff_of",
     "given_version",
     "has_landed",
+    "is_same_version",
     "keys_of",
     "landed_by_snapshots",
     "local_key",
@@ -38,8 +48,11 @@ __all__ = [
     "on_versions",
     "plan_difference",
     "plan_digest",
+    "planned_versions",
     "read_digest",
     "read_snapshots",
     "scope_of",
     "show_difference",
+    "states_by_key",
+    "touched_keys",
 ]

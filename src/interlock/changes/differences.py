@@ -12,6 +12,8 @@ from itertools import accumulate
 import msgspec
 
 from interlock.canonical import encode_canonical
+from interlock.changes.whole import states_by_key, touched_keys
+from interlock.state import is_wildcard
 from interlock.tools import Tool, redactor_of
 from interlock.tools.long_texts import size_of
 from interlock.values import Json
@@ -40,12 +42,10 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
     """A readable difference, with the tool's redacted fields taken out; None where nothing can be said."""
     if after is None:
         return None
-    if keys and keys[0].endswith("/*"):
-        owner = keys[0][:-1]
-        was, becomes = before[0] or {}, after[0] or {}
-        names = sorted(name for name in {*was, *becomes} if was.get(name) != becomes.get(name))
-        keys = tuple(owner + name for name in names)
-        before, after = [was.get(name) for name in names], [becomes.get(name) for name in names]
+    if keys and is_wildcard(keys[0]):
+        was, becomes = states_by_key(keys, before), states_by_key(keys, after)
+        keys = touched_keys(keys, before, after)
+        before, after = [was.get(key) for key in keys], [becomes.get(key) for key in keys]
     if tool.redact:
         redactor = redactor_of(tool, before, after)
         before, after = redactor.value(before), redactor.value(after)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
+from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
 from interlock.tools.normal_form import same_numbers
 from interlock.tools.tracebacks import log_traceback
@@ -31,7 +32,7 @@ class ClaimName(msgspec.Struct, frozen=True):
 def keys_of(tool: Tool, arguments: dict[str, Json]) -> tuple[str, ...]:
     """The keys a call changes, qualified and sorted; `Refusal` if the contract's key does not fit the arguments."""
     if tool.key is None:
-        return () if tool.resource is None else (f"{tool.resource.name}/*",)
+        return () if tool.resource is None else (wildcard(tool.resource.name),)
     keys = _qualify(tool, tool.key, arguments)
     if not keys and tool.resource is not None:
         raise Refusal(f"the arguments name nothing that {tool.name!r} would change")

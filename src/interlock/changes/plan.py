@@ -75,6 +75,7 @@ class Planner(msgspec.Struct, frozen=True):
             diff=await show_difference(tool, keys, before, after),
             risk=risk_of(tool.effect, before, after, whole=tool.key is None),
             versions=versions,
+            key_versions=snapshots[0].key_versions if snapshots else {},
             claim=claim.name,
             generation=claim.generation,
         )

@@ -13,9 +13,10 @@ from interlock.changes.keys import Digest, local_key
 from interlock.errors import ToolError, safe_message
 from interlock.ports import ClaimStore, Faults, Resource
 from interlock.resilience import Deadlines, Expired
+from interlock.state import is_wildcard, overlap, wildcard
 from interlock.tools import Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
-from interlock.values import NOT_THERE, Effect, Json, Versioned
+from interlock.values import NOT_THERE, Effect, Json, Plan, Versioned
 
 _DIGEST = "digest:"
 
@@ -38,6 +39,8 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     state: Json
     version: str
+    key_versions: dict[str, str] = {}
+    """Of a whole resource: the versions that it gives of the keys in it, as it knows them."""
 
 
 class SnapshotReader(msgspec.Struct, frozen=True):
@@ -54,6 +57,28 @@ def given_version(version: str) -> str | None:
     if version.startswith(f"{NOT_THERE}@"):
         return NOT_THERE
     return None if version.startswith(_DIGEST) else version
+
+
+def is_same_version(one: str, other: str) -> bool:
+    """Whether two versions of a key are the same, but for the last recorded change where we made them up: that may have
+    been one of the whole resource, which left the key alone."""
+    given = given_version(one)
+    if given is not None or given_version(other) is not None:
+        return given == given_version(other)
+    return one.rpartition("@")[0] == other.rpartition("@")[0]
+
+
+def planned_versions(plan: Plan) -> dict[str, str]:
+    """The versions that a tool is handed, by key as its resource knows it: those that the resource gave.
+
+    Of a whole resource that gives one for everything in it, a key that it did not name was not there.
+    """
+    if plan.keys and is_wildcard(plan.keys[0]):
+        complete = plan.key_versions.keys() == (plan.before[0] or {}).keys()
+        return {**plan.key_versions, "*": NOT_THERE} if complete else dict(plan.key_versions)
+    pairs = zip(plan.keys, plan.versions, strict=False)
+    given = {local_key(key): given_version(version) for key, version in pairs}
+    return {key: version for key, version in given.items() if version is not None}
 
 
 async def read_snapshots(
@@ -81,13 +106,13 @@ def lay_over(
     """The snapshots with other states for the keys of the overlay, alone or as parts of their whole resource."""
     found = []
     for key, snapshot in zip(keys, snapshots, strict=False):  # what has no resource has keys and no snapshots
-        if key.endswith("/*"):
-            parts = {local_key(name): state for name, state in overlay.items() if name.startswith(key[:-1])}
+        if is_wildcard(key):
+            parts = {local_key(name): state for name, state in overlay.items() if overlap(key, name)}
             whole = {**(snapshot.state or {}), **parts}
             state: Json = {name: part for name, part in whole.items() if part is not None}
         else:
             state = overlay.get(key, snapshot.state)
-        found.append(Snapshot(state, snapshot.version))
+        found.append(Snapshot(state, snapshot.version, snapshot.key_versions))
     return tuple(found)
 
 
@@ -100,10 +125,15 @@ async def _read_states(
         return [held.get(local_key(key)) for key in keys]
     found = []
     for key in keys:
-        whole = key.endswith("/*")
-        reading = resource.snapshot() if whole else resource.read_state(local_key(key))  # type: ignore[attr-defined]
+        reading = _read_whole(resource) if is_wildcard(key) else resource.read_state(local_key(key))
         found.append(await _read(reading, key, tool, snapshot_reader))
     return found
+
+
+def _read_whole(resource: Any) -> Coroutine[Any, Any, Any]:
+    """Everything in a resource: with versions where it can say them."""
+    reading: Coroutine[Any, Any, Any] = getattr(resource, "versioned_snapshot", resource.snapshot)()
+    return reading
 
 
 async def _last_changes(keys: tuple[str, ...], snapshot_reader: SnapshotReader) -> dict[str, int]:
@@ -112,9 +142,9 @@ async def _last_changes(keys: tuple[str, ...], snapshot_reader: SnapshotReader) 
         snapshot_reader.faults.at("change.leases")
     leases = await snapshot_reader.claims.leases(keys)
     changed = {lease.key: lease.changed for lease in leases}
-    last = {key: max(changed.get(key, 0), changed.get(f"{key.partition('/')[0]}/*", 0)) for key in keys}
+    last = {key: max(changed.get(key, 0), changed.get(wildcard(key), 0)) for key in keys}
     for key in keys:
-        if key.endswith("/*"):  # the whole of a resource is as new as the newest of its parts; a call has one such key
+        if is_wildcard(key):  # the whole of a resource is as new as the newest of its parts; a call has one such key
             last[key] = max([last[key], *(lease.changed for lease in leases if lease.key.startswith(key[:-1]))])
     return last
 
@@ -148,9 +178,25 @@ def own_copy(value: Any) -> Any:
 
 def _snapshot_of(state: Json, key: str, changed: int, snapshot_reader: SnapshotReader) -> Snapshot:
     try:
+        if is_wildcard(key):
+            if not isinstance(state, Mapping):
+                raise Unreadable(f"the snapshot of {key!r} is not one of states by key, but of type {_type(state)}")
+            return _whole_snapshot(state, changed, snapshot_reader.digest)
         return _snapshot(state, changed, snapshot_reader.digest)
     except Refusal as refusal:
         raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
+
+
+def _type(value: Json) -> str:
+    return type(value).__name__
+
+
+def _whole_snapshot(states: Mapping[str, Json], changed: int, digest: Digest) -> Snapshot:
+    """A document that was left and come back to has another version, and so has the whole of which it is a part."""
+    versions = {key: str(state.version) for key, state in states.items() if isinstance(state, Versioned)}
+    plain = {key: state.value if isinstance(state, Versioned) else state for key, state in states.items()}
+    made = digest(canonical([plain, versions] if versions else plain, WHATEVER))
+    return Snapshot(plain, f"{_DIGEST}{made}@{changed}", versions)
 
 
 def _snapshot(state: Json, changed: int, digest: Digest) -> Snapshot:
@@ -175,6 +221,9 @@ def simulate(
         states = [snapshot.state for snapshot in snapshots]
         log_traceback(f"simulate of {tool.name!r}", error, redactor_of(tool, arguments, states))
         raise Unreadable(f"{tool.name!r} cannot say what it would do: {safe_message(error)}", states) from None
+    if keys and is_wildcard(keys[0]) and not isinstance(after[0], dict):
+        wanted = f"it may touch anything, so simulate returns states by key, not a value of type {_type(after[0])}"
+        raise Unreadable(f"{tool.name!r} cannot say what it would do: {wanted}")
     return after
 
 

@@ -9,6 +9,7 @@ from interlock.engine.perform.write import probe
 from interlock.engine.pipeline import Engine
 from interlock.engine.turn_tail import TurnTail
 from interlock.engine.turns import FoldedTurns
+from interlock.engine.whole_changes import WholeChange, whole_change
 
 __all__ = [
     "Engine",
@@ -20,7 +21,9 @@ __all__ = [
     "ToolBinding",
     "ToolLimits",
     "TurnTail",
+    "WholeChange",
     "hold_locks",
     "probe",
     "release_dead",
+    "whole_change",
 ]

@@ -9,12 +9,16 @@ from datetime import UTC, datetime
 
 import msgspec
 
+from interlock.changes import touched_keys
 from interlock.engine.admit import deny
 from interlock.engine.context import Admitted, EngineContext
+from interlock.engine.whole_changes import whole_change
 from interlock.policy import Cooldown
 from interlock.reasons import Reason
-from interlock.state import Lease
+from interlock.state import ChangeFilter, ClaimState, is_wildcard, overlap
 from interlock.values import EVERYONE, Plan, Verdict
+
+_LANDED = (ClaimState.DONE, ClaimState.UNDONE)
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -43,33 +47,60 @@ async def _cooldown_verdict(ctx: EngineContext, admitted: Admitted, plan: Plan) 
     cooldowns = [c for c in rules.cooldowns if c.actors == EVERYONE or call.actor in c.actors]
     if not cooldowns or call.undoes is not None or call.replays:
         return None
-    ctx.at("preconditions.leases")
-    touched = _touched_keys(plan)
-    everything = {f"{key.partition('/')[0]}/*" for key in touched}
-    for lease in await ctx.store.leases(touched):
-        mine = bool(lease.changed_run) and lease.changed_run == (call.run or call.turn)
-        since_s = (ctx.clock.now_us() - lease.changed_us) / 1e6
-        if mine or not lease.changed_us or not (lease.key in touched or lease.key in everything):
+    # Of keys that the plan would change; of all of them where nothing can say.
+    touched = plan.keys if plan.after is None else touched_keys(plan.keys, plan.before, plan.after)
+    since_us = ctx.clock.now_us() - int(max(cooldown.window_s for cooldown in cooldowns) * 1e6)
+    for last in await _last_changes(ctx, touched, since_us):
+        if last.run and last.run == (call.run or call.turn):
             continue
         for cooldown in cooldowns:
-            if since_s < cooldown.window_s:
-                return deny(cooldown.id, _why(cooldown, lease), rules.version)
+            if (ctx.clock.now_us() - last.at_us) / 1e6 < cooldown.window_s:
+                return deny(cooldown.id, _why(cooldown, last), rules.version)
     return None
 
 
-def _touched_keys(plan: Plan) -> tuple[str, ...]:
-    """The keys that the plan would change; all of them where nothing can say."""
-    if plan.after is None:
-        return plan.keys
-    if plan.keys and plan.keys[0].endswith("/*"):
-        was, becomes = plan.before[0] or {}, plan.after[0] or {}
-        owner = plan.keys[0][:-1]
-        return tuple(owner + name for name in sorted({*was, *becomes}) if was.get(name) != becomes.get(name))
-    return tuple(k for k, was, becomes in zip(plan.keys, plan.before, plan.after, strict=True) if was != becomes)
+class _LastChange(msgspec.Struct, frozen=True):
+    """When, and in which run or turn, a key was changed: alone, or with its whole resource."""
+
+    key: str
+    at_us: int
+    run: str
 
 
-def _why(cooldown: Cooldown, lease: Lease) -> str:
-    when = datetime.fromtimestamp(lease.changed_us / 1e6, UTC).isoformat(timespec="seconds")
-    until = datetime.fromtimestamp(lease.changed_us / 1e6 + cooldown.window_s, UTC).isoformat(timespec="seconds")
-    by = f" by run {lease.changed_run}" if lease.changed_run else ""
-    return f"{lease.key!r} was changed at {when}{by}, and rests until {until}"
+async def _last_changes(ctx: EngineContext, touched: tuple[str, ...], since_us: int) -> list[_LastChange]:
+    """What was changed last since a time of that which a plan would change."""
+    ctx.at("preconditions.leases")
+    leases = [lease for lease in await ctx.store.leases(touched) if lease.changed_us > since_us]
+    found = [_LastChange(lease.key, lease.changed_us, lease.changed_run) for lease in leases]
+    alone = [last for last in found if not is_wildcard(last.key)]
+    for everything in [last.key for last in found if is_wildcard(last.key)]:
+        alone += await _whole_changes(ctx, everything, touched, since_us)
+    return alone
+
+
+async def _whole_changes(
+    ctx: EngineContext, everything: str, touched: tuple[str, ...], since_us: int
+) -> list[_LastChange]:
+    """The last change of each of these keys by whatever may have touched its whole resource.
+
+    The lease of that says only that something was changed there: its records say what.
+    """
+    ctx.at("preconditions.claims")
+    found: dict[str, _LastChange] = {}
+    claims = [claim for claim in await ctx.store.claims(ChangeFilter(key=everything)) if claim.state in _LANDED]
+    for claim in sorted(claims, key=lambda claim: claim.record or 0, reverse=True):
+        change = await whole_change(ctx, claim)
+        if change.at_us <= since_us:
+            break
+        keys = [everything] if change.left is None else sorted(change.left)
+        for key in keys:
+            if any(overlap(key, mine) for mine in touched):
+                found.setdefault(key, _LastChange(key, change.at_us, claim.run or claim.turn or ""))
+    return list(found.values())
+
+
+def _why(cooldown: Cooldown, last: _LastChange) -> str:
+    when = datetime.fromtimestamp(last.at_us / 1e6, UTC).isoformat(timespec="seconds")
+    until = datetime.fromtimestamp(last.at_us / 1e6 + cooldown.window_s, UTC).isoformat(timespec="seconds")
+    by = f" by run {last.run}" if last.run else ""
+    return f"{last.key!r} was changed at {when}{by}, and rests until {until}"

@@ -19,7 +19,7 @@ from interlock.policy.decide import risk_by_rules
 from interlock.reasons import Reason
 from interlock.resilience import Expired
 from interlock.review import approval_fault, open_ticket, rejection_reason
-from interlock.state import ClaimState, Ticket, TicketState
+from interlock.state import ClaimState, Ticket, TicketState, overlapping
 from interlock.tools import Reading
 from interlock.values import Decision, Json, Mode, Plan, Status, TurnView, Verdict
 
@@ -161,7 +161,8 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
 
 def add_prerequisites(plan: Plan, turn: TurnView) -> Plan:
     """A plan that names the planned calls of its turn on the same keys; its digest alone buys nothing."""
-    rests_on = tuple(sorted({number for key in plan.keys for number in turn.planned.get(key, ())}))
+    shared = {other for key in plan.keys for other in overlapping(key, turn.planned)}
+    rests_on = tuple(sorted({number for key in shared for number in turn.planned[key]}))
     if not rests_on:
         return plan
     parts = read_digest(plan.digest)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import WHATEVER, canonical, encode_canonical
+from interlock.changes import Snapshot
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.redaction import (
     NOTHING_REDACTED,
@@ -258,10 +259,15 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
     beside: dict[str, Json] = {} if ended.asked is None else {"asked": ended.asked}
     if performed:
         beside["after"] = [snapshot.state for snapshot in ended.after]
+        left = _left_versions(plan, ended.after)
+        if left:
+            beside["versions"] = left
     else:
         beside |= {"before": plan.before, "planned": plan.after, "rests_on": plan.rests_on}
         if ended.reading.status is not Status.PLANNED or ended.call.mode is not Mode.APPLY:
             beside["diff"] = plan.diff
+        if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
+            beside["keys"] = list(plan.keys)
     under = {redactor.text(lock.key): lock.token for lock in ended.call.locks} if ended.call.locks else {}
     if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
         beside["under"] = [lock.key for lock in ended.call.locks]
@@ -283,6 +289,13 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
     return changed, beside
+
+
+def _left_versions(plan: Plan, after: tuple[Snapshot, ...]) -> dict[str, str]:
+    """Of a whole resource: the versions at which a change left the keys that it moved. Beside the record, with their
+    states: a key may hold what is redacted."""
+    left = after[0].key_versions if after else {}
+    return {key: version for key, version in left.items() if plan.key_versions.get(key) != version}
 
 
 def _places(keys: tuple[str, ...], some: frozenset[str]) -> tuple[int, ...]:

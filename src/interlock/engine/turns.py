@@ -16,6 +16,8 @@ from interlock.canonical import encode_canonical
 from interlock.engine.turn_tail import Newer, TurnTail
 from interlock.ports import Faults, Store, digest_of
 from interlock.records import Content, Stored
+from interlock.state import wildcard
+from interlock.tools import MARK
 from interlock.values import Call, Json, Mode, Status, Trust, TurnView
 
 MOST_TURNS = 256
@@ -98,8 +100,8 @@ class FoldedTurn:
         if content.trust is Trust.UNTRUSTED and content.attempts:
             _note_first(self._untrusted, record)
         if record.status == _PLANNED:
-            for key in content.keys:
-                self._planned.setdefault(key, []).append(record.id)
+            for key in content.keys:  # one that is redacted may be any in its resource
+                self._planned.setdefault(wildcard(key) if MARK in key else key, []).append(record.id)
         if record.status in _ANSWERS:
             self._note_answer(record, content)
 

@@ -111,6 +111,8 @@ class LeftBehind(msgspec.Struct, frozen=True):
     versions: tuple[str, ...] = ()
     states: Json = None
     """None where its record does not say."""
+    key_versions: dict[str, str] = {}
+    """Of a whole resource: the versions of the keys in it that the change moved."""
     settled: bool = False
     """Whether somebody said later that it landed: then nobody but they saw its states."""
 
@@ -124,7 +126,8 @@ async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
             return LeftBehind()
         repeats = record.content().repeats
         if repeats is None:
-            return LeftBehind(recorded_versions(record), whole.get("after"), record.kind == "settle")
+            moved, settled = whole.get("versions") or {}, record.kind == "settle"
+            return LeftBehind(recorded_versions(record), whole.get("after"), moved, settled)
         number = repeats
     return LeftBehind()
 

@@ -13,6 +13,7 @@ import msgspec
 
 from interlock.engine import EngineContext
 from interlock.operations.undo import UndoStep
+from interlock.state import overlapping
 from interlock.values import Outcome
 
 Done = tuple[UndoStep, Outcome | None]
@@ -125,11 +126,4 @@ async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -
 
 def _on_the_same_keys(step: UndoStep, last: dict[str, tuple[UndoStep, _Task]]) -> list[tuple[UndoStep, _Task]]:
     """The last steps on each key of this one; the whole of a resource is each of its keys."""
-    found = []
-    for key in step.keys:
-        owner = key.partition("/")[0]
-        if key == f"{owner}/*":
-            found += [item for name, item in last.items() if name.startswith(f"{owner}/")]
-        else:
-            found += [last[name] for name in (key, f"{owner}/*") if name in last]
-    return found
+    return [last[name] for key in step.keys for name in overlapping(key, last)]

@@ -7,16 +7,25 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
-from interlock.changes import Unreadable, claim_name, keys_of, on_versions, read_snapshots
+from interlock.changes import (
+    Unreadable,
+    claim_name,
+    given_version,
+    keys_of,
+    on_versions,
+    read_snapshots,
+    states_by_key,
+)
 from interlock.engine import EngineContext, hold_locks
 from interlock.engine.admit import accept
 from interlock.engine.context import Ended, Started
 from interlock.errors import NotAllowed
-from interlock.operations.execute import Run, left_behind
+from interlock.operations.execute import LeftBehind, Run, left_behind
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.ports import Query
 from interlock.reasons import Reason
-from interlock.values import Call, Decision, Effect, Json, Mode, Outcome, Plan, Status
+from interlock.state import overlap, overlapping
+from interlock.values import NOT_THERE, Call, Decision, Effect, Json, Mode, Outcome, Plan, Status
 
 _MARGIN_S = 5.0
 """For whoever stores a set of the same name, beyond the lease that one who died doing so leaves behind."""
@@ -31,6 +40,19 @@ class Change(msgspec.Struct, frozen=True):
     arguments: dict[str, Json]
 
 
+class Seen(msgspec.Struct, frozen=True):
+    """A key as it was seen."""
+
+    digest: str | None
+    """Of its state; None: as it was planned."""
+    version: str | None = None
+    """The one that its resource gives it, where that is known."""
+
+    def is_same(self, other: Seen) -> bool:
+        """Whether nothing says that it was seen otherwise."""
+        return self.digest == other.digest and (None in (self.version, other.version) or self.version == other.version)
+
+
 class PlannedChange(msgspec.Struct, frozen=True):
     """One change of a set as it was planned: what it was looked at with."""
 
@@ -42,8 +64,8 @@ class PlannedChange(msgspec.Struct, frozen=True):
     diff: str | None = None
     notes: tuple[str, ...] = ()
     """What else is to be known of it beforehand: that a person will be asked, or on what it could not be planned."""
-    found: tuple[str, ...] = ()
-    """Digests of the states that it was planned on, in the order of the keys."""
+    found: dict[str, Seen] = {}
+    """What it was planned on, by key; of a whole resource, by each of its keys."""
     leaves: tuple[str, ...] = ()
     """Digests of the states that it is to leave; empty where its tool cannot say."""
 
@@ -90,7 +112,7 @@ class _Ahead:
             return None
         item = self.planned[place]
         writes = self._ctx.bindings[item.tool].tool.effect is Effect.WRITE
-        since = (later for key in item.keys for other, later in self._touched.items() if _overlap(key, other))
+        since = (later for key in item.keys for other, later in self._touched.items() if overlap(key, other))
         return None if writes and any(later > place for later in since) else place
 
     def add(self, change: Change, claim: str | None, outcome: Outcome, plan: Plan) -> None:
@@ -106,7 +128,7 @@ class _Ahead:
                 plan.versions,
                 plan.diff,
                 notes,
-                found=_digests(self._ctx, plan.before),
+                found=_seen(self._ctx, plan.keys, plan.before, _given(plan)),
                 leaves=_digests(self._ctx, plan.after),
             )
         )
@@ -120,7 +142,7 @@ class _Ahead:
 
     def _planned_without(self, keys: tuple[str, ...]) -> tuple[str, ...]:
         """Which keys are taken to be as they are now, though an earlier change touches them."""
-        found = {(key, place) for key in keys for other, place in self._unsaid.items() if _overlap(key, other)}
+        found = {(key, place) for key in keys for other, place in self._unsaid.items() if overlap(key, other)}
         return tuple(
             f"planned on {key} as it is now, and made on what change {place + 1} of the set leaves of it:"
             f" {self.planned[place].tool!r} cannot say that beforehand (it has no simulate)"
@@ -137,10 +159,8 @@ def _asks_a_person(outcome: Outcome) -> tuple[str, ...]:
 
 def _states_after(plan: Plan) -> dict[str, Json]:
     """The states that a plan would leave, by key; of a whole resource, by each of its keys."""
-    if not (plan.keys and plan.keys[0].endswith("/*")):
-        return dict(zip(plan.keys, plan.after, strict=True))
-    was, becomes = plan.before[0] or {}, plan.after[0] or {}
-    return {plan.keys[0][:-1] + name: becomes.get(name) for name in {*was, *becomes}}
+    becomes = states_by_key(plan.keys, plan.after)
+    return {key: becomes.get(key) for key in {**states_by_key(plan.keys, plan.before), **becomes}}
 
 
 def _repeat(item: PlannedChange, place: int) -> PlannedChange:
@@ -162,9 +182,24 @@ def _claim_in_set(ctx: EngineContext, call: Call, place: int) -> str | None:
         return None
 
 
-def _overlap(key: str, other: str) -> bool:
-    """Whether two keys are the same one, or one of them is the whole resource of the other."""
-    return key == other or f"{key.partition('/')[0]}/*" == other or f"{other.partition('/')[0]}/*" == key
+def _given(plan: Plan) -> dict[str, str]:
+    """The versions that its resource gives of what a plan was made on, by key."""
+    whole = {plan.keys[0][:-1] + name: version for name, version in plan.key_versions.items()}
+    return whole or _given_of(plan.keys, plan.versions)
+
+
+def _given_of(keys: Sequence[str], versions: Sequence[str]) -> dict[str, str]:
+    pairs = zip(keys, map(given_version, versions), strict=False)
+    return {key: version for key, version in pairs if version not in (None, NOT_THERE)}
+
+
+def _seen(ctx: EngineContext, keys: Sequence[str], states: Json, versions: Mapping[str, str]) -> dict[str, Seen]:
+    held = states_by_key(keys, states) if states else {}  # a send has none
+    return {key: Seen(_digest(ctx, state), versions.get(key)) for key, state in held.items()}
+
+
+def _digest(ctx: EngineContext, state: Json) -> str:
+    return ctx.digest(canonical(state, WHATEVER))
 
 
 def _digests(ctx: EngineContext, states: Json) -> tuple[str, ...]:
@@ -213,68 +248,92 @@ async def apply_set(
     async with hold_locks(ctx, (f"plan_set/{name}",), call=ctx.ids.new(), wait_s=wait_s):
         planned = await _stored_or_store(ctx, writer, name, planned)
     outcomes: list[Outcome] = []
-    left: dict[str, str] = {}  # the versions of the keys that the set has changed, the last one last
+    so_far = _SoFar(ctx)
     for place, item in enumerate(planned):
-        digest = on_versions(ctx.digest, item.digest, await _expected(ctx, item, left))
+        digest = on_versions(ctx.digest, item.digest, await so_far.expected(item))
         call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn_of(name), mode=Mode.APPLY)
         outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=f"{turn_of(name)}.{place}"))
-        outcomes.append(_say_what_moved(item, outcome, left))
+        outcomes.append(so_far.say_what_moved(item, outcome))
         if outcome.status is not Status.OK:
             break
-        for key, version in (await _left(ctx, item, outcome)).items():
-            left.pop(key, None)
-            left[key] = version
+        so_far.add(place, item, await left_behind(ctx, outcome))
     return outcomes
 
 
-async def _expected(ctx: EngineContext, item: PlannedChange, left: dict[str, str]) -> tuple[str, ...]:
-    """The versions that a change is to be made on: those it was planned on, or those that the set has left since."""
-    found = []
-    for place, (key, version) in enumerate(zip(item.keys, item.versions, strict=False)):  # sends have no versions
-        last = next((other for other in reversed(left) if _overlap(key, other)), None)
-        if last is None:
-            found.append(version)
-        else:
-            found.append(left[key] if last == key else await _version_as_planned(ctx, item, place))
-    return tuple(found)
+class _SoFar:
+    """What a set has left of the keys that it has changed, by its records."""
 
+    def __init__(self, ctx: EngineContext) -> None:
+        self._ctx = ctx
+        self._absent = Seen(_digest(ctx, None))
+        self._last: dict[str, int] = {}
+        self._versions: dict[str, str] = {}
+        self._seen: dict[str, Seen] = {}
 
-async def _version_as_planned(ctx: EngineContext, item: PlannedChange, place: int) -> str:
-    """The version of a key of which the set has changed a part, or the whole: what it is now, if that is as planned."""
-    binding = ctx.bindings.get(item.tool)
-    if binding is None or len(item.found) <= place:
-        return item.versions[place]
-    try:
-        (now,) = await read_snapshots(binding.tool, (item.keys[place],), ctx.snapshot_reader)
-    except Unreadable:
-        return item.versions[place]  # the call will say so
-    return now.version if _digests(ctx, [now.state])[0] == item.found[place] else _OTHERWISE
+    async def expected(self, item: PlannedChange) -> tuple[str, ...]:
+        """The versions that a change is to be made on: those it was planned on, or those that the set has left."""
+        found = []
+        for key, version in zip(item.keys, item.versions, strict=False):  # sends have no versions
+            shared = overlapping(key, self._last)
+            if not shared:
+                found.append(version)
+            elif max(shared, key=self._last.__getitem__) == key:
+                found.append(self._versions[key])
+            else:
+                found.append(await self._version_now(item, key, version))
+        return tuple(found)
 
+    async def _version_now(self, item: PlannedChange, key: str, planned: str) -> str:
+        """The version of a key of which the set has changed a part, or the whole: what it is now, if all of it is what
+        the set has left, or else what it was when the change was planned."""
+        binding = self._ctx.bindings.get(item.tool)
+        if binding is None or not item.found:
+            return planned
+        try:
+            (now,) = await read_snapshots(binding.tool, (key,), self._ctx.snapshot_reader)
+        except Unreadable:
+            return planned  # the call will say so
+        given = {key[:-1] + name: version for name, version in now.key_versions.items()}
+        is_now = _seen(self._ctx, (key,), [now.state], given or _given_of((key,), (now.version,)))
+        names = {*is_now, *(name for name in (*item.found, *self._seen) if overlap(name, key))}
+        same = all(is_now.get(name, self._absent).is_same(self._wanted(item, name)) for name in names)
+        return now.version if same else _OTHERWISE
 
-async def _left(ctx: EngineContext, item: PlannedChange, outcome: Outcome) -> dict[str, str]:
-    """The version at which a change left each key, where it left what it was to leave."""
-    behind = await left_behind(ctx, outcome)
-    versions = dict(zip(item.keys, behind.versions, strict=False))
-    if not item.leaves or behind.settled:  # whoever settled it recorded versions only where it was as planned
-        return versions
-    states = _digests(ctx, behind.states)
-    as_planned = dict(
-        zip(item.keys, (one == other for one, other in zip(item.leaves, states, strict=False)), strict=False)
-    )
-    return {key: version if as_planned.get(key) else _OTHERWISE for key, version in versions.items()}
+    def _wanted(self, item: PlannedChange, name: str) -> Seen:
+        planned = item.found.get(name, self._absent)
+        left = self._seen.get(name, planned)
+        return left if left.digest is not None else Seen(planned.digest, left.version)
 
+    def add(self, place: int, item: PlannedChange, behind: LeftBehind) -> None:
+        """One more change is made: what it left, as far as its record says, and as far as that is as planned."""
+        self._last.update(dict.fromkeys(item.keys, place))
+        pairs = zip(item.keys, item.leaves, _digests(self._ctx, behind.states), strict=False)
+        as_planned = {key for key, planned, left in pairs if planned == left}
+        if not item.leaves or behind.settled:
+            as_planned.update(item.keys)
+        versions = dict(zip(item.keys, behind.versions, strict=False))
+        self._versions |= {key: versions.get(key, _OTHERWISE) if key in as_planned else _OTHERWISE for key in item.keys}
+        if behind.settled:  # whoever settled it recorded versions only where it was as planned
+            self._seen |= {name: Seen(None) for name in item.found}
+            return
+        given = {item.keys[0][:-1] + name: version for name, version in behind.key_versions.items()}
+        left = _seen(self._ctx, item.keys, behind.states, given or _given_of(item.keys, behind.versions))
+        for name in {*item.found, *left}:
+            was, became = self._wanted(item, name), left.get(name, self._absent)
+            # A change of a whole resource names the versions that it moved: the others are what they were.
+            unmoved = name not in item.keys and became.version is None and became.digest == was.digest
+            self._seen[name] = was if unmoved else became
 
-def _say_what_moved(item: PlannedChange, outcome: Outcome, left: Mapping[str, str]) -> Outcome:
-    """A refusal that says that the set itself has left something else than was planned."""
-    moved = [key for key in item.keys if left.get(key) == _OTHERWISE]
-    problem = outcome.problem
-    if not moved or problem is None or problem.reason is not Reason.PLAN_MOVED:
-        return outcome
-    said = (
-        f"an earlier change of the set left {', '.join(moved)} otherwise than planned, and this one was planned on that"
-    )
-    message = f"{said}; see what is there, and plan what is left as a set with another name"
-    return msgspec.structs.replace(outcome, said=message, problem=msgspec.structs.replace(problem, message=message))
+    def say_what_moved(self, item: PlannedChange, outcome: Outcome) -> Outcome:
+        """A refusal that says that the set itself has left something else than was planned."""
+        moved = [key for key in item.keys if self._versions.get(key) == _OTHERWISE]
+        problem = outcome.problem
+        if not moved or problem is None or problem.reason is not Reason.PLAN_MOVED:
+            return outcome
+        said = f"an earlier change of the set left {', '.join(moved)} otherwise than planned"
+        way_on = "see what is there, and plan what is left as a set with another name"
+        message = f"{said}, and this one was planned on that; {way_on}"
+        return msgspec.structs.replace(outcome, said=message, problem=msgspec.structs.replace(problem, message=message))
 
 
 async def _stored_or_store(

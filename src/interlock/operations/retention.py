@@ -6,16 +6,16 @@ nothing of what stood in them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
 from interlock.errors import ConfigError, NotAllowed
-from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, store_digest
+from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState, state_of
+from interlock.state import ChangeFilter, Claimed, ClaimState, Ticket, TicketKind, TicketState, overlap, state_of
 from interlock.tools import MARK
 from interlock.transitions import DropPayload
 from interlock.values import Json, Value
@@ -271,19 +271,30 @@ async def _matching(store: Store, target: Target) -> AsyncIterator[tuple[Stored,
         again = content.repeats in numbers or (
             change is not None and (change.claim in claims or (change.undoes or "").rpartition(".")[0] in claims)
         )
-        if again or record.id in numbers or _is_meant(record, content, target, origin):
+        keys = () if target.key is None else await _keys_of(store, record, content)
+        if again or record.id in numbers or _is_meant(record, keys, target, origin):
             numbers.add(record.id)
             if change is not None and change.claim:
                 claims.add(change.claim)
             yield record, content
 
 
-def _is_meant(record: Stored, content: Content, target: Target, origin: Stored | None) -> bool:
+async def _keys_of(store: Store, record: Stored, content: Content) -> Sequence[str]:
+    """The keys that a record is about; those that are redacted there, and those of a plan set, lie beside it."""
+    if record.kind != "plan_set" and not any(MARK in key for key in content.keys):
+        return content.keys
+    whole = await payload_of(store, record.id, content)
+    held = whole.get("set") if record.kind == "plan_set" else [whole]
+    return [key for item in held or () for key in item.get("keys", content.keys)]
+
+
+def _is_meant(record: Stored, keys: Sequence[str], target: Target, origin: Stored | None) -> bool:
     if origin is not None:
         return (record.call, record.turn, record.tool) == (origin.call, origin.turn, origin.tool)
     if target.actor is not None:
         return record.actor == target.actor
-    return target.key in content.keys
+    # What was planned or done to a whole resource holds the states of all keys in it.
+    return target.key is not None and any(overlap(target.key, key) for key in keys)
 
 
 async def _record(store: Store, number: int) -> Stored:

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
-from interlock.changes import Unreadable, diff_of, read_snapshots
+from interlock.changes import Unreadable, diff_of, read_snapshots, states_by_key, touched_keys
 from interlock.engine import EngineContext
 from interlock.operations.recover import read_record
 from interlock.ports import Query
 from interlock.records import Stored
-from interlock.state import ChangeFilter, ClaimState
+from interlock.state import ChangeFilter, ClaimState, is_wildcard
 from interlock.tools import Tool
 from interlock.values import Json, Mode, Status
 
@@ -77,22 +77,28 @@ async def _plans(ctx: EngineContext, record: Stored) -> AsyncIterator[_Planned |
         for key in content.keys:
             yield _comparison(record, key, "unknown", "the tool offers no simulation, or its snapshots were deleted")
         return
-    for key, was, plan in zip(content.keys, before, planned, strict=True):
-        yield _Planned(record, binding.tool, key, was, plan)
+    keys = content.keys
+    if keys and is_wildcard(keys[0]):  # one plan for each key that it was to change: others change them one by one
+        keys = touched_keys(content.keys, before, planned)
+        if not keys:
+            yield _comparison(record, content.keys[0], "agrees", "nothing, which is what it was to change")
+    was, plan = states_by_key(content.keys, before), states_by_key(content.keys, planned)
+    for key in keys:
+        yield _Planned(record, binding.tool, key, was.get(key), plan.get(key))
 
 
 async def _compare_with_record(ctx: EngineContext, item: _Planned) -> ShadowComparison | None:
     """Against the first recorded change after the shadow that went to what it was to change; None if there is none."""
     for claim in await ctx.store.claims(ChangeFilter(key=item.key)):
         landed = claim.state in (ClaimState.DONE, ClaimState.UNDONE) and claim.record is not None
-        if not landed or (claim.intent or 0) < item.record.id or item.key not in claim.keys:
+        if not landed or (claim.intent or 0) < item.record.id:
             continue
         assert claim.record is not None
         outcome, whole = await read_record(ctx, claim.record)
         after = whole.get("after")
         if outcome is None or not isinstance(after, list) or len(after) != len(claim.keys):
             continue
-        actual = after[claim.keys.index(item.key)]
+        actual = states_by_key(claim.keys, after).get(item.key)
         if _verdict(item, actual) != "pending":
             return _compare(item, actual, f"{outcome.actor} (record {claim.record})", outcome.actor)
     return None

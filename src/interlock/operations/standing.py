@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlock.engine import EngineContext
+from interlock.changes import Snapshot, given_version, is_same_version, read_snapshots
+from interlock.engine import EngineContext, WholeChange, whole_change
 from interlock.operations.recover import intent_of, read_record
 from interlock.records import Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState
+from interlock.state import ChangeFilter, Claimed, ClaimState, overlapping
 
 _LANDED = (ClaimState.DONE, ClaimState.UNDONE)
 
@@ -36,6 +37,7 @@ class LaterChanges:
         self._taken_back_too = {claim.name for claim in made}
         self._since_us = min((claim.at_us for claim in made), default=0)
         self._found: dict[str, list[tuple[int, Claimed]]] | None = None
+        self._whole_changes: dict[str, WholeChange] = {}
 
     async def standing(self, claim: Claimed, key: str) -> Claimed | None:
         """The last recorded change of the key after the claim's, which stands and is not taken back with it."""
@@ -48,15 +50,40 @@ class LaterChanges:
                 return other
         return None
 
-    async def version(self, key: str) -> str | None:
-        """The version at which the last recorded change left the key; None where its record does not say."""
+    async def unrecorded(self, key: str, now: Snapshot) -> str:
+        """Why a key is not at the version at which the last recorded change of it left it, or cannot be shown to be;
+        empty if it is, or if there are no versions to go by."""
         changes = await self._of(key)
         last = changes[-1][1] if changes else None
-        if last is None or last.record is None or key not in last.keys:
-            return None
+        if last is None or last.record is None:
+            return ""
+        if key not in last.keys:
+            return await self._unrecorded_since_whole(last, key, given_version(now.version))
         record, _payload = await read_record(self._ctx, last.record)
         versions = () if record is None else recorded_versions(record)
-        return versions[last.keys.index(key)] if len(versions) == len(last.keys) else None
+        if len(versions) != len(last.keys) or is_same_version(now.version, versions[last.keys.index(key)]):
+            return ""
+        return f"{key} has changed since"
+
+    async def _unrecorded_since_whole(self, last: Claimed, key: str, version: str | None) -> str:
+        if version is None:
+            return ""
+        left = ((await self._whole(last)).left or {}).get(key)
+        if left is not None:
+            return "" if left == version else f"{key} has changed since"
+        if await self._is_unmoved(last):
+            return ""
+        return f"record {last.record} does not say at which version it left {key}, which may have changed since"
+
+    async def _is_unmoved(self, last: Claimed) -> bool:
+        """Whether nothing at all has moved in a whole resource since a change of it that was settled later: whoever
+        settled it has seen it as a whole, and not written down each version in it."""
+        binding, number = self._ctx.bindings.get(last.tool), last.record
+        record = None if number is None else (await read_record(self._ctx, number))[0]
+        if binding is None or record is None or not recorded_versions(record):
+            return False
+        now = await read_snapshots(binding.tool, last.keys, self._ctx.snapshot_reader)
+        return tuple(snapshot.version for snapshot in now) == recorded_versions(record)
 
     async def _of(self, key: str) -> list[tuple[int, Claimed]]:
         """What landed on a key, alone or with its whole resource, in the order of tokens."""
@@ -67,9 +94,17 @@ class LaterChanges:
                 if claim.state in _LANDED and not claim.is_lock:
                     for name, token in zip(claim.keys, claim.tokens, strict=True):
                         self._found.setdefault(name, []).append((token, claim))
-        everything = f"{key.partition('/')[0]}/*"
-        both = [*self._found.get(key, ()), *(self._found.get(everything, ()) if key != everything else ())]
-        return sorted(both, key=lambda item: item[0])
+        both = [item for name in overlapping(key, self._found) for item in self._found[name]]
+        touched = [
+            (token, claim) for token, claim in both if key in claim.keys or (await self._whole(claim)).touched(key)
+        ]
+        return sorted(touched, key=lambda item: item[0])
+
+    async def _whole(self, claim: Claimed) -> WholeChange:
+        """What a change of the whole resource did, read once."""
+        if claim.name not in self._whole_changes:
+            self._whole_changes[claim.name] = await whole_change(self._ctx, claim)
+        return self._whole_changes[claim.name]
 
 
 def _token(claim: Claimed, key: str) -> int:

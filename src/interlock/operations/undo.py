@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference
+from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference, states_by_key
 from interlock.engine import EngineContext
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import intent_of, read_record
@@ -236,7 +236,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         # A change that was settled later has no snapshot of its own after it: what was planned stands in for it.
         became_states = after.get("after") or before["planned"]
         was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
-    except (KeyError, TypeError, ValueError, IndexError):
+    except (AttributeError, KeyError, TypeError, ValueError):
         return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
@@ -282,17 +282,14 @@ async def _moved(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None,
     other = await so_far.later.standing(claim, key)
     if other is not None:
         return f"{key} has changed since (record {other.record})"
-    left_at = None if now is None else await so_far.later.version(key)
-    if differs or (now is not None and left_at is not None and now.version != left_at):
+    if differs:
         return f"{key} has changed since"
-    return ""
+    return "" if now is None else await so_far.later.unrecorded(key, now)
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:
     """The states of a record's snapshots by key; a snapshot is that already."""
-    if keys and keys[0].endswith("/*"):
-        return dict(states[0])
-    return {local_key(key): state for key, state in zip(keys, states, strict=True)}
+    return {local_key(key): state for key, state in states_by_key(keys, states).items()}
 
 
 def impossible(claim: Claimed, why: str, *, holds_back: bool = True) -> UndoStep:

@@ -104,8 +104,11 @@ class Documents:
 
     async def snapshot(self) -> dict[str, Json]:
         """Every document."""
-        rows = await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS)))
-        return {key: msgspec.json.decode(body) for key, body in rows}
+        return {key: found.value for key, found in (await self.versioned_snapshot()).items()}
+
+    async def versioned_snapshot(self) -> Found:
+        """Every document with its version, for plans of whatever may change any of them."""
+        return _found(await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS))))
 
     async def get(self, key: str) -> Json:
         """A document; `NotFound` if there is none."""
@@ -141,11 +144,9 @@ class Documents:
         a document that is expected here, too.
         """
         bodies = {key: _body(key, state) for key, state in states.items()}
-        tokens, expected = {} if context is None else context.tokens, dict(versions or {})
-        ledger = "" if context is None else context.ledger
+        tokens, ledger = ({}, "") if context is None else (context.tokens, context.ledger)
         planned = {} if context is None else context.versions
-        for key in bodies.keys() & planned.keys() - expected.keys():
-            expected[key] = ABSENT if planned[key] == NOT_THERE else planned[key]
+        expected = {**_planned_on(planned, bodies), **(versions or {})}
 
         def work(connection: Connection) -> dict[str, str]:
             committing = False
@@ -172,7 +173,7 @@ class Documents:
                 raise (InDoubt if committing else NothingLanded)(why) from None
 
         written = await self._noted(work, changes=bool(bodies))
-        for key in written.keys() & planned.keys():
+        for key in _planned_on(planned, written):
             planned[key] = NOT_THERE if bodies[key] is None else written[key]
         return written
 
@@ -276,6 +277,12 @@ def _beyond(prefix: str) -> str:
     after = ord(prefix[-1]) + 1
     # Surrogates are no characters, and no database takes them.
     return prefix[:-1] + chr(0xE000 if 0xD800 <= after <= 0xDFFF else after)
+
+
+def _planned_on(planned: Mapping[str, str], keys: Iterable[str]) -> dict[str, str]:
+    """The versions to which keys are held by the plan of the call; `*` there stands for all that it does not name."""
+    held = {key: planned.get(key, planned.get("*")) for key in keys}
+    return {key: ABSENT if version == NOT_THERE else version for key, version in held.items() if version is not None}
 
 
 def _body(key: str, state: Json) -> str | None:

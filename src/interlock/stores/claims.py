@@ -12,17 +12,12 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease
+from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease, wildcard
 from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
 
 ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim
 _OVER = (ClaimState.DONE, ClaimState.FAILED)
 _IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
-
-
-def wildcard(key: str) -> str:
-    """The key that stands for everything in a key's resource."""
-    return f"{key.partition('/')[0]}/*"
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False):

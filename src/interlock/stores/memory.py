@@ -13,8 +13,8 @@ import msgspec
 from interlock.errors import StoreError
 from interlock.ports import LedgerIdentity, Query, Spent, genesis, ledger_name
 from interlock.records import Checkpoint, LaneHead, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState
-from interlock.stores.claims import matches_filter, wildcard
+from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, Lease, Ticket, TicketState, is_wildcard, wildcard
+from interlock.stores.claims import matches_filter
 from interlock.stores.state import Chain, State, receipt
 from interlock.transitions import Append, Batch, Committed, Receipt, RenewClaim, Settle
 
@@ -165,7 +165,7 @@ class MemoryStore:
         self._catch_up()
         held = self._state.claims.leases
         named = dict.fromkeys((*keys, *map(wildcard, keys)))
-        whole = tuple(key[:-1] for key in keys if key == wildcard(key))
+        whole = tuple(key[:-1] for key in keys if is_wildcard(key))
         if whole:  # only then is it worth a walk through all that were ever held
             named |= dict.fromkeys(key for key in held if key.startswith(whole))
         return tuple(held[key] for key in named if key in held)

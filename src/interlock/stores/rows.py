@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket
+from interlock.state import Claimed, ClaimState, Halted, Lease, Ticket, is_wildcard, wildcard
 from interlock.stores import statements as sql
-from interlock.stores.claims import ClaimTable, wildcard
+from interlock.stores.claims import ClaimTable
 from interlock.stores.dialect import Connection
 from interlock.stores.state import TABLE_OF, Account, PendingWrites, State, Table
 from interlock.transitions import (
@@ -77,7 +77,7 @@ def _lock_leases(connection: Connection, state: State, keys: set[str], shared: s
     for key in sorted(keys | shared):
         if key in shared:  # held by whoever changes everything in the resource; others may look at it side by side
             rows = connection.rows(sql.SHARE_LEASE, (key,))
-        elif key.endswith("/*"):
+        elif is_wildcard(key):
             rows = connection.rows(sql.LOCK_LEASES, (key[:-1], key[:-1]))
         else:
             rows = connection.rows(sql.LOCK_LEASE, (key,))
@@ -170,7 +170,7 @@ def leases(connection: Connection, keys: Iterable[str]) -> tuple[Lease, ...]:
     """Keys that were ever held, with what stands for their whole resource; for that, every key in it."""
     found: dict[str, Lease] = {}
     for key in keys:
-        if key == wildcard(key):
+        if is_wildcard(key):
             rows = connection.rows(sql.READ_LEASES, (key[:-1], key[:-1]))
         else:
             rows = connection.rows(sql.READ_LEASE, (key, wildcard(key)))

@@ -188,7 +188,7 @@ FIND_DOCUMENTS = (
     " AND body IS NOT NULL ORDER BY key"
 )
 COUNT_DOCUMENTS = "SELECT COUNT(*) FROM {table} WHERE key >= ? AND key < ? AND body IS NOT NULL"
-ALL_DOCUMENTS = "SELECT key, body FROM {table} WHERE body IS NOT NULL ORDER BY key"
+ALL_DOCUMENTS = "SELECT key, body, version FROM {table} WHERE body IS NOT NULL ORDER BY key"
 OPEN_DOCUMENT = "INSERT INTO {table} (key) VALUES (?) ON CONFLICT (key) DO NOTHING"
 LOCK_DOCUMENT = "SELECT version, body IS NULL FROM {table} WHERE key = ? {for_update}"
 WRITE_DOCUMENT = "UPDATE {table} SET body = ?, version = version + 1 WHERE key = ?"

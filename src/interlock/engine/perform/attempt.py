@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from interlock.budget import reservations, settlements, tokens
-from interlock.changes import Unreadable, contradicts_nothing, given_version, local_key, read_snapshots
+from interlock.changes import Unreadable, contradicts_nothing, local_key, planned_versions, read_snapshots
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
 from interlock.engine.perform.threads import Threads
@@ -303,11 +303,7 @@ class Work:
         """What the tool may know about its call."""
         call = self._prepared.admitted.facts.call
         if self._versions is None:  # one for all attempts: what one has written the next may write again
-            plan = self._prepared.plan
-            given = {
-                local_key(key): given_version(version) for key, version in zip(plan.keys, plan.versions, strict=False)
-            }
-            self._versions = {key: version for key, version in given.items() if version is not None and key != "*"}
+            self._versions = planned_versions(self._prepared.plan)
         return Context(
             call_id=call.call_id,
             actor=call.actor,

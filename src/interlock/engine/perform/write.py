@@ -270,7 +270,7 @@ def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
     untouched = tuple(
         key
         for key, was, snapshot in zip(plan.keys, plan.before or (), ended.after, strict=False)
-        if landed and snapshot.state == was and not key.endswith("/*")
+        if landed and snapshot.state == was
     )
     undoes = begun.prepared.admitted.facts.call.undoes
     if landed and undoes is not None:
