@@ -26,7 +26,7 @@ demo: $(STAMP)   ## a handful of governed calls, the ledger, and its verificatio
 
 test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
 	@$(BIN)/coverage erase
-	@$(BIN)/coverage run -m pytest -n 4 --dist loadfile
+	@$(BIN)/coverage run -m pytest -n 4 --dist loadfile --no-loadscope-reorder
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 

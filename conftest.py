@@ -24,8 +24,13 @@ settings.register_profile("torture", deadline=None, max_examples=2000, suppress_
 settings.load_profile("torture" if os.environ.get("TORTURE") else "plain")
 
 
+LONGEST = ("test_kill_grid.py", "test_ranger_adk.py", "test_durable.py", "test_byte_boundaries.py")
+"""Files of few tests that take minutes: begun last, one of them would be what everybody waits for."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whatever asks for a PostgreSQL is slow: one has to be started first."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
         if "postgres_server" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.slow)

@@ -4,7 +4,7 @@ forgotten."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,11 @@ from interlock.state import overlap, overlapping
 from interlock.testing import ManualClock
 from interlock.values import Versioned
 from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
+from tests.test_planned_versions import elsewhere
 
 REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title", "all"]\nwindow = "7d"\n'
 DRY = OPEN.replace('mode = "apply"\n', "")
-Between = Callable[[str], Awaitable[None]]
+Between = Callable[[str], Coroutine[Any, Any, None]]
 """What somebody else does between the look of a tool and its write of a key."""
 
 
@@ -35,7 +36,7 @@ class Notes:
 
     async def _write(self, key: str, n: int, context: Context) -> None:
         if self.between is not None:
-            await self.between(key)
+            await elsewhere(self.between(key))
         await self.documents.write(key, {"n": n}, context)
 
     def add(self) -> Tool:
@@ -186,7 +187,7 @@ async def test_a_document_that_was_not_there_is_made_only_if_it_still_is_not(tmp
         async def copy_all(context: Context) -> bool:
             for key, found in (await notes.documents.snapshot()).items():
                 if notes.between is not None:
-                    await notes.between(key)
+                    await elsewhere(notes.between(key))
                 await notes.documents.write(f"{key}-copy", found, context)
                 await notes.documents.write(f"{key}-copy", {**found, "is": "copy"}, context)  # its own version
             return True
