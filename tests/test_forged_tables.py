@@ -298,6 +298,7 @@ async def test_locks_that_come_and_go_meanwhile_raise_no_alarm(durable_url: str)
                 await other.call("title", {"id": "a", "title": f"t{n}"}, actor="ann", call_id=f"w{n}")
 
         await verify_beside(runtime, write())
+    assert shelf.items["a"] == {"title": "t39"}  # there was something to be alarmed by
 
 
 async def test_a_halt_that_was_deleted_or_invented_is_found(durable_url: str, edit: Edit, made: list[int]) -> None:
@@ -608,6 +609,7 @@ async def test_writers_beside_it_raise_no_alarm(durable_url: str, made: list[int
                     await other.operations.unhalt("run:x")
 
         await verify_beside(runtime, write())
+    assert len(made) == 60  # there was something to be alarmed by
 
 
 # Keys
