@@ -114,7 +114,9 @@ async def test_a_model_that_hangs_or_raises_hurts_its_family_only(tmp_path: Path
         run, results = await asyncio.wait_for(run_all(steps, RunRequest(run="r1", mode="apply")), PATIENCE_S)
     assert results["bench-press"].state == "clean"
     assert results["t-bar-row"].state == "seen"
-    assert "odd error" in results["t-bar-row"].rejected[0].reason
+    reason = results["t-bar-row"].rejected[0].reason
+    assert "raised RuntimeError; its traceback is in the log" in reason
+    assert "odd error" not in reason  # its words may hold a key or an address
     assert run.status == "succeeded"
 
 

@@ -2,6 +2,7 @@
 
 from interlock.models.cassette import RecordingModel, ReplayModel
 from interlock.models.factory import open_model
+from interlock.models.guarded import guarded_reply
 from interlock.models.messages import Message, Model, ModelFailed, Proposal, Reply, Request, Task, ToolCard, Usage
 from interlock.models.tool_call_parser import MAX_PROPOSALS, parse_native, parse_text
 
@@ -18,6 +19,7 @@ __all__ = [
     "Task",
     "ToolCard",
     "Usage",
+    "guarded_reply",
     "open_model",
     "parse_native",
     "parse_text",

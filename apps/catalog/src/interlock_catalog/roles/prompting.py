@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from interlock.models import Message, ModelFailed, Reply, Request, ToolCard
+from interlock.models import Message, ModelFailed, Reply, Request, ToolCard, guarded_reply
 from interlock_catalog.contracts import Json
 from interlock_catalog.roles.context import RoleContext
 
@@ -56,21 +55,9 @@ async def _request_reply(context: RoleContext, role: str, request: Request) -> R
     assert context.model is not None
     context.model_calls[role] += 1
     try:
-        async with asyncio.timeout(context.reply_s):
-            reply = await context.model.reply(request)
-    # Ctrl-C comes from a person, whatever the model is doing.
-    except (KeyboardInterrupt, ModelFailed):
-        raise
-    except asyncio.CancelledError:
-        task = asyncio.current_task()
-        # Somebody is ending this task, and it has to end. Without such a request, the model's own code raised it.
-        if task is not None and task.cancelling():
-            raise
-        raise ModelFailed("the model cancelled itself") from None
+        reply = await guarded_reply(context.model, request, context.reply_s)
     except TimeoutError:
         raise ModelFailed(f"no reply within {context.reply_s:g} s") from None
-    except BaseException as error:  # noqa: BLE001 - a model is somebody else's, and may even raise SystemExit
-        raise ModelFailed(f"{type(error).__name__}: {error}") from None
     # Words beside the one call that was asked for are no answer.
     context.model_answers[role] += bool(reply.proposals)
     return reply
