@@ -28,6 +28,8 @@ class Changed(Value, frozen=True):
     """Keys that became something else than was planned."""
     untouched: tuple[int, ...] = ()
     """The places of keys that it left as they were."""
+    beyond: bool = False
+    """Nobody knows whether it landed, and it may have changed something besides its resource."""
     closed: str = ""
     """The state in which its claim was closed with this record."""
     charged: tuple[str, ...] = ()

@@ -22,14 +22,16 @@ from catalog_testing import (
     run_all,
 )
 from chaos import free_port, run_proxy, run_server
-from interlock import Context
+from interlock import Context, Runtime, Status
 from interlock.errors import Conflict, Forbidden
 from interlock_catalog.backends.http import HttpBackend
 from interlock_catalog.backends.port import Write
+from interlock_catalog.resource import Catalog
 from interlock_catalog.runner.records import RunRequest
 from interlock_catalog.server.app import build_server
 from interlock_catalog.server.tokens import create_token
 from interlock_catalog.settings import Settings
+from interlock_catalog.tools import build_write_tools
 
 
 async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path, url: str) -> None:
@@ -78,6 +80,32 @@ async def test_the_client_reads_and_writes_what_the_database_does(tmp_path: Path
         for connection in (backend, reader):
             await connection.close()
         await direct.close()
+
+
+class _Deaf(httpx.ASGITransport):
+    """A wire on which what changes something is lost before it arrives."""
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "POST" and not request.url.path.endswith("/fence"):
+            raise httpx.ReadError("no answer", request=request)
+        return await super().handle_async_request(request)
+
+
+async def test_a_write_that_never_arrived_is_settled_by_the_catalog_itself(url: str) -> None:
+    app = build_server(url, TOKENS)
+    async with app.router.lifespan_context(app):
+        backend = HttpBackend("http://catalog", Settings(token="editor", attempts=1), _Deaf(app))
+        tools, rule = build_write_tools(Catalog(backend)), {"id": "all", "tools": ["*"], "decision": "allow"}
+        policy = {"version": 1, "rule": [rule], "actor": {"ann": {"capabilities": ["catalog:admin"]}}}
+        async with Runtime.open("memory:", policy=policy, tools=tools) as runtime:
+            found = await runtime.call(
+                "restore_document", {"key": f"exercise:{PRESS}", "state": None}, actor="ann", call_id="c", mode="apply"
+            )
+            assert found.status is Status.UNKNOWN, found
+            assert [(one.state, one.how) for one in await runtime.operations.recover()] == [
+                ("failed", "the resource shows it")
+            ]
+        await backend.close()
 
 
 async def test_a_run_over_a_faulty_wire_ends_as_over_a_good_one(tmp_path: Path) -> None:

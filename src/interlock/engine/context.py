@@ -169,6 +169,8 @@ class Ended(msgspec.Struct, frozen=True):
     """What else was read on the way: it is not recorded, but what is redacted in it is known to be a secret."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+    beyond: bool = False
+    """Nobody knows whether it landed, and it may have changed something besides its resource."""
 
     def undone_since(self) -> Ended:
         """The recorded answer of a change that was taken back since: it says that what it answers stands no more."""

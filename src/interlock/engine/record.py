@@ -286,6 +286,7 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
         closed="" if close is None else close.state.value,
         untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
+        beyond=ended.beyond,
         charged=tuple([item.scope for item in ended.settle if type(item) is Settle and item.calls]),
     )
     return changed, beside

@@ -159,12 +159,21 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         versions=() if content.change is None else content.change.versions,
     )
     said = landed_by_snapshots(plan, snapshots)
-    if said is False and not fenced:
-        how = "the resource looks untouched, but does not check fencing tokens, so that who began may still be at it"
-        return _Finding(None, how)
+    hidden = "" if said is not False else await _not_shown(ctx, claim, fenced=fenced)
+    if hidden:
+        return _Finding(None, f"the resource looks untouched, but {hidden}")
     if said is None:
         return _Finding(None, "neither a probe nor the resource can say")
     return _Finding(said, "the resource shows it", await versions_left(ctx, claim, payload) if said else ())
+
+
+async def _not_shown(ctx: EngineContext, claim: Claimed, *, fenced: bool) -> str:
+    """Why an untouched resource does not show that nothing was made; empty if it does."""
+    if not fenced:
+        return "does not check fencing tokens, so that who began may still be at it"
+    outcome = None if claim.record is None else (await read_record(ctx, claim.record))[0]
+    change = None if outcome is None else outcome.content().change
+    return "the call may have changed something besides it" if change is not None and change.beyond else ""
 
 
 async def versions_left(ctx: EngineContext, claim: Claimed, payload: Mapping[str, Json]) -> tuple[str, ...]:

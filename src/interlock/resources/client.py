@@ -28,7 +28,7 @@ from interlock.resilience import next_wait
 from interlock.tools import RetryRule
 from interlock.tools.body_limits import BodyLimits
 from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, refuse_unknown, retry_after_s
-from interlock.tools.wire import CHANGES, SAFE_METHODS, Sending
+from interlock.tools.wire import CHANGES, RESOURCE, SAFE_METHODS, Sending
 from interlock.values import Effect, Json
 
 try:
@@ -53,6 +53,8 @@ class RequestOptions(TypedDict, total=False):
     """Statuses that are answers, not errors."""
     within_s: float
     """For all attempts and waits together."""
+    resource: str
+    """The resource whose state it changes, if it changes nothing else: a look there shows whether it landed."""
 
 
 class AnswerBytes(TypedDict, total=False):
@@ -109,11 +111,12 @@ class HttpClient:
         sent = {**(options.get("headers") or {}), **({self._key_header: key} if key is not None else {})}
         # `keyed` says that the server honours the key: one that ignores it would do the thing twice.
         repeatable = effect is Effect.READ or (self._keyed and key is not None)
+        asked = RequestOptions(**{**options, "headers": sent})
         end, attempts = time.monotonic() + options.get("within_s", _WITHIN_S), 0
         while True:
             attempts += 1
             try:
-                answer = await self._once(method, url, effect, (options.get("json"), sent), end - time.monotonic())
+                answer = await self._once(method, url, effect, asked, end - time.monotonic())
                 if answer.status_code not in options.get("accept", ()):
                     raise_for(answer, changes=effect is not Effect.READ)
                 return answer
@@ -138,15 +141,17 @@ class HttpClient:
         raise httpx.TooManyRedirects(f"more than {self._client.max_redirects} redirects", request=request)
 
     async def _once(
-        self, method: str, url: str, effect: Effect, what: tuple[Json, Mapping[str, str]], left_s: float
+        self, method: str, url: str, effect: Effect, asked: RequestOptions, left_s: float
     ) -> httpx.Response:
-        reads, limit, (body, headers) = effect is Effect.READ, self._timeout_s, what
+        reads, limit, resource = effect is Effect.READ, self._timeout_s, asked.get("resource", "")
         each: dict[str, Any] = {} if limit is None else {"timeout": httpx.Timeout(limit)}
-        request = self._client.build_request(method, url, json=body, headers=dict(headers), **each)
-        sending = Sending(method, changes=not reads)
+        request = self._client.build_request(
+            method, url, json=asked.get("json"), headers=dict(asked["headers"]), **each
+        )
+        sending = Sending(method, changes=not reads, resource=resource)
         trace = sending.traced(request.extensions.get("trace"))
         # Added: httpx keeps the timeouts there.
-        request.extensions = {**request.extensions, "trace": trace, CHANGES: not reads}
+        request.extensions = {**request.extensions, "trace": trace, CHANGES: not reads, RESOURCE: resource}
         try:
             # A server that trickles gets no more time than one that is silent; a change is not followed elsewhere.
             async with asyncio.timeout(left_s if limit is None else min(limit, left_s)):

@@ -180,7 +180,7 @@ class Documents:
     async def _noted(self, work: Callable[[Connection], T], *, changes: bool) -> T:
         """A transaction, noted like a request that is sent: in doubt before it is begun, as the thread goes on whoever
         gives up waiting for it."""
-        writing = Sending("write", changes=changes)
+        writing = Sending("write", changes=changes, resource=self.name)
         try:
             return await self._on_thread(work)
         except (Conflict, NothingLanded, StoreError):  # refused, rolled back, or not even opened

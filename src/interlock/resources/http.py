@@ -51,7 +51,8 @@ class HttpDocuments:
         which the call was planned, where the server gives any. A weak ETag is refused: no server can be held to it."""
         planned = None if context is None else context.versions.get(key)
         headers = _condition(version or planned)
-        answer = await self.send("DELETE" if state is None else "PUT", self._url(key), state, headers, context)
+        method = "DELETE" if state is None else "PUT"
+        answer = await self._send(method, self._url(key), state, headers, context, resource=self.name)
         if planned is not None and context is not None:
             del context.versions[key]  # what it has now was not said: a second write of this call is not held to it
         return answer
@@ -60,6 +61,18 @@ class HttpDocuments:
         self, method: str, url: str, json: Json, headers: Mapping[str, str], context: Context | None = None
     ) -> Json:
         """One request that changes something, under a key of its own; what may have landed raises `InDoubt`."""
+        return await self._send(method, url, json, headers, context)
+
+    async def _send(
+        self,
+        method: str,
+        url: str,
+        json: Json,
+        headers: Mapping[str, str],
+        context: Context | None,
+        *,
+        resource: str = "",
+    ) -> Json:
         what, answered = (0 if context is None else context.attempt, _digest(method, url, json)), answered_here()
         answer = await self._client.request(
             method,
@@ -69,6 +82,7 @@ class HttpDocuments:
             key=_key_of(context, what[1], answered[what]),
             headers=headers,
             accept=_GONE if method == "DELETE" else (),  # gone already is what was wanted
+            resource=resource,
         )
         answered[what] += 1
         return None if answer.status_code in _GONE else body_of(answer)

@@ -36,7 +36,7 @@ from interlock.errors import (
     install_hint,
 )
 from interlock.tools.body_limits import ACCEPTED, BodyLimits, Meter, codings_of
-from interlock.tools.wire import CHANGES, Sending
+from interlock.tools.wire import CHANGES, RESOURCE, Sending
 
 try:
     import httpx
@@ -156,7 +156,7 @@ class _Pinned(httpx.AsyncBaseTransport):
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
         host, given = self._take(url.host), request.extensions
-        sending = Sending(request.method, changes=given.get(CHANGES))
+        sending = Sending(request.method, changes=given.get(CHANGES), resource=given.get(RESOURCE, ""))
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
         trace = sending.traced(given.get("trace"))
         request.extensions = {**given, "sni_hostname": url.host, "trace": trace}

@@ -18,6 +18,8 @@ from typing import Any
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 CHANGES = "interlock_changes"
 """The extension of a request by which whoever makes it says whether it changes something, whatever its method is."""
+RESOURCE = "interlock_resource"
+"""The extension by which it says of which resource it changes the state: a look at that one shows whether it landed."""
 Trace = Callable[[str, Any], Awaitable[None]]
 
 
@@ -42,6 +44,10 @@ class Wire:
     def was_refused(self) -> bool:
         """Whether something was sent, and all of it is known to have changed nothing."""
         return self._noted and not self._doubts
+
+    def reaches_beyond(self, resource: str | None) -> bool:
+        """Whether something may have been changed that a look at this resource does not show."""
+        return any(not isinstance(what, Sending) or what.resource != resource for what in self._doubts)
 
     def doubt(self, what: object) -> None:
         """Something was done, or is about to be; the calls that this one is made by have done it as well."""
@@ -91,11 +97,13 @@ def thread_context() -> Context:
 class Sending:
     """One request, or write, from the moment at which it may leave, and how far its connection says it has come."""
 
-    __slots__ = ("_left", "_seen", "_wires")
+    __slots__ = ("_left", "_seen", "_wires", "resource")
 
-    def __init__(self, method: str, *, changes: bool | None = None) -> None:
-        """`changes`: whoever makes the request says whether it does, whatever its method is."""
+    def __init__(self, method: str, *, changes: bool | None = None, resource: str = "") -> None:
+        """`changes`: whoever makes the request says whether it does, whatever its method is; `resource`: and the state
+        of which resource, where it changes nothing else."""
         self._seen = self._left = False
+        self.resource = resource
         counts = method.upper() not in SAFE_METHODS if changes is None else changes
         self._wires = _wires_here() if counts else ()
         for wire in self._wires:

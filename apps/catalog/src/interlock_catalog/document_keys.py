@@ -6,6 +6,9 @@ from enum import StrEnum
 
 import msgspec
 
+RESOURCE = "catalog"
+"""The name by which the ledger knows the catalog: what stands before the slash in a key of a record."""
+
 
 class DocumentKind(StrEnum):
     """What is kept under a key."""

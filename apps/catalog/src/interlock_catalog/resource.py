@@ -9,14 +9,13 @@ from interlock.errors import InDoubt
 from interlock.values import Versioned
 from interlock_catalog.backends import Backend, Docs, Write
 from interlock_catalog.contracts import Doc, Json
-
-NAME = "catalog"
+from interlock_catalog.document_keys import RESOURCE
 
 
 class Catalog:
     """Keyed documents: exercise:ID, alias:SLUG, family:SLUG."""
 
-    name = NAME
+    name = RESOURCE
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -62,4 +61,4 @@ def _value(found: Docs, key: str) -> Doc | None:
 
 def family_lock(family_slug: str) -> str:
     """The key that is locked while a family is worked on."""
-    return f"{NAME}/lease:{family_slug}"
+    return f"{RESOURCE}/lease:{family_slug}"

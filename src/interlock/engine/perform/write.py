@@ -167,10 +167,17 @@ def _settle(effect: _Effect) -> Ended:
         ticket=None if begun.prepared.ticket is None else begun.prepared.ticket.id,
         deviates=effect.deviates,
         seen=effect.seen,
+        beyond=effect.landed is None and _reaches_beyond(work),
     )
     if not runs_on:
         ended = _close_claim(ended, begun, effect.landed)
     return ended if effect.interrupt is None else msgspec.structs.replace(ended, interrupt=effect.interrupt)
+
+
+def _reaches_beyond(work: Work) -> bool:
+    """Whether an effect may have changed what no look at its resource shows: also what it does from now on."""
+    name = None if work.tool.resource is None else work.tool.resource.name
+    return work.runs_on or (work.wire is not None and work.wire.reaches_beyond(name))
 
 
 async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effect:

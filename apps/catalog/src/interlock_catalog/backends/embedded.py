@@ -9,7 +9,7 @@ from interlock.resources import Documents
 from interlock.values import Versioned
 from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Doc, Json
-from interlock_catalog.document_keys import DocumentKind
+from interlock_catalog.document_keys import RESOURCE, DocumentKind
 
 _BATCH = 500
 """Documents of one transaction."""
@@ -21,7 +21,7 @@ class DatabaseBackend:
     def __init__(self, url: str, *, busy_s: float = 10.0) -> None:
         self.url = url
         self.documents = Documents(
-            url, "catalog", busy_s=busy_s, indexed=("family_slug", "exercise_id", "name_slug", "merged_into")
+            url, RESOURCE, busy_s=busy_s, indexed=("family_slug", "exercise_id", "name_slug", "merged_into")
         )
 
     async def read_many(self, keys: Iterable[str]) -> Docs:

@@ -15,7 +15,7 @@ from interlock.resources import HttpClient
 from interlock.values import Effect, Versioned
 from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Json
-from interlock_catalog.document_keys import DocumentKind, kind_of, name_of
+from interlock_catalog.document_keys import RESOURCE, DocumentKind, kind_of, name_of
 from interlock_catalog.fencing_header import write_fencing_tokens
 from interlock_catalog.settings import Settings
 
@@ -107,7 +107,13 @@ class HttpBackend:
             headers |= _fencing_headers(context.tokens, context.ledger)
         key = None if context is None else context.idempotency_key
         await self._client.request(
-            "POST", f"{self._base}/{call.function}", Effect.WRITE, json=call.body, key=key, headers=headers
+            "POST",
+            f"{self._base}/{call.function}",
+            Effect.WRITE,
+            json=call.body,
+            key=key,
+            headers=headers,
+            resource=RESOURCE,
         )
 
     async def fence(self, tokens: dict[str, int], ledger: str) -> None:

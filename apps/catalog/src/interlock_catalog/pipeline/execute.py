@@ -14,8 +14,8 @@ from interlock import Mode, Outcome, Status
 from interlock.reasons import Reason
 from interlock.values import Budget, Lock
 from interlock_catalog.backends.planned import PlannedStates, planning
+from interlock_catalog.document_keys import RESOURCE
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.resource import NAME
 from interlock_catalog.roles.context import RoleContext
 
 SERVICE = "service:catalog"
@@ -122,7 +122,7 @@ def _states_of(outcome: Outcome) -> PlannedStates:
     plan = outcome.plan
     if plan is None or plan.after is None:
         return {}
-    return {key.removeprefix(f"{NAME}/"): state for key, state in zip(plan.keys, plan.after, strict=True)}
+    return {key.removeprefix(f"{RESOURCE}/"): state for key, state in zip(plan.keys, plan.after, strict=True)}
 
 
 def _exercises_of(op: Op) -> set[str]:
