@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar, get_args, get_origin
@@ -35,6 +34,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     What is nested without end is refused here, for all that read such files: whatever looks at it later, also only to
     quote it, would go as deep.
     """
+    import tomllib  # whoever gives settings and policy as values reads no file
+
     try:
         found = tomllib.loads(text)
     except RecursionError:

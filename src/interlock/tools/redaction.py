@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import lru_cache
 from math import isfinite
+from typing import TYPE_CHECKING
 
 from interlock.canonical import encode_canonical, nearest
 from interlock.tools.contract import Tool
 from interlock.tools.long_texts import items_of
 from interlock.tools.redacted_fields import property_names
-from interlock.tools.spellings import Spellings
-from interlock.tools.text_views import readings
 from interlock.tools.word_search import LEAST
 from interlock.values import Json
+
+if TYPE_CHECKING:
+    from interlock.tools.spellings import Spellings
 
 MARK = "[redacted]"
 _LONGEST = 1_000_000
@@ -44,8 +46,12 @@ class Redactor:
             if len(text) >= LEAST and text not in self._known:
                 self._known.add(text)
                 chars += len(text)
-        self._spellings = Spellings(self._known)
-        self._numbers = {form for text in self._known if text[-1].isdigit() for form in readings(text)}
+        self._spellings: Spellings | None = None
+        self._numbers = frozenset[str]()
+        if self._known:  # many a program has no secrets, and does without the tables of spellings
+            from interlock.tools.spellings import Spellings, number_forms
+
+            self._spellings, self._numbers = Spellings(self._known), number_forms(self._known)
         self._names: dict[str, str] = {}
         """Names of fields as they are written: rows of one table share theirs."""
 
@@ -73,6 +79,8 @@ class Redactor:
         """The text without any value of a named field; redact first and cut then, or half a secret is left."""
         if self._withholds or (self._known and len(text) > _LONGEST):
             return MARK if text else text
+        if self._spellings is None:
+            return text
         kept, at = list[str](), 0
         for start, end in self._spellings.find(text):
             kept += (text[at:start], MARK)

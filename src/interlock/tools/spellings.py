@@ -51,6 +51,11 @@ class Spellings:
             yield view.span(max(0, start - before), min(len(encoded), end + 1))
 
 
+def number_forms(secrets: Iterable[str]) -> frozenset[str]:
+    """What a number would be written as that is one of the secrets."""
+    return frozenset(form for text in secrets if text[-1].isdigit() for form in readings(text))
+
+
 def _plain_forms(secret: str) -> Iterator[str]:
     """The secret and what it may be read as, as JSON and Python quote it, and in hexadecimal."""
     yield from readings(secret)
