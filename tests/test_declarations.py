@@ -400,5 +400,6 @@ def test_testing_a_tool_loads_nothing_of_the_second_half() -> None:
 
 def test_what_is_heavy_is_loaded_when_it_is_used() -> None:
     loaded = _run("import sys; from interlock import Runtime, tool; print(*sys.modules)").stdout.split()
-    heavy = {"cel_expr_python", "cryptography", "rapidfuzz", "psycopg", "jsonschema_rs", "rich", "jwt"}
+    heavy = {"cel_expr_python", "cryptography", "rapidfuzz", "psycopg", "jsonschema_rs", "rich", "jwt", "tomllib"}
     assert heavy & {name.partition(".")[0] for name in loaded} == set()
+    assert "interlock.tools.spellings" not in loaded
