@@ -14,6 +14,7 @@ from interlock.errors import Locked, NotFound
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.testing import ManualClock
+from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
 
 REST = '\n[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "7d"\nactors = ["ann"]\n'
@@ -398,6 +399,37 @@ async def test_an_undo_is_made_under_the_same_lease(durable_url: str) -> None:
         assert outcome is not None
         assert outcome.ok
         assert shelf.items["a"] == {"board": "low"}
+
+
+async def test_an_undo_of_several_says_which_of_them_somebody_else_holds() -> None:
+    shelf, held = Shelf(a={"board": "low"}, b={"board": "low"}), Settings(lease_s=3600)
+    async with running(shelved(shelf, []), clock=ManualClock(), settings=held) as runtime:
+        for item, board in (("a", "top"), ("b", "middle")):
+            assert (await runtime.call("put", {"id": item, "board": board}, actor="ann", run="r")).ok
+        async with runtime.lock("shelf/board:top"):
+            done = await runtime.operations.undo(run="r")
+        told = {step.keys[0]: expect(outcome) for step, outcome in done}
+        assert (told["shelf/a"].status, error(told["shelf/a"])) == (Status.FAILED, "busy")
+        assert told["shelf/b"].ok
+        assert shelf.items == {"a": {"board": "top"}, "b": {"board": "low"}}
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
+        assert expect(outcome).ok
+    assert shelf.items["a"] == {"board": "low"}
+
+
+async def test_an_undo_that_waited_for_a_person_is_made_under_the_same_lease_too() -> None:
+    shelf, reviewed = Shelf(a={"board": "low"}), '[[rule]]\nid = "look"\ntools = ["undo.*"]\ndecision = "review"\n'
+    clock, held = ManualClock(), Settings(lease_s=3600)
+    async with running(shelved(shelf, []), policy=OPEN + reviewed, clock=clock, settings=held) as runtime:
+        assert (await runtime.call("put", {"id": "a", "board": "top"}, actor="ann", run="r")).ok
+        ((_step, parked),) = await runtime.operations.undo(run="r")
+        ticket = expect(expect(parked).ticket)
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        async with runtime.lock("shelf/board:top"):
+            busy = await runtime.operations.resume(ticket)
+            assert (busy.status, error(busy), shelf.items["a"]) == (Status.FAILED, "busy", {"board": "top"})
+        assert (await runtime.operations.resume(ticket)).ok
+    assert shelf.items["a"] == {"board": "low"}
 
 
 async def test_a_cooldown_holds_for_sends_at_once_and_never_for_taking_back() -> None:

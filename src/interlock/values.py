@@ -139,6 +139,8 @@ class Call(Value, frozen=True):
     """The outermost turn of a delegation, whose budget is spent; None: the call's own turn."""
     locks: tuple[Lock, ...] = ()
     """Leases that the caller has: the call is made under them, or not at all."""
+    lock_keys: tuple[str, ...] = ()
+    """Keys that are locked for it beside those that its tool names: as for the change that it takes back or repeats."""
     overlay: dict[str, Json] | None = None
     """Of a call that is only planned: what keys are taken to be, as earlier changes of its set would leave them."""
 

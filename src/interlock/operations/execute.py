@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import msgspec
 
 from interlock.changes import plan_digest
-from interlock.engine import EngineContext, hold_locks
+from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
@@ -22,7 +22,6 @@ from interlock.state import TicketKind, TicketState, state_of
 from interlock.values import Call, Json, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
-_WAIT_S = 30.0
 _LONGEST_RATE_WAIT_S = 60.0
 
 
@@ -36,12 +35,7 @@ class Pace:
 
     async def take(self, step: UndoStep, call: Call) -> Outcome:
         """Make the call of a step, under the leases under which its change was made."""
-        if not step.locks:
-            return await self._paced(call)
-        async with hold_locks(self._ctx, step.locks, call=call.call_id, wait_s=_WAIT_S) as locks:
-            return await self._paced(msgspec.structs.replace(call, locks=locks))
-
-    async def _paced(self, call: Call) -> Outcome:
+        call = msgspec.structs.replace(call, lock_keys=step.locks)
         outcome = await self._run(call)
         if _rate_wait_s(outcome) is None:
             return outcome
@@ -201,4 +195,5 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         claim=None if change is None else change.claim,
         undoes=None if change is None else change.undoes,
         replays=change is not None and change.replays,
+        lock_keys=tuple(whole.get("lock_keys", ())),
     )

@@ -60,7 +60,8 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
     admitted, work = prepared.admitted, Work(ctx, prepared)
     call = admitted.facts.call
-    missing = set(locks_of(work.tool, admitted.facts.arguments)) - {lock.key for lock in call.locks}
+    wanted = {*locks_of(work.tool, admitted.facts.arguments), *call.lock_keys}
+    missing = wanted - {lock.key for lock in call.locks}
     if not missing:
         return await _write(ctx, prepared)
     try:
