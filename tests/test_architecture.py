@@ -6,9 +6,12 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import interlock
 from interlock.errors import install_hint
@@ -283,6 +286,54 @@ def test_nothing_is_called_after_nothing() -> None:
         if isinstance(node, ast.ClassDef) and vague & {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
     ]
     assert classes == []
+
+
+@pytest.mark.parametrize("root", [SOURCE, *sorted(APPS.glob("*/src"))], ids=lambda root: root.parent.name)
+def test_a_class_name_has_one_meaning(root: Path) -> None:
+    found = Counter(
+        node.name
+        for file in sorted(root.rglob("*.py"))
+        for node in ast.parse(file.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert found, f"{root} has no classes"
+    assert [name for name, times in found.items() if times > 1] == []
+
+
+def test_only_its_room_and_the_edges_know_that_a_model_is_small() -> None:
+    edges = {"cli/ask.py", "adapters/adk/llm.py"}
+    users = {
+        str(file.relative_to(SOURCE))
+        for file in FILES
+        for target, _line in imports(file)
+        if target.startswith("interlock.answers.constrained") and "constrained" not in file.parts
+    }
+    assert users == edges
+    asks = {
+        str(file.relative_to(SOURCE).parent)
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.Attribute) and node.attr == "instructable" and isinstance(node.ctx, ast.Load)
+    }
+    assert asks <= {"answers/constrained", "models"}
+
+
+def test_the_page_of_the_architecture_has_every_room_and_file_that_it_names() -> None:
+    page = (APPS.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {
+        int(row[1]): set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", row[2])))
+        for row in re.finditer(r"^\| ([0-7]) \| (.*?) \| (?:first|second)? ?\|$", page, re.MULTILINE)
+    }
+    assert rooms == {number: {name for name in names if name[0] != "_"} for number, names in enumerate(LAYERS)}
+    picture = page.partition("```")[2].partition("```")[0]
+    named = set(re.findall(r"(?:engine|perform)(?:/\w+)+", picture))
+    assert len(named) > 8
+    missing = [name for name in named if not list(SOURCE.glob(f"**/{name}.py")) and not list(SOURCE.glob(f"**/{name}"))]
+    assert missing == []
+    answers = page.partition("## Answers")[2].partition("## What changes")[0]
+    cells = re.findall(r"^\| (`[^|]*) \|", answers, re.MULTILINE)
+    listed = {name for cell in cells for name in re.findall(r"`(\w+)/?`", cell)}
+    assert listed <= {path.stem for path in (SOURCE / "answers").iterdir()}
 
 
 def test_the_adapter_of_adk_says_which_extra_it_needs() -> None:

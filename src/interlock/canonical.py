@@ -50,14 +50,14 @@ class Refusal(Exception):
         return tuple(problem for problem in self.problems if problem.field)
 
 
-def nearest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """The known names that `name` was most likely meant to be, the most alike first."""
+def nearest(name: str, known: Iterable[str], count: int = 3, alike: int = 55) -> tuple[str, ...]:
+    """The known names that `name` was most likely meant to be, the most alike first; `alike` at the least, of 100."""
     from rapidfuzz import fuzz, process, utils  # only when a name was wrong: not part of the start
 
     # Case and separators do not count (`Trail-ID` is `trail_id`). Measured on the names of this tree, 55 finds nearly
     # every name with one or two slips; 50 finds hardly more and suggests something for twice as many unrelated names.
     found = process.extract(
-        name, list(known), scorer=fuzz.ratio, processor=utils.default_process, limit=count, score_cutoff=55
+        name, list(known), scorer=fuzz.ratio, processor=utils.default_process, limit=count, score_cutoff=alike
     )
     return tuple(match for match, _, _ in found)
 

@@ -28,7 +28,7 @@ _ANSWERS = (Status.OK, Status.NO_DATA)
 _OK, _PLANNED = Status.OK.value, Status.PLANNED.value
 
 
-class Request(msgspec.Struct, frozen=True, gc=False):
+class CallIdentity(msgspec.Struct, frozen=True, gc=False):
     """What makes two calls of a turn the same: who asks for what, in the words it was asked in, before any clamp."""
 
     actor: str
@@ -42,7 +42,7 @@ class Delivered(msgspec.Struct, frozen=True, gc=False):
     """The newest answer that was given under a call id."""
 
     record: int
-    request: Request
+    request: CallIdentity
 
 
 class Made(msgspec.Struct, frozen=True, gc=False):
@@ -66,7 +66,7 @@ class FoldedTurn:
         self._planned: dict[str, list[int]] = {}
         self._delivered: dict[tuple[str, str], Delivered] = {}
         self._made: dict[tuple[str, str], Made] = {}
-        self._answered: dict[Request, int] = {}
+        self._answered: dict[CallIdentity, int] = {}
 
     def delivered(self, call: Call) -> Delivered | None:
         """What the actor of a call was answered last under its id."""
@@ -76,7 +76,7 @@ class FoldedTurn:
         """What the actor of a call has done last under its id."""
         return self._made.get((call.actor, call.call_id))
 
-    def answered(self, request: Request) -> int | None:
+    def answered(self, request: CallIdentity) -> int | None:
         """The newest record that answers a request."""
         return self._answered.get(request)
 
@@ -114,7 +114,7 @@ class FoldedTurn:
         )
         # Every record brings these names as texts of its own.
         actor, tool, principal = map(sys.intern, (record.actor, record.tool, content.principal))
-        request, name = Request(actor, tool, principal, content.mode, asked), (actor, record.call)
+        request, name = CallIdentity(actor, tool, principal, content.mode, asked), (actor, record.call)
         if self._answered.get(request, 0) < record.id:
             self._answered[request] = record.id
         delivered = self._delivered.get(name)
@@ -136,10 +136,10 @@ class FoldedTurns:
         self._calls = 0
         self._changing = threading.Lock()  # calls may run on loops of several threads
 
-    def request(self, call: Call, arguments: Json) -> Request:
+    def request(self, call: Call, arguments: Json) -> CallIdentity:
         """What a call asks for."""
         asked = digest_of(self._keyed, encode_canonical(arguments))
-        return Request(call.actor, call.tool, call.principal, call.mode, asked)
+        return CallIdentity(call.actor, call.tool, call.principal, call.mode, asked)
 
     async def read(self, turn: str) -> FoldedTurn:
         """What a turn has recorded up to now, in whatever process: the ledger is asked for more each time."""

@@ -20,7 +20,7 @@ _OVER = (ClaimState.DONE, ClaimState.FAILED)
 _IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
 
-class Grant(msgspec.Struct, frozen=True, gc=False):
+class LeaseGrant(msgspec.Struct, frozen=True, gc=False):
     """What the holder of a key is told: its fencing token, and that of the last change that landed on the key."""
 
     token: int
@@ -39,7 +39,7 @@ class ClaimTable:
         """Claims of which only the state, the expiry or a record changed."""
         self.changed_keys: set[str] = set()
         self.unnumbered: list[tuple[str, str]] = []
-        self.granted: tuple[Grant, ...] = ()
+        self.granted: tuple[LeaseGrant, ...] = ()
 
     def check(self, ask: ClaimTransition, now_us: int) -> Refused | None:
         """Why the transition is refused, or None."""
@@ -133,7 +133,7 @@ class ClaimTable:
             None if ask.generation == expected else Refused(RefusalKind.CLAIMED, ask.name, "the claim moved meanwhile")
         )
 
-    def _grant(self, key: str, now_us: int) -> Grant:
+    def _grant(self, key: str, now_us: int) -> LeaseGrant:
         """From the leases of the key and of everything in its resource, and for everything of each key in it."""
         everything = wildcard(key)
         names = (key, everything) if key != everything else self._of(everything)
@@ -141,7 +141,7 @@ class ClaimTable:
         newest = max((lease.token for lease in held), default=0)
         # Not below the time: a copy that was put back has forgotten tokens that resources remember as fences, of
         # keys, too, that it has never heard of. What it grants next is above all of them.
-        return Grant(max(newest + 1, now_us), max((lease.changed for lease in held), default=0))
+        return LeaseGrant(max(newest + 1, now_us), max((lease.changed for lease in held), default=0))
 
     def _held(self, ask: OpenClaim, now_us: int) -> Refused | None:
         for key in ask.keys:

@@ -17,7 +17,7 @@ from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
 from interlock.stores import statements as sql
-from interlock.stores.claims import Grant, matches_filter
+from interlock.stores.claims import LeaseGrant, matches_filter
 from interlock.stores.dialect import Connection, Dialect
 from interlock.stores.group import Answer, GroupWriter
 from interlock.stores.lanes import Lanes
@@ -312,7 +312,7 @@ class SqlStore:
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
         numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
-        granted: dict[int, tuple[Grant, ...]] = {}
+        granted: dict[int, tuple[LeaseGrant, ...]] = {}
         for batch in batches:
             transitions = batch.transitions
             if len(transitions) == 1 and type(transitions[0]) is Append:  # most batches: nothing to check or change
@@ -357,7 +357,9 @@ class SqlStore:
             self._faults.at(point)
 
 
-def _receipts(landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[Grant, ...]]) -> list[Receipt]:
+def _receipts(
+    landed: list[Refused | int], ids: Iterator[int], granted: dict[int, tuple[LeaseGrant, ...]]
+) -> list[Receipt]:
     """What each batch of a group hears: the ids of its records and the keys it was granted, or its refusal."""
     return [
         item if isinstance(item, Refused) else receipt(tuple(islice(ids, item)), granted.get(place, ()))

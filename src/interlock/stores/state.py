@@ -14,7 +14,7 @@ import msgspec
 from interlock.ports import Spent, hash_of, linked_text
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Record
-from interlock.stores.claims import ClaimTable, Grant
+from interlock.stores.claims import ClaimTable, LeaseGrant
 from interlock.stores.tickets import HaltTable, TicketTable
 from interlock.transitions import (
     Append,
@@ -268,7 +268,7 @@ class State:
                 self.last_checkpoint = transition.checkpoint.n
                 self.sealed.append(transition.checkpoint)
 
-    def drain(self) -> tuple[Wanting, tuple[Grant, ...]]:
+    def drain(self) -> tuple[Wanting, tuple[LeaseGrant, ...]]:
         """What wants the id of a record of the batch that just landed, and the keys it was granted."""
         self.touched = False
         wanting = (self.claims.unnumbered, self.tickets.unnumbered)
@@ -339,7 +339,7 @@ class State:
                 self._changes.note_settled(done)
 
 
-def receipt(ids: tuple[int, ...], granted: tuple[Grant, ...]) -> Committed:
+def receipt(ids: tuple[int, ...], granted: tuple[LeaseGrant, ...]) -> Committed:
     """What the caller of a batch that landed hears."""
     if not granted:
         return Committed(ids)

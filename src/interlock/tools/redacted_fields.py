@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from difflib import get_close_matches
 
-from interlock.canonical import did_you_mean
+from interlock.canonical import did_you_mean, nearest
 from interlock.errors import ContractError
 from interlock.values import Json
 
-_SLIP = 0.8
+_SLIP = 80
 """How much alike a name and one of the contract's must be to be a slip where any name could be meant: one letter of
-five, or two that changed places. `nearest` goes further, and would take `phone` for `home`."""
+five, or two that changed places. What `nearest` offers by itself goes further, and would take `phone` for `home`."""
 _COMPOSED = ("items", "prefixItems", "anyOf", "oneOf", "allOf")
 _SAYS_WHAT = ("type", "$ref", "enum", "const", *_COMPOSED)
 
@@ -23,13 +22,13 @@ def refuse_unknown_fields(tool: str, fields: frozenset[str], schemas: Collection
     its fields is taken for a slip.
     """
     known = {name for schema in schemas for name in property_names(schema)}
-    folded = {name.casefold(): name for name in sorted(known)}
+    folded = {name.casefold() for name in known}
     is_open = is_open or any(may_hold_others(schema) for schema in schemas)
     for field in sorted(fields):
         if field.casefold() in folded:
             continue
         if is_open:
-            slips = [folded[close] for close in get_close_matches(field.casefold(), folded, 1, _SLIP)]
+            slips = nearest(field, sorted(known), 1, _SLIP)
             if not slips or slips[0] in fields:
                 continue
             hint = f"; did you mean {slips[0]!r}?"

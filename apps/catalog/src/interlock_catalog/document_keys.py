@@ -54,17 +54,14 @@ _KINDS = frozenset(DocumentKind)
 
 
 def exercise_key(identity: object) -> str:
-    """The key of an exercise."""
     return DocumentKey(DocumentKind.EXERCISE, str(identity)).text
 
 
 def alias_key(slug: object) -> str:
-    """The key of an alias."""
     return DocumentKey(DocumentKind.ALIAS, str(slug)).text
 
 
 def family_key(slug: object) -> str:
-    """The key of a family."""
     return DocumentKey(DocumentKind.FAMILY, str(slug)).text
 
 

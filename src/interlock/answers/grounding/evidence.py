@@ -37,12 +37,12 @@ class Source(Value, frozen=True):
     """Which tool's result it is, where it is one."""
 
 
-class Place:
+class ValuePath:
     """Where a value stands. Its path is written out only when it is shown, as every value below a key has it."""
 
     __slots__ = ("_parent", "_step", "name", "units")
 
-    def __init__(self, parent: Place | None, step: str, name: str, units: Units) -> None:
+    def __init__(self, parent: ValuePath | None, step: str, name: str, units: Units) -> None:
         self._parent, self._step = parent, step
         self.name = name
         """The last name on the path, which says what the value is."""
@@ -58,31 +58,31 @@ class Place:
             place = place._parent
         return "$" + "".join(reversed(steps))
 
-    def key(self, key: str, units: Units) -> Place:
+    def key(self, key: str, units: Units) -> ValuePath:
         """The place of a key's value; `units` are those that the key itself speaks of."""
-        return Place(self, f".{_shorten(key)}", key.rpartition(".")[2][-_SHOWN_KEY:], units or self.units)
+        return ValuePath(self, f".{_shorten(key)}", key.rpartition(".")[2][-_SHOWN_KEY:], units or self.units)
 
-    def item(self, number: int) -> Place:
+    def item(self, number: int) -> ValuePath:
         """The place of an item of a list."""
-        return Place(self, f"[{number}]", self.name, self.units)
+        return ValuePath(self, f"[{number}]", self.name, self.units)
 
-    def length(self, of: str = "") -> Place:
+    def length(self, of: str = "") -> ValuePath:
         """The place of a count."""
-        return Place(self, f"{_shorten(of)}.length", "length", NO_UNIT)
+        return ValuePath(self, f"{_shorten(of)}.length", "length", NO_UNIT)
 
 
 def _shorten(text: str) -> str:
     return text if len(text) <= _SHOWN_KEY else f"{text[: _SHOWN_KEY // 2]}…{text[1 - _SHOWN_KEY // 2 :]}"
 
 
-_TOP = Place(None, "", "$", NO_UNIT)
+_TOP = ValuePath(None, "", "$", NO_UNIT)
 
 
 class Fact(Value, frozen=True):
     """One value somewhere in a source."""
 
     source: str
-    place: Place
+    place: ValuePath
     number: Decimal | None = None
     units: Units = NO_UNIT
     money: Units = NO_UNIT
@@ -147,7 +147,7 @@ class _Reader:
         self._seen.add(key)
         return True
 
-    def _walk(self, value: Json, place: Place, units: Units) -> Iterator[Fact]:
+    def _walk(self, value: Json, place: ValuePath, units: Units) -> Iterator[Fact]:
         # Before numbers: a truth is an int in Python, and would count as the figure 1.
         if isinstance(value, bool) or value is None or self.cut:
             return
@@ -160,12 +160,12 @@ class _Reader:
         elif isinstance(value, dict):
             yield from self._object(value, place, units)
 
-    def _fact(self, place: Place, **details: Any) -> Iterator[Fact]:
+    def _fact(self, place: ValuePath, **details: Any) -> Iterator[Fact]:
         # As it is written: 1 and 1.0 are equal, and only one of them is section 1.
         if self._is_new(place.name, *details, *(str(d) if type(d) is Decimal else d for d in details.values())):
             yield Fact(self._source.id, place, echo=self._source.echo, **details)
 
-    def _number(self, value: float, place: Place, units: Units) -> Iterator[Fact]:
+    def _number(self, value: float, place: ValuePath, units: Units) -> Iterator[Fact]:
         if not self._takes(_A_NUMBER) or value != value or abs(value) == float("inf"):
             return
         soft = units if units <= self._units.currencies else NO_UNIT  # "currency": "EUR" beside counts and dates
@@ -173,14 +173,14 @@ class _Reader:
         share = self._units.is_share(place.name)
         yield from self._fact(place, number=Decimal(repr(value)), units=said, money=soft, share=share)
 
-    def _text(self, value: str, place: Place) -> Iterator[Fact]:
+    def _text(self, value: str, place: ValuePath) -> Iterator[Fact]:
         text = value if len(value) <= self._left else _whole_sentences(value, self._left)
         self._takes(len(value))
         if text and self._is_new(place.name, "text", text, place.units):
             yield Fact(self._source.id, place, text=text, echo=self._source.echo)
             yield from self._in_text(place, text)
 
-    def _list(self, value: Sequence[Json], place: Place, units: Units) -> Iterator[Fact]:
+    def _list(self, value: Sequence[Json], place: ValuePath, units: Units) -> Iterator[Fact]:
         yield from self._count(place, len(value))
         for (key, item), count in _alike(value).items():
             yield from self._count(place, count, f"[{key}={item}]")
@@ -189,10 +189,10 @@ class _Reader:
                 return
             yield from self._walk(item, place.item(number), units)
 
-    def _count(self, place: Place, count: int, of: str = "") -> Iterator[Fact]:
+    def _count(self, place: ValuePath, count: int, of: str = "") -> Iterator[Fact]:
         yield from self._fact(place.length(of), number=Decimal(count), counted=True)
 
-    def _object(self, value: Mapping[str, Json], place: Place, units: Units) -> Iterator[Fact]:
+    def _object(self, value: Mapping[str, Json], place: ValuePath, units: Units) -> Iterator[Fact]:
         named = [self._units.of_field(value[key]) for key in _UNIT_KEYS if isinstance(value.get(key), str)]
         inside = NO_UNIT.union(*named) or units
         if _is_table(value):
@@ -213,7 +213,7 @@ class _Reader:
             found = self._key_units[key] = next((units for units in parts if units), NO_UNIT)
         return found
 
-    def _key(self, place: Place, key: str) -> Iterator[Fact]:
+    def _key(self, place: ValuePath, key: str) -> Iterator[Fact]:
         """What a key says itself: words, dates, and figures such as those in `p95_ms` and `planted_2022`."""
         if not self._is_new("key", key):
             return
@@ -223,7 +223,7 @@ class _Reader:
                 yield from self._fact(place, date=claim.date)
         yield from self._digits(place, key)
 
-    def _in_text(self, place: Place, text: str) -> Iterator[Fact]:
+    def _in_text(self, place: ValuePath, text: str) -> Iterator[Fact]:
         for claim in self._vocabulary.claims(text):
             if claim.number is not None:
                 yield from self._fact(place, number=claim.number, units=claim.units or place.units)
@@ -238,7 +238,7 @@ class _Reader:
         for minutes in times_in(text):
             yield from self._fact(place, minutes=minutes)
 
-    def _digits(self, place: Place, name: str) -> Iterator[Fact]:
+    def _digits(self, place: ValuePath, name: str) -> Iterator[Fact]:
         """The figures inside a name (`over_52_weeks`, `restored_24h`): they support one that is said as a label."""
         if name.isdecimal() and name.isascii():  # a key that is a figure: {"5000": "15:41"}
             yield from self._fact(place, number=Decimal(name))

@@ -60,7 +60,7 @@ def _check_alone(family: Snapshot, identity: str) -> str | None:
     alone = msgspec.structs.replace(family, exercises={identity: family.exercises[identity]}, aliases={})
     try:
         run_checks(alone)
-    except Exception as error:  # noqa: BLE001
+    except Exception as error:  # noqa: BLE001 - whatever a check stumbles over is said of this record
         return f"{type(error).__name__}: {error}"[:200]
     return None
 
