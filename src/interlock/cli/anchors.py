@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings
 from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
+from interlock.cli.results import result_stream
 from interlock.cli.terminal_text import escape_controls
 from interlock.config import Settings
 from interlock.errors import ConfigError
@@ -62,8 +62,8 @@ async def _anchor(given: argparse.Namespace) -> int:
     async with open_ledger(settings) as store:
         if given.out == "-":
             checkpoint = await anchor(store, await _signing_key(given, settings, store), SystemClock())
-            sys.stdout.write(escape_controls(msgspec.json.encode(checkpoint).decode()) + "\n")
-            sys.stdout.flush()
+            result_stream().write(escape_controls(msgspec.json.encode(checkpoint).decode()) + "\n")
+            result_stream().flush()
             return 0
         refuse_other_ledger(file, store.identity.ledger)
         key = await _signing_key(given, settings, store)
@@ -107,7 +107,7 @@ def _show_key(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"public_key": public, "file": str(file)})
     else:
-        print(public)
+        print(public, file=result_stream())
     return 0
 
 

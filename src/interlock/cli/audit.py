@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +27,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, parse_count, parse_time
 from interlock.cli.output import colorize, console, format_count, notes, print_json, sanitize
 from interlock.cli.parser import UNPINNED, UNREADABLE, VERIFY_EXITS, document_exits
+from interlock.cli.results import result_stream
 from interlock.cli.terminal_text import EscapedText
 from interlock.errors import ConfigError
 from interlock.operations.histories import accept_history
@@ -156,7 +156,7 @@ async def _export(given: argparse.Namespace) -> int:
     write = export_csv if given.format == "csv" else export_jsonl
     async with open_ledger(load_command_settings(given).settings) as store:
         if given.out is None:
-            await write(store, _query(given), EscapedText(sys.stdout))
+            await write(store, _query(given), EscapedText(result_stream()))
             return 0
         make_private(Path(given.out))
         with Path(given.out).open("w", encoding="utf-8", newline="") as out:  # noqa: ASYNC230 - a command has one task
@@ -238,7 +238,7 @@ def _verifier(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"path": str(path), "text": path.read_text(encoding="utf-8") if given.whole else None})
     elif given.whole:
-        sys.stdout.write(path.read_text(encoding="utf-8"))
+        result_stream().write(path.read_text(encoding="utf-8"))
     else:
-        print(path)
+        print(path, file=result_stream())
     return 0

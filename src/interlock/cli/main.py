@@ -6,11 +6,13 @@ import argparse
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from interlock import __version__
 from interlock.cli.parser import EXITS, INTERRUPTED, CommandParser, parse_command
+from interlock.cli.results import ResultStream, results_to, standard_streams
 from interlock.cli.terminal_text import show_controls
 from interlock.errors import ConfigError, ContractError, InterlockError, PolicyError, StoreError
 
@@ -70,8 +72,19 @@ examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    with standard_streams() as results:
+        code = _run_to_its_code(words, results)
+        results.flush()
+        if not results.is_read and code != INTERRUPTED:
+            code = _complain(f"what it had to say could not be written: {results.lost}", code or 1)
+        results.let_go()
+    return code
+
+
+def _run_to_its_code(words: list[str], results: ResultStream) -> int:
     try:
-        return _run(list(sys.argv[1:] if arguments is None else arguments))
+        return _run(words, results)
     except PolicyError as error:
         for problem in error.problems:
             _complain(problem, 1)
@@ -84,14 +97,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error, 1)
     except KeyboardInterrupt:
         return _complain("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # `| head` has read enough; Python must not complain of it when it flushes at its end
-        sys.stderr.close()
-        return 0
     except (OSError, OverflowError, UnicodeError) as error:  # a file, number or text that was named on the command line
         return _complain(error, 2)
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], results: ResultStream) -> int:
     if words[:1] == ["--version"]:
         print(f"interlock {__version__}")
         return 0
@@ -112,7 +122,9 @@ def _run(words: list[str]) -> int:
 
     register(commands, add_common)
     given = parse_command(top, words)
-    with shown_log(verbose=getattr(given, "verbose", False)):
+    # Our own commands say where their results go, and run tools of others; what an application prints is its result.
+    own = any(command.name == name for command in OWN_COMMANDS)
+    with shown_log(verbose=getattr(given, "verbose", False)), results_to(results) if own else nullcontext():
         return int(given.run(given))
 
 
@@ -173,7 +185,7 @@ def _find_command(name: str) -> Callable[[Any, Any], None]:
         raise ConfigError(f"there is no command {name!r}; {way_out}")
     try:
         register = brought[name].load()
-    except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of somebody else may fail in any way, or end us
         raise ConfigError(f"the command {name!r} of {brought[name].module} cannot be loaded: {error}") from None
     return register
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from interlock.answers.enforcement import ALARMS, TARGETS, AgentLine, enforcement, meets
@@ -14,6 +13,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings, parse_time
 from interlock.cli.output import colorize, console, format_count, format_moment, notes, print_json, sanitize, table
 from interlock.cli.parser import document_exits
+from interlock.cli.results import result_stream
 from interlock.cli.terminal_text import escape_controls
 from interlock.cli.workspace import load_packs
 from interlock.config import Loaded
@@ -56,7 +56,7 @@ def run(given: argparse.Namespace) -> int:
         return run_to_end(_limits(given))
     metrics = run_to_end(_fold(given))
     if given.prometheus:
-        sys.stdout.write(escape_controls(exposition(metrics)))
+        result_stream().write(escape_controls(exposition(metrics)))
     elif given.json:
         print_json(metrics)
     else:

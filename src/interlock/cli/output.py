@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from interlock.cli.results import result_stream
 from interlock.cli.terminal_text import escape_controls, show_controls
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def _open_console(*, stderr: bool) -> Console:
     """
     from interlock.cli.harmless_console import HarmlessConsole
 
-    found = HarmlessConsole(stderr=stderr)
+    where = None if stderr else result_stream()
+    found = HarmlessConsole(stderr=stderr, file=where)
     is_terminal = found.file.isatty()
     colours: Any = "auto"
     if found.no_color:
@@ -82,6 +83,7 @@ def _open_console(*, stderr: bool) -> Console:
         colours = found.color_system or "standard"
     return HarmlessConsole(
         stderr=stderr,
+        file=where,
         highlight=False,  # rich would colour figures inside of ids, and take :name: for an emoji
         emoji=False,
         soft_wrap=True,
@@ -160,4 +162,4 @@ def print_diff(diff: str | None) -> None:
 
 def print_json(value: Any) -> None:
     """One JSON document, in which everything that a terminal may act on is escaped."""
-    sys.stdout.write(escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")
+    result_stream().write(escape_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n")

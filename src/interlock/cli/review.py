@@ -18,6 +18,7 @@ from interlock.cli.ledger import open_ledger
 from interlock.cli.options import find_key_file, load_command_settings, store_option
 from interlock.cli.output import colorize, console, format_count, format_moment, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
+from interlock.cli.results import result_stream
 from interlock.cli.workspace import open_runtime
 from interlock.config import parse_duration
 from interlock.errors import ConfigError, NotAllowed
@@ -271,7 +272,7 @@ async def _token(given: argparse.Namespace) -> int:
     if given.json:
         print_json({"token": made, "name": given.name, "expires_us": claims.exp * 1_000_000})
     else:
-        print(made)
+        print(made, file=result_stream())
     return 0
 
 

@@ -20,7 +20,7 @@ def escape_controls(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if _may_pass(c, "\n\t") else _unit_escapes(c) for c in text)
+    return "".join(c if _may_pass(c, "\n\t") else escape_units(c) for c in text)
 
 
 class EscapedText:
@@ -39,6 +39,7 @@ def _may_pass(letter: str, kept: str) -> bool:
     return letter.isprintable() or letter in kept
 
 
-def _unit_escapes(letter: str) -> str:
+def escape_units(letter: str) -> str:
+    """A character as JSON writes it without using it."""
     units = letter.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

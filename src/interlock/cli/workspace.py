@@ -58,6 +58,9 @@ def import_named(loaded: Loaded, setting: str, name: str, otherwise: str) -> Any
         return getattr(importlib.import_module(module), attribute or otherwise)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}; write module:NAME") from None
+    except SystemExit as error:  # a script without a guard; its exit code is not ours
+        said = f"it ends the process ({error.code!r}) when it is imported"
+        raise ConfigError(f"{setting}: {name!r} cannot be imported: {said}; put that under a __main__ guard") from None
     except Exception as error:  # noqa: BLE001 - a module of somebody else may fail in any way
         raise ConfigError(f"{setting}: {name!r} cannot be imported: {error}") from None
 

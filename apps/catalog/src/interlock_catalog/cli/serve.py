@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from interlock.cli.output import notes, print_json, sanitize
+from interlock.cli.output import console, notes, print_json, sanitize
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.settings import Loaded, home_option, load_existing_catalog
 
@@ -47,7 +47,7 @@ def run_token(given: argparse.Namespace) -> int:
 
     loaded = load_existing_catalog(given.home)
     made = create_token(_token_file(given, loaded), given.name, given.role)
-    print_json({"name": given.name, "role": given.role, "token": made}) if given.json else print(made)
+    print_json({"name": given.name, "role": given.role, "token": made}) if given.json else console().print(made)
     return 0
 
 
