@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from interlock import ConfigError
-from interlock.config import HELP, Settings, SettingsSource, help_texts, load_settings, setting
+from interlock.config import HELP, Settings, SettingsSource, help_texts, load_settings, parse_toml, setting
 from interlock.principals import default_principal
+from tests.growth import LINEAR, growth
 
 SOURCE = Path(__file__).parent.parent / "src" / "interlock"
 
@@ -214,3 +215,13 @@ def test_fields_say_what_they_are() -> None:
     assert help_texts(Kitchen)["cooks"] == "people at work"
     assert help_texts(Kitchen)["gas"] == ""
     assert all(HELP.values())
+
+
+@pytest.mark.parametrize("key", ["a", '"a b"', "'a'"])
+def test_a_key_of_many_parts_is_refused_before_it_is_read(key: str) -> None:
+    def read(parts: int) -> None:
+        with pytest.raises(ValueError, match="more than 64 levels deep"):
+            parse_toml(".".join([key] * parts) + " = 1")
+
+    assert growth(read, 5_000) < LINEAR
+    assert parse_toml('a.b."c.d" = "' + ".".join(["x"] * 60) + '"\n')["a"]["b"]

@@ -249,3 +249,13 @@ def test_arguments_that_are_too_long_are_not_completed() -> None:
     for written, readable in ((first + ', "season": "winter"}', True), (first + ', "season": "winter"', False)):
         (proposal,) = parse_native([{"name": "classify_damage", "arguments": written}])
         assert list(proposal.arguments) == (["trail", "season"] if readable else ["unreadable"])
+
+
+def test_an_f_string_is_no_literal_and_is_not_read_for_long() -> None:
+    def read(arguments: str) -> Any:
+        (found,) = parse_native([{"function": {"name": "classify_damage", "arguments": arguments}}])
+        return found.arguments
+
+    assert read("{'a': 'if f it', 'of': 'x'}") == {"a": "if f it", "of": "x"}
+    assert set(read("{'a': f'{1}{1}'}")) == {"unreadable"}
+    assert growth(lambda size: read("{'a': f'" + "{1}" * size + "'}"), 5_000) < LINEAR

@@ -24,6 +24,8 @@ APPLICATIONS = "app"
 _STRETCH = re.compile(r"(\d{1,9})([smhd])", re.ASCII)
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _DEEPEST = 64
+_KEY_PART = r"(?:[\w-]+|\"[^\"\n]*\"|'[^'\n]*')"
+_DEEP_KEY = re.compile(rf"(?<![\w-]){_KEY_PART}(?:[ \t]*\.[ \t]*{_KEY_PART}){{{_DEEPEST},}}")
 _TOO_DEEP = f"it is nested more than {_DEEPEST} levels deep; make it shallower"
 _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
@@ -36,6 +38,8 @@ def parse_toml(text: str) -> dict[str, Any]:
     """
     import tomllib  # whoever gives settings and policy as values reads no file
 
+    if _DEEP_KEY.search(text) is not None:  # before it is read: tomllib takes the square of a key's length for it
+        raise ValueError(_TOO_DEEP)
     try:
         found = tomllib.loads(text)
     except RecursionError:

@@ -30,6 +30,8 @@ _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "params")
 
 _STRING = r'"(?:[^"\\]+|\\.)*+("?)'  # its group is empty where the text ends first; possessive, so it never goes back
 _STRING_OR_BRACKET = re.compile(rf"{_STRING}|[{{}}\[\]]", re.S)
+_QUOTE = re.compile("['\"]")
+_TO_ITS_END = {"'": re.compile(r"(?:[^'\\]|\\.)*'", re.DOTALL), '"': re.compile(r'(?:[^"\\]|\\.)*"', re.DOTALL)}
 _STRING_OR_LAST_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.S)
 _CLOSING = {"{": "}", "[": "]"}
 
@@ -187,7 +189,7 @@ def _read_forgivingly(text: str) -> list[Json]:
     # The rest as it stands comes first: only Python's reader sees that a bracket between single quotes is none.
     for source in dict.fromkeys((rest, body, body + (first.missing or ""))):
         without_commas = _STRING_OR_LAST_COMMA.sub(lambda match: match[1] or "", source)
-        for read, written in ((json.loads, without_commas), (ast.literal_eval, source)):
+        for read, written in ((json.loads, without_commas), (_read_literal, source)):
             try:
                 value = read(written)
             except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
@@ -195,6 +197,19 @@ def _read_forgivingly(text: str) -> list[Json]:
             if isinstance(value, dict | list) and _is_json(value):
                 return [value]
     return []
+
+
+def _read_literal(text: str) -> Any:
+    """A literal of Python. One with an f-string is none, and Python takes the square of its length to find that out."""
+    at = 0
+    while (quote := _QUOTE.search(text, at)) is not None:
+        if "f" in text[max(0, quote.start() - 2) : quote.start()].lower():
+            raise ValueError("an f-string is no literal")
+        end = _TO_ITS_END[quote[0]].match(text, quote.end())
+        if end is None:
+            break
+        at = end.end()
+    return ast.literal_eval(text)
 
 
 def _is_json(value: Any) -> bool:

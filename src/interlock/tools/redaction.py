@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
+from contextlib import suppress
+from datetime import datetime
+from decimal import Decimal
 from functools import lru_cache
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -27,6 +31,8 @@ _MOST_PARTS = 2_000_000
 one redactor. Of a call that holds more nothing is written down but marks."""
 
 _LONGEST_NUMBER_BITS = 10_000
+_DECIMAL = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?", re.ASCII)
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,+Zz-]{0,24}", re.ASCII)
 
 
 class Redactor:
@@ -132,6 +138,7 @@ def _secrets(
             waiting.extend((item, secret) for item in items_of(value))
         elif secret and isinstance(value, str):
             yield value
+            yield from _same_values(value)
         elif secret and isinstance(value, int | float) and not isinstance(value, bool):
             yield from _number_texts(value)
 
@@ -144,6 +151,17 @@ def _number_texts(value: float) -> tuple[str, ...]:
     whole = (str(int(value)),) if value.is_integer() else ()
     written = (encode_canonical(value).decode(),) if isfinite(value) else ()
     return (str(value), *written, *whole)
+
+
+def _same_values(text: str) -> Iterator[str]:
+    """How the number or time of a text is written when it was read as one: 91234.50 is 91234.5, and a T is a space."""
+    if _DECIMAL.fullmatch(text) is not None:
+        yield format(Decimal(text).normalize(), "f")
+        yield from _number_texts(float(text))
+    elif _MOMENT.fullmatch(text) is not None:
+        with suppress(ValueError):
+            moment = datetime.fromisoformat(text)
+            yield from (str(moment), moment.isoformat())
 
 
 def misspelled_fields(arguments: Json, fields: frozenset[str], known: Collection[str] | None) -> frozenset[str]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from unicodedata import normalize
 
 from interlock.canonical import encode_canonical
-from interlock.tools.text_views import Span, View, readings, views
+from interlock.tools.text_views import Span, View, normal_form, readings, views
 from interlock.tools.word_search import LEAST, WordIndex
 from interlock.values import clean
 
@@ -59,6 +59,8 @@ def number_forms(secrets: Iterable[str]) -> frozenset[str]:
 def _plain_forms(secret: str) -> Iterator[str]:
     """The secret and what it may be read as, as JSON and Python quote it, and in hexadecimal."""
     yield from readings(secret)
+    if not secret.isascii():
+        yield from {normal_form(one) for one in (secret, secret.upper(), secret.lower())}
     if _QUOTED.search(secret) is not None:
         # Arguments that passed no contract may hold half a character, with which sentences are not written.
         writable = clean(secret)

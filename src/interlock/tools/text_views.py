@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from unicodedata import combining, normalize
 
 import msgspec
 
@@ -13,8 +14,8 @@ Span = tuple[int, int]
 _KINDS = {
     # URLs; JSON, Python and JavaScript; HTML and XML.
     "%": r"(?:%[0-9A-Fa-f]{2})+",
-    "\\": r"(?:\\u[0-9A-Fa-f]{4})+|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\[abfnrtv0/\"'\\]",
-    "&": r"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});",
+    "\\": r"(?:\\u[0-9A-Fa-f]{4})+|\\u\{[0-9A-Fa-f]{1,6}\}|\\U[0-9A-Fa-f]{8}|(?:\\x[0-9A-Fa-f]{2})+|\\[abfnrtv0/\"'\\]",
+    "&": r"&(?:#0*[0-9]{1,7};?|#[xX]0*[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)",
 }
 _ESCAPES = {mark: re.compile(kind) for mark, kind in _KINDS.items()}
 _ANY_ESCAPE = re.compile("|".join(_KINDS.values()))
@@ -22,11 +23,16 @@ _MAY_BE_ESCAPED = re.compile(r"[%\\&]")
 _BREAKS = re.compile(r"[\r\n]+[ \t]*")
 _PLUS = re.compile(r"\+")
 _SEPARATORS = re.compile(r"(?<=\d)[,.' _\u00a0\u2009\u202f-](?=\d\d)")
-_UNSEEN = re.compile(r"[\u00ad\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]+")
-"""What takes no room on a page."""
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
+)
+"""What takes no room on a page: what Unicode has ignored by default, and the other marks for formats."""
 _MAY_BE_READ_OTHERWISE = re.compile(
     "|".join(pattern.pattern for pattern in (_MAY_BE_ESCAPED, _BREAKS, _SEPARATORS, _UNSEEN))
 )
+_VOICED = "\uff9e\uff9f"
+"""Marks of half-width kana, which are letters of their own there."""
 _MOST_ROUNDS = 3
 """How often text may have been escaped on top of itself."""
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
@@ -52,12 +58,33 @@ def views(text: str) -> Iterator[View]:
         text = whole.text
     for view in _unescape(whole):
         yield view
+        if not view.text.isascii():
+            yield _normalize(view)
         if "\n" in view.text or "\r" in view.text:  # base64, keys and certificates are broken into lines
             yield _replace(view, _BREAKS, "")
     if "+" in text:  # how forms write a space; a plus of the text itself is escaped there
         yield from _unescape(_replace(whole, _PLUS, " "))
     if _SEPARATORS.search(text) is not None:
         yield _replace(whole, _SEPARATORS, "")
+
+
+def _normalize(view: View) -> View:
+    """The view in one form: letters that are written as several, or several as one (ß and ss, ﬃ, u and its dots)."""
+    text, places, start, letters = list[str](), list[int](), 0, view.text
+    for at in range(1, len(letters) + 1):
+        if at < len(letters) and (combining(letters[at]) or letters[at] in _VOICED):
+            continue  # it belongs to the letter before it
+        made = normal_form(letters[start:at])
+        text.append(made)
+        places += [start] * len(made)
+        start = at
+    places.append(len(letters))
+    return View("".join(text), places if view.places is None else [view.places[place] for place in places])
+
+
+def normal_form(text: str) -> str:
+    """One form of a text, whatever its case, its width and how its letters are put together."""
+    return normalize("NFKC", normalize("NFKC", text).casefold())
 
 
 def readings(text: str) -> set[str]:
@@ -114,7 +141,7 @@ def _decode(escapes: str) -> list[tuple[str, int]]:
         case "%", _:
             return _decode_bytes(escapes.replace("%", ""), 3)
         case "&", "#":
-            digits = escapes[2:-1].lower()
+            digits = escapes[2:].rstrip(";").lower()
             return _decode_number(int(digits[1:], 16) if digits[0] == "x" else int(digits), escapes)
         case "&", _:
             shown = html.unescape(escapes)
@@ -122,6 +149,8 @@ def _decode(escapes: str) -> list[tuple[str, int]]:
         case _, "x":
             return _decode_bytes(escapes.replace("\\x", ""), 4)
         case _, "u":
+            if escapes[2] == "{":
+                return _decode_number(int(escapes[3:-1], 16), escapes)
             units = bytes.fromhex(escapes.replace("\\u", ""))
             letters = units.decode("utf-16-be", "surrogatepass")
             return [(letter, 6 if ord(letter) < 0x10000 else 12) for letter in letters]
