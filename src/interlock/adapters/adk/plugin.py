@@ -16,6 +16,7 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
+from interlock.adapters.adk.confirmations import SessionCall, ask, take_answer
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
     RECORDS,
@@ -23,7 +24,6 @@ from interlock.adapters.adk.session import (
     own_records,
     remember,
     session_of,
-    ticket_of,
     user_of,
     waiting_turn,
 )
@@ -34,7 +34,6 @@ from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_jso
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
 from interlock.runtime import Runtime
-from interlock.state import TicketState
 from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
@@ -269,7 +268,7 @@ class InterlockPlugin(BasePlugin):
             # A tool of ADK may set it, and its bare result would leave as the answer.
             tool_context.actions.skip_summarization = None
         if outcome.status is Status.PARKED:
-            tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
+            ask(self._runtime.store, SessionCall(tool, tool_args, tool_context, _turn_of(open_, tool_context)), outcome)
             # A pause is no result for the model: asked again, it would make the same call again.
             tool_context.actions.skip_summarization = True
         return _describe_outcome(outcome)
@@ -279,37 +278,17 @@ class InterlockPlugin(BasePlugin):
     ) -> Outcome:
         call_id = tool_context.function_call_id or ""
         call_id = call_id if call_id.isprintable() and len(call_id) <= _LONGEST_ID else ""
-        confirmation = tool_context.tool_confirmation
-        if confirmation is not None:
-            decided = await self._decide_confirmation(tool, tool_context, confirmation.confirmed)
-            if decided is not None:
-                return decided
+        if tool_context.tool_confirmation is not None:
+            call = SessionCall(tool, arguments, tool_context, _turn_of(open_, tool_context))
+            answered = await take_answer(self._answers, call, None if open_ is None else open_.turn)
+            if answered is not None:
+                return answered
         if open_ is not None:
             return await open_.turn.call(tool.name, arguments, call_id=call_id)
         actor = getattr(tool_context, "agent_name", "") or "adk"
         details: dict[str, Any] = {"call_id": call_id} if call_id else {}
-        details |= {"turn": f"adk-{tool_context.invocation_id}", "on_behalf_of": user_of(tool_context)}
+        details |= {"turn": _turn_of(open_, tool_context), "on_behalf_of": user_of(tool_context)}
         return await self._runtime.call(tool.name, arguments, actor=actor, **details)
-
-    async def _decide_confirmation(self, tool: BaseTool, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
-        """What a person said in the session about a call that waits; its ticket is spent once."""
-        user = user_of(tool_context)
-        ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
-        if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
-            return None
-        refused = ""
-        try:
-            await self._answers.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
-        except NotAllowed as error:
-            refused = str(error)  # not theirs to decide; or it was decided before, and what was decided holds
-        # Whoever decided, the ticket says how; `resume` spends it, and a denial comes back as an outcome too.
-        outcome = await self._runtime.operations.resume(ticket.id)
-        after = await self._runtime.store.ticket(ticket.id)
-        if refused and after is not None and after.state is TicketState.OPEN and outcome.problem is not None:
-            problem = msgspec.structs.replace(outcome.problem, message=f"{outcome.problem.message}: {refused}")
-            outcome = msgspec.structs.replace(outcome, problem=problem, said=problem.message)
-        lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
-        return None if lost else outcome  # somebody else's confirmation came first: the claim has the answer
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
@@ -366,6 +345,11 @@ class InterlockPlugin(BasePlugin):
 
     def _of(self, context: Any) -> _Open | None:
         return self._open.get(self._key(context, context.agent_name))
+
+
+def _turn_of(open_: _Open | None, context: Any) -> str:
+    """The id of the turn that a call belongs to; an agent without an `Agent` of ours has one for an invocation."""
+    return f"adk-{context.invocation_id}" if open_ is None else open_.turn.id
 
 
 def _describe_outcome(outcome: Outcome) -> dict[str, Any]:

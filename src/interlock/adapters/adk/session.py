@@ -7,9 +7,11 @@ from typing import Any
 
 from interlock.answers import Answers, TurnOutcome, TurnResult
 from interlock.answers.events import Opened, event_of
+from interlock.canonical import WHATEVER, canonical
 from interlock.errors import NotAllowed
+from interlock.operations.ledger_writer import store_digest
 from interlock.ports import Query, Store
-from interlock.state import Ticket, TicketState
+from interlock.values import Json
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
 _STOPPED = "This question cannot be gone on with"
@@ -26,6 +28,13 @@ def session_of(context: Any) -> str:
     return str(context._invocation_context.session.id)
 
 
+def seal(store: Store, context: Any, what: Json) -> str:
+    """What shows that we have written something into this session of this user of this App, and nobody else has."""
+    session = context._invocation_context.session
+    text = canonical([session.app_name, session.user_id, session.id, what], WHATEVER)
+    return store_digest(store, b"adk session\n" + text)  # no JSON, as every other text is that the key is used for
+
+
 async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
     """Those of the numbered records that are calls made for this user."""
     kept = []
@@ -35,19 +44,6 @@ async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
             if found and found[0].kind == "call" and found[0].content().on_behalf_of == user:
                 kept.append(number)
     return kept
-
-
-async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> Ticket | None:
-    """The ticket of a call that was made for this user and waits, or has been decided and not been spent."""
-    for state in (TicketState.OPEN, TicketState.APPROVED, TicketState.DENIED, TicketState.SPENT):
-        for ticket in reversed(await store.tickets(state)):  # call ids of a model repeat: the newest is meant
-            if ticket.call != call_id or ticket.tool != tool or ticket.record is None:
-                continue
-            found = [r async for r in store.records(Query(after=ticket.record - 1, until=ticket.record))]
-            # A session of another user may carry the same call id; a confirmation there decides nothing here.
-            if found and found[0].content().on_behalf_of == user:
-                return ticket
-    return None
 
 
 def waiting_turn(state: Any, invocation: str, agent: str) -> str | None:
