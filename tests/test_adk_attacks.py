@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from pathlib import Path
 from typing import Any
@@ -424,4 +425,25 @@ async def test_a_sub_agent_with_a_schema_of_its_own_is_asked_by_it() -> None:
     await InterlockRunner(app).ask("hello")
     called = [(r.tool, r.status) async for r in runtime.store.records(Query()) if r.kind == "call"]
     assert called == [("surveyor", "ok")]
+    await runtime.close()
+
+
+@pytest.mark.parametrize("other", ["bob", "ann"])
+async def test_of_two_questions_in_sessions_of_one_id_each_gets_its_own_answer(other: str) -> None:
+    """ADK's session ids are those of one user; and one user may ask twice at once."""
+    began, both = asyncio.Event(), asyncio.Event()
+
+    class Greeting(Model):
+        async def reply(self, request: Request) -> Reply:
+            (both if began.is_set() else began).set()
+            await both.wait()
+            return Reply(f"Hello {request.messages[-1].text}")
+
+    app, runtime = application(Greeting(), agent=Agent(name="trails", tools=NAMES, semantic=False))
+    runner = InterlockRunner(app)
+    await runner.runner.session_service.create_session(app_name=app.name, user_id="ann", session_id="s")
+    first = asyncio.create_task(runner.ask("first", user_id="ann", session_id="s"))
+    await began.wait()
+    second = asyncio.create_task(runner.ask("second", user_id=other, session_id="s"))
+    assert [result.answer for result in await asyncio.gather(first, second)] == ["Hello first", "Hello second"]
     await runtime.close()

@@ -76,7 +76,7 @@ class Bank:
         self.tools = more.pop("tools", None) or [AdkTool(contract) for contract in contracts]
         self.mode: Any = "single_turn" if more.pop("boss", False) else None
         if self.mode is not None:
-            contracts += delegations(LlmAgent(name="boss", sub_agents=[LlmAgent(name="teller", mode="single_turn")]))
+            contracts += [*delegations(LlmAgent(name="boss", sub_agents=[LlmAgent(name="teller", mode="single_turn")]))]
         rules = policy(vouched, more.pop("decision", "review"), [contract.name for contract in contracts])
         self.runtime = Runtime.open(url, policy=rules, tools=contracts)
         self.service: Any = service or InMemorySessionService()

@@ -45,12 +45,24 @@ _WITHHELD = "(withheld: this text did not come through the turn's check)"
 _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
 
 
+class Waited:
+    """A question that a program has put to a session, and waits for."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.result: TurnResult | None = None
+
+
+WAITED: ContextVar[Waited | None] = ContextVar("interlock_adk_waited", default=None)
+"""Whose result this task works on. By task, not by session: two users' sessions may share an id, two questions one."""
+
+
 class _Open:
     """One agent's turn in one invocation."""
 
-    def __init__(self, turn: Turn, session: str, key: tuple[str, str, str]) -> None:
+    def __init__(self, turn: Turn, waited: Waited | None, key: tuple[str, str, str]) -> None:
         self.turn = turn
-        self.session = session
+        self.waited = waited
         self.key = key
         self.again: Again | None = None
         self.outcomes: list[Outcome] = []
@@ -88,8 +100,6 @@ class InterlockPlugin(BasePlugin):
         self._open: dict[tuple[str, str, str], _Open] = {}
         self._let_out: dict[tuple[str, str, str], str] = {}
         """What each agent's turn gave as its answer, until the invocation ends."""
-        self.results: dict[str, TurnResult | None] = {}
-        """The result of the root agent's last turn, in sessions that `InterlockRunner` waits for."""
 
     def deadline_s(self, agent: str) -> float | None:
         """How long an agent may take; None if it is not one of ours."""
@@ -131,7 +141,9 @@ class InterlockPlugin(BasePlugin):
                 details["parent"] = parent
             turn = self._answers.turn(question, agent=known, **details)
         await turn.__aenter__()
-        self._open[key] = _Open(turn, session_of(callback_context), key)
+        waited = WAITED.get()  # AgentTool works in a session of its own, for the same program
+        own = waited is not None and waited.session == session_of(callback_context)
+        self._open[key] = _Open(turn, waited if own else None, key)
         return None
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
@@ -320,19 +332,18 @@ class InterlockPlugin(BasePlugin):
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
 
-    def has_turn(self, session: str) -> bool:
-        """Whether a turn of this session has begun and not ended."""
-        return any(open_.session == session for open_ in self._open.values())
+    def has_turn(self, waited: Waited) -> bool:
+        """Whether a turn for what is waited for has begun and not ended."""
+        return any(open_.waited is waited for open_ in self._open.values())
 
-    async def abort(self, session: str) -> None:
-        """The runner was aborted while an agent of this session was working."""
-        for key in [key for key, open_ in self._open.items() if open_.session == session]:
+    async def abort(self, waited: Waited) -> None:
+        """The runner was aborted while an agent was working on what is waited for."""
+        for key in [key for key, open_ in self._open.items() if open_.waited is waited]:
             await self._end(self._open.pop(key))
 
     def _note_result(self, open_: _Open) -> None:
-        # Only where a runner waits for it: results of other sessions would pile up.
-        if open_.turn.asked.parent is None and open_.session in self.results:
-            self.results[open_.session] = open_.turn.result
+        if open_.turn.asked.parent is None and open_.waited is not None:
+            open_.waited.result = open_.turn.result
 
     def _let_out_answer(self, key: tuple[str, str, str], answer: str) -> str:
         self._let_out[key] = answer
