@@ -6,7 +6,6 @@ Clients write the answer, and may write the session; no client can make a seal.
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,9 +13,8 @@ import msgspec
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 
-from interlock.adapters.adk.session import seal, user_of
+from interlock.adapters.adk.session import is_sealed, seal, user_of
 from interlock.answers import Answers, Turn
-from interlock.canonical import Refusal
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry
 from interlock.ports import Store
@@ -47,7 +45,7 @@ class SessionCall(msgspec.Struct, frozen=True):
 def ask(store: Store, call: SessionCall, outcome: Outcome) -> None:
     """Ask in the session whether a call that waits may be made."""
     ticket = outcome.ticket or ""
-    payload = {_TICKET: ticket, _SEAL: _seal(store, call, ticket)}
+    payload = {_TICKET: ticket, _SEAL: seal(store, call.context, _asked(call, ticket))}
     call.context.request_confirmation(hint=outcome.summary, payload=payload)
 
 
@@ -101,10 +99,7 @@ async def _ticket(store: Store, call: SessionCall, question: dict[str, Any], sen
     # Most clients send no payload. One that does names what it means, and is not taken to mean something else.
     if sent_back is not None and (not isinstance(sent_back, dict) or sent_back.get(_TICKET) != name):
         raise NotAllowed("the answer's payload is not that of the question; send back that one, or none")
-    try:
-        sealed = hmac.compare_digest(str(question.get(_SEAL)), _seal(store, call, name))
-    except (Refusal, TypeError):  # arguments or a seal that nobody of ours has written
-        sealed = False
+    sealed = is_sealed(store, call.context, _asked(call, name), question.get(_SEAL))
     ticket = await store.ticket(name) if sealed else None
     if ticket is None:
         raise NotAllowed("the question was not asked in this session, about this call with these arguments")
@@ -114,10 +109,8 @@ async def _ticket(store: Store, call: SessionCall, question: dict[str, Any], sen
     return ticket
 
 
-def _seal(store: Store, call: SessionCall, ticket: str) -> str:
-    return seal(
-        store, call.context, ["question", ticket, call.context.agent_name, call.tool.name, call.id, call.arguments]
-    )
+def _asked(call: SessionCall, ticket: str) -> Json:
+    return ["question", ticket, call.context.agent_name, call.tool.name, call.id, call.arguments]
 
 
 async def _say_yes(answers: Answers, call: SessionCall, ticket: Ticket) -> Outcome | None:

@@ -19,7 +19,6 @@ from interlock.adapters.adk.bypasses import refuse_bypasses
 from interlock.adapters.adk.confirmations import SessionCall, ask, take_answer
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
-    RECORDS,
     answer_instead,
     own_records,
     remember,
@@ -120,9 +119,9 @@ class InterlockPlugin(BasePlugin):
         known = self._agents.get(agent.name)
         if known is None:
             return None
-        state, key, user = callback_context.state, self._key(callback_context, agent.name), user_of(callback_context)
+        key, user = self._key(callback_context, agent.name), user_of(callback_context)
         parent, request = _DELEGATED.get()  # AgentTool opens another invocation, which does not know who asked
-        waiting = waiting_turn(state, key[0], agent.name)
+        waiting = waiting_turn(self._runtime.store, callback_context, agent.name)
         if waiting is not None:
             try:
                 # A governed tool of ADK runs only in its own call: that resumes it, when ADK delivers it again.
@@ -134,8 +133,8 @@ class InterlockPlugin(BasePlugin):
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
                 return _content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
-            # Session state comes from clients: only records of calls made for this user become evidence.
-            given = await own_records(self._runtime.store, state.get(RECORDS), user)
+            # Session state comes from clients: only what we wrote there, of this user's calls, becomes evidence.
+            given = await own_records(self._runtime.store, callback_context)
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
                 details["parent"] = parent
@@ -160,7 +159,7 @@ class InterlockPlugin(BasePlugin):
             if isinstance(result, TurnResult):
                 said = _content(self._let_out_answer(key, result.answer))
         if turn.result is not None:
-            remember(callback_context.state, key[0], agent.name, turn.result)
+            remember(self._runtime.store, callback_context, agent.name, turn.result)
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
         return said
