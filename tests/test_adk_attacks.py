@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from pydantic import BaseModel  # noqa: E402
 
 from interlock import Runtime  # noqa: E402
 from interlock.adapters.adk import InterlockLlm, InterlockPlugin, InterlockRunner, delegations, govern  # noqa: E402
+from interlock.adapters.adk.session import seal  # noqa: E402
 from interlock.answers import Agent, Answers, Intent, TurnResult  # noqa: E402
 from interlock.models import Proposal, Reply, Request  # noqa: E402
 from interlock.operations.ledger_writer import LedgerEntry  # noqa: E402
@@ -61,8 +64,14 @@ class Model:
 class Session:
     """One user's session with an application."""
 
-    def __init__(self, app: App, user: str = "lead") -> None:
-        self.runner, self.app, self.user, self.id = InMemoryRunner(app=app), app, user, f"s-{user}"
+    def __init__(self, app: App, user: str = "lead", name: str = "s") -> None:
+        self.runner, self.app, self.user, self.id = InMemoryRunner(app=app), app, user, f"{name}-{user}"
+
+    async def state(self) -> dict[str, Any]:
+        service = self.runner.session_service
+        found = await service.get_session(app_name=self.app.name, user_id=self.user, session_id=self.id)
+        assert found is not None
+        return dict(found.state)
 
     async def send(self, *parts: types.Part, **more: Any) -> list[Any]:
         service = self.runner.session_service
@@ -145,8 +154,14 @@ async def test_what_a_client_writes_into_the_session_is_not_believed() -> None:
     number = next(r.id for r in [r async for r in runtime.store.records(Query())] if r.kind == "call")
     use(app, InterlockLlm, Model(Reply("It is class 3 with 41.5 trees.")))
     mallory = Session(app, "mallory")
-    events = await mallory.send(types.Part(text="thanks!"), state_delta={"interlock_records": [number, "x", 99999]})
-    assert not any("41.5" in text for text in texts(events))
+    (kept,) = (await alice.state())["interlock_records"]
+    assert kept[0] == number
+    for other in (mallory, Session(app, "alice", "another session")):
+        for given in ([number, "x", 99999], [kept, [number, "\ud800"], [True, None]], "x"):
+            both = {"interlock_records": given, "interlock_waiting": given}
+            events = await other.send(types.Part(text="thanks!"), state_delta=both)
+            assert not any("41.5" in text for text in texts(events))
+    assert any("41.5" in text for text in texts(await alice.send(types.Part(text="thanks!"))))
     await runtime.close()
 
     app, runtime = application(make_scripted("obedient", TELL), agent=TELLER, policy=REVIEWED, ran=ran)
@@ -184,8 +199,12 @@ class Waiting:
 
     async def confirm(self, turn: str | None = None, *, said: bool = True) -> list[str]:
         """What leaves when the call is confirmed (or not); the session's state may name another turn as the waiting one."""
-        waits = {f"{self.asked[0].invocation_id}|trails": turn}
-        more = {} if turn is None else {"state_delta": {"interlock_waiting": waits}}
+        key = f"{self.asked[0].invocation_id}|trails"
+        # Under our own seal: what the ledger says of the turn has to hold by itself.
+        where = SimpleNamespace(app_name=self.app.name, user_id=self.session.user, id=self.session.id)
+        context = SimpleNamespace(_invocation_context=SimpleNamespace(session=where))
+        sealed = seal(self.runtime.store, context, ["waiting", key, turn])
+        more = {} if turn is None else {"state_delta": {"interlock_waiting": {key: [turn, sealed]}}}
         return texts(await self.session.send(confirmation(self.asked, said), **more))
 
 
@@ -218,6 +237,24 @@ async def test_the_answer_of_anybody_else_does_not_leave_in_an_agents_name(agent
         assert await waiting.confirm(turn) == ["This question cannot be gone on with."]
     assert ran == []
     assert await waiting.confirm(waiting.ticket.turn) == ["The crew was told."]
+    assert ran == ["mail crew"]
+    await waiting.runtime.close()
+
+
+async def test_a_turn_that_waits_in_another_session_is_not_gone_on_with_here() -> None:
+    """Nor is one that a client names without our seal, though it is the same user's, and of the same agent."""
+    ran: list[str] = []
+    waiting = Waiting(ran)
+    await waiting.ask()
+    other = Session(waiting.app, name="another session")
+    asked = await other.send(types.Part(text="please tell the crew"))
+    (copied,) = (await other.state())["interlock_waiting"].values()
+    (key,) = (await waiting.session.state())["interlock_waiting"]
+    for turn in (copied, [waiting.ticket.turn, "0" * 32], waiting.ticket.turn):
+        events = await waiting.session.send(confirmation(waiting.asked), state_delta={"interlock_waiting": {key: turn}})
+        assert texts(events) == ["This question cannot be gone on with."]
+    assert ran == []
+    await other.send(confirmation(asked))
     assert ran == ["mail crew"]
     await waiting.runtime.close()
 
@@ -424,4 +461,25 @@ async def test_a_sub_agent_with_a_schema_of_its_own_is_asked_by_it() -> None:
     await InterlockRunner(app).ask("hello")
     called = [(r.tool, r.status) async for r in runtime.store.records(Query()) if r.kind == "call"]
     assert called == [("surveyor", "ok")]
+    await runtime.close()
+
+
+@pytest.mark.parametrize("other", ["bob", "ann"])
+async def test_of_two_questions_in_sessions_of_one_id_each_gets_its_own_answer(other: str) -> None:
+    """ADK's session ids are those of one user; and one user may ask twice at once."""
+    began, both = asyncio.Event(), asyncio.Event()
+
+    class Greeting(Model):
+        async def reply(self, request: Request) -> Reply:
+            (both if began.is_set() else began).set()
+            await both.wait()
+            return Reply(f"Hello {request.messages[-1].text}")
+
+    app, runtime = application(Greeting(), agent=Agent(name="trails", tools=NAMES, semantic=False))
+    runner = InterlockRunner(app)
+    await runner.runner.session_service.create_session(app_name=app.name, user_id="ann", session_id="s")
+    first = asyncio.create_task(runner.ask("first", user_id="ann", session_id="s"))
+    await began.wait()
+    second = asyncio.create_task(runner.ask("second", user_id=other, session_id="s"))
+    assert [result.answer for result in await asyncio.gather(first, second)] == ["Hello first", "Hello second"]
     await runtime.close()

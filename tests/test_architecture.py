@@ -82,7 +82,8 @@ SIDEWAYS = {
 }
 STATE_ALLOWED = {  # file -> why it may hold a ContextVar or a global
     "adapters/adk/llm.py": "the turn that the next model call of this task belongs to",
-    "adapters/adk/plugin.py": "the turn that delegates, for agents that ADK starts under another invocation",
+    "adapters/adk/plugin.py": "the turn that delegates, for agents that ADK starts under another invocation; and what a"
+    " program waits for, which neither a session nor an invocation tells apart",
     "adapters/adk/tools.py": "the ADK tool behind the call that is on the path in this task",
     "answers/runner.py": "the turn that a model is working on in this task, for tools that delegate",
     "tools/wire.py": "what the call that runs in this task or thread has sent, and the context of its threads",

@@ -70,7 +70,7 @@ class Turn:
         self._finishing = asyncio.Lock()  # an answer leaves once, however many finish at a time
         self._usage = Usage()
         self._given: tuple[Source, ...] = ()
-        self._useless: tuple[str, ...] = ()  # approvals that no call can be made with any more
+        self.set_aside: tuple[str, ...] = ()  # approvals that no call of this turn is made with any more
         self._end_s = ctx.clock.monotonic() + min(agent.deadline_s, asked.at_most_s)
         self._writer = LedgerWriter(asked.principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
         self._writer.actor = agent.name
@@ -125,7 +125,7 @@ class Turn:
             await self._log.append(self._opening_event(), self._payload())
         self._count_overhead(started)
         if asked.before is not None and asked.resumes:
-            self._useless = await resume_approved(self._runtime, asked.before)
+            self.set_aside = await resume_approved(self._runtime, asked.before)
         return self
 
     def _opening_event(self) -> Opened:
@@ -206,7 +206,7 @@ class Turn:
 
     async def is_waiting(self) -> bool:
         """Whether a call of this turn waits for a person."""
-        return await pending_ticket(self._ctx, await self.recall(), self._useless) is not None
+        return await pending_ticket(self._ctx, await self.recall(), self.set_aside) is not None
 
     def new_id(self) -> str:
         """An id for a call of a model that gives none."""
@@ -347,7 +347,7 @@ class Turn:
         found = await check_draft(draft, self.agent, history, sources, self._ctx.limits, question=question)
         grounded = found.grounded
         required = bool(leaves(self.requirement))
-        parked = await pending_ticket(self._ctx, history, self._useless)
+        parked = await pending_ticket(self._ctx, history, self.set_aside)
         forced = history.forced
         if child is not None and lacking.what is None:  # its own needs come first
             lacking = Missing(child.missing, child.failed, "", child.question)

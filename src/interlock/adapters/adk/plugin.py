@@ -16,14 +16,13 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from interlock.adapters.adk.bypasses import refuse_bypasses
+from interlock.adapters.adk.confirmations import SessionCall, ask, take_answer
 from interlock.adapters.adk.llm import FINAL, MODEL_FAILED, QUESTION, TURN
 from interlock.adapters.adk.session import (
-    RECORDS,
     answer_instead,
     own_records,
     remember,
     session_of,
-    ticket_of,
     user_of,
     waiting_turn,
 )
@@ -34,7 +33,6 @@ from interlock.answers.runner import LONGEST_RESULT, as_seen_by_model, ascii_jso
 from interlock.errors import ConfigError, NotAllowed
 from interlock.models import Usage
 from interlock.runtime import Runtime
-from interlock.state import TicketState
 from interlock.values import Outcome, Status
 
 AGAIN = "interlock_again"
@@ -46,12 +44,24 @@ _WITHHELD = "(withheld: this text did not come through the turn's check)"
 _BLOCKED = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "RECITATION", "SPII")
 
 
+class Waited:
+    """A question that a program has put to a session, and waits for."""
+
+    def __init__(self, session: str) -> None:
+        self.session = session
+        self.result: TurnResult | None = None
+
+
+WAITED: ContextVar[Waited | None] = ContextVar("interlock_adk_waited", default=None)
+"""Whose result this task works on. By task, not by session: two users' sessions may share an id, two questions one."""
+
+
 class _Open:
     """One agent's turn in one invocation."""
 
-    def __init__(self, turn: Turn, session: str, key: tuple[str, str, str]) -> None:
+    def __init__(self, turn: Turn, waited: Waited | None, key: tuple[str, str, str]) -> None:
         self.turn = turn
-        self.session = session
+        self.waited = waited
         self.key = key
         self.again: Again | None = None
         self.outcomes: list[Outcome] = []
@@ -89,8 +99,6 @@ class InterlockPlugin(BasePlugin):
         self._open: dict[tuple[str, str, str], _Open] = {}
         self._let_out: dict[tuple[str, str, str], str] = {}
         """What each agent's turn gave as its answer, until the invocation ends."""
-        self.results: dict[str, TurnResult | None] = {}
-        """The result of the root agent's last turn, in sessions that `InterlockRunner` waits for."""
 
     def deadline_s(self, agent: str) -> float | None:
         """How long an agent may take; None if it is not one of ours."""
@@ -111,9 +119,9 @@ class InterlockPlugin(BasePlugin):
         known = self._agents.get(agent.name)
         if known is None:
             return None
-        state, key, user = callback_context.state, self._key(callback_context, agent.name), user_of(callback_context)
+        key, user = self._key(callback_context, agent.name), user_of(callback_context)
         parent, request = _DELEGATED.get()  # AgentTool opens another invocation, which does not know who asked
-        waiting = waiting_turn(state, key[0], agent.name)
+        waiting = waiting_turn(self._runtime.store, callback_context, agent.name)
         if waiting is not None:
             try:
                 # A governed tool of ADK runs only in its own call: that resumes it, when ADK delivers it again.
@@ -125,14 +133,16 @@ class InterlockPlugin(BasePlugin):
             question = (request or _text(callback_context.user_content)).strip() or "(no text)"
             if problem := question_problem(question, self._runtime.context.limits):
                 return _content(self._let_out_answer(key, problem[:1].upper() + problem[1:]))
-            # Session state comes from clients: only records of calls made for this user become evidence.
-            given = await own_records(self._runtime.store, state.get(RECORDS), user)
+            # Session state comes from clients: only what we wrote there, of this user's calls, becomes evidence.
+            given = await own_records(self._runtime.store, callback_context)
             details: dict[str, Any] = {"given": given, "on_behalf_of": user}
             if parent is not None:
                 details["parent"] = parent
             turn = self._answers.turn(question, agent=known, **details)
         await turn.__aenter__()
-        self._open[key] = _Open(turn, session_of(callback_context), key)
+        waited = WAITED.get()  # AgentTool works in a session of its own, for the same program
+        own = waited is not None and waited.session == session_of(callback_context)
+        self._open[key] = _Open(turn, waited if own else None, key)
         return None
 
     async def after_agent_callback(self, *, agent: BaseAgent, callback_context: Any) -> types.Content | None:
@@ -149,7 +159,7 @@ class InterlockPlugin(BasePlugin):
             if isinstance(result, TurnResult):
                 said = _content(self._let_out_answer(key, result.answer))
         if turn.result is not None:
-            remember(callback_context.state, key[0], agent.name, turn.result)
+            remember(self._runtime.store, callback_context, agent.name, turn.result)
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
         return said
@@ -269,7 +279,7 @@ class InterlockPlugin(BasePlugin):
             # A tool of ADK may set it, and its bare result would leave as the answer.
             tool_context.actions.skip_summarization = None
         if outcome.status is Status.PARKED:
-            tool_context.request_confirmation(hint=outcome.summary, payload={"ticket": outcome.ticket})
+            ask(self._runtime.store, SessionCall(tool, tool_args, tool_context, _turn_of(open_, tool_context)), outcome)
             # A pause is no result for the model: asked again, it would make the same call again.
             tool_context.actions.skip_summarization = True
         return _describe_outcome(outcome)
@@ -279,37 +289,17 @@ class InterlockPlugin(BasePlugin):
     ) -> Outcome:
         call_id = tool_context.function_call_id or ""
         call_id = call_id if call_id.isprintable() and len(call_id) <= _LONGEST_ID else ""
-        confirmation = tool_context.tool_confirmation
-        if confirmation is not None:
-            decided = await self._decide_confirmation(tool, tool_context, confirmation.confirmed)
-            if decided is not None:
-                return decided
+        if tool_context.tool_confirmation is not None:
+            call = SessionCall(tool, arguments, tool_context, _turn_of(open_, tool_context))
+            answered = await take_answer(self._answers, call, None if open_ is None else open_.turn)
+            if answered is not None:
+                return answered
         if open_ is not None:
             return await open_.turn.call(tool.name, arguments, call_id=call_id)
         actor = getattr(tool_context, "agent_name", "") or "adk"
         details: dict[str, Any] = {"call_id": call_id} if call_id else {}
-        details |= {"turn": f"adk-{tool_context.invocation_id}", "on_behalf_of": user_of(tool_context)}
+        details |= {"turn": _turn_of(open_, tool_context), "on_behalf_of": user_of(tool_context)}
         return await self._runtime.call(tool.name, arguments, actor=actor, **details)
-
-    async def _decide_confirmation(self, tool: BaseTool, tool_context: ToolContext, confirmed: bool) -> Outcome | None:
-        """What a person said in the session about a call that waits; its ticket is spent once."""
-        user = user_of(tool_context)
-        ticket = await ticket_of(self._runtime.store, tool_context.function_call_id or "", tool.name, user)
-        if ticket is None or ticket.state is TicketState.SPENT:  # its call has been made: its claim has the answer
-            return None
-        refused = ""
-        try:
-            await self._answers.decide(ticket.id, approve=confirmed, by=user, reason="in the session")
-        except NotAllowed as error:
-            refused = str(error)  # not theirs to decide; or it was decided before, and what was decided holds
-        # Whoever decided, the ticket says how; `resume` spends it, and a denial comes back as an outcome too.
-        outcome = await self._runtime.operations.resume(ticket.id)
-        after = await self._runtime.store.ticket(ticket.id)
-        if refused and after is not None and after.state is TicketState.OPEN and outcome.problem is not None:
-            problem = msgspec.structs.replace(outcome.problem, message=f"{outcome.problem.message}: {refused}")
-            outcome = msgspec.structs.replace(outcome, problem=problem, said=problem.message)
-        lost = not outcome.ok and after is not None and after.state is TicketState.SPENT and confirmed
-        return None if lost else outcome  # somebody else's confirmation came first: the claim has the answer
 
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
@@ -341,19 +331,18 @@ class InterlockPlugin(BasePlugin):
             self._note_result(open_)
         await turn.__aexit__(None, None, None)
 
-    def has_turn(self, session: str) -> bool:
-        """Whether a turn of this session has begun and not ended."""
-        return any(open_.session == session for open_ in self._open.values())
+    def has_turn(self, waited: Waited) -> bool:
+        """Whether a turn for what is waited for has begun and not ended."""
+        return any(open_.waited is waited for open_ in self._open.values())
 
-    async def abort(self, session: str) -> None:
-        """The runner was aborted while an agent of this session was working."""
-        for key in [key for key, open_ in self._open.items() if open_.session == session]:
+    async def abort(self, waited: Waited) -> None:
+        """The runner was aborted while an agent was working on what is waited for."""
+        for key in [key for key, open_ in self._open.items() if open_.waited is waited]:
             await self._end(self._open.pop(key))
 
     def _note_result(self, open_: _Open) -> None:
-        # Only where a runner waits for it: results of other sessions would pile up.
-        if open_.turn.asked.parent is None and open_.session in self.results:
-            self.results[open_.session] = open_.turn.result
+        if open_.turn.asked.parent is None and open_.waited is not None:
+            open_.waited.result = open_.turn.result
 
     def _let_out_answer(self, key: tuple[str, str, str], answer: str) -> str:
         self._let_out[key] = answer
@@ -366,6 +355,11 @@ class InterlockPlugin(BasePlugin):
 
     def _of(self, context: Any) -> _Open | None:
         return self._open.get(self._key(context, context.agent_name))
+
+
+def _turn_of(open_: _Open | None, context: Any) -> str:
+    """The id of the turn that a call belongs to; an agent without an `Agent` of ours has one for an invocation."""
+    return f"adk-{context.invocation_id}" if open_ is None else open_.turn.id
 
 
 def _describe_outcome(outcome: Outcome) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from google.adk.apps import App
 from google.adk.runners import InMemoryRunner, Runner
 from google.genai import types
 
-from interlock.adapters.adk.plugin import InterlockPlugin
+from interlock.adapters.adk.plugin import WAITED, InterlockPlugin, Waited
 from interlock.answers import TurnResult
 from interlock.errors import ConfigError
 
@@ -38,8 +38,9 @@ class InterlockRunner:
         elif await sessions.get_session(app_name=name, user_id=user_id, session_id=session_id) is None:
             await sessions.create_session(app_name=name, user_id=user_id, session_id=session_id)
         stop = asyncio.Event()
-        self.plugin.results[session_id] = None  # says that somebody waits for this session's result
-        alarm = asyncio.create_task(self._stop_in_time(session_id, stop))
+        waited = Waited(session_id)
+        marked = WAITED.set(waited)
+        alarm = asyncio.create_task(self._stop_in_time(waited, stop))
         message = types.Content(role="user", parts=[types.Part(text=question)])
         details: dict[str, Any] = {"abort_signal": stop}
         try:
@@ -49,16 +50,16 @@ class InterlockRunner:
                 pass
         finally:
             alarm.cancel()
-        await self.plugin.abort(session_id)  # ends the turns that an aborted agent left open
-        result = self.plugin.results.pop(session_id, None)
-        if result is None:
+            WAITED.reset(marked)
+        await self.plugin.abort(waited)  # ends the turns that an aborted agent left open
+        if waited.result is None:
             raise ConfigError("the root agent of the App has no Agent of ours: name it in InterlockPlugin(agents=...)")
-        return result
+        return waited.result
 
-    async def _stop_in_time(self, session_id: str, stop: asyncio.Event) -> None:
+    async def _stop_in_time(self, waited: Waited, stop: asyncio.Event) -> None:
         """Abort the agent when its time is up; what passes before its turn begins is not counted, up to ten minutes."""
         waited_s = 0.0
-        while not self.plugin.has_turn(session_id) and waited_s < _LONGEST_S:
+        while not self.plugin.has_turn(waited) and waited_s < _LONGEST_S:
             await asyncio.sleep(_LOOK_AGAIN_S)
             waited_s += _LOOK_AGAIN_S
         await asyncio.sleep(self._deadline_s)

@@ -1,17 +1,21 @@
-"""What a session remembers of us. Clients can write its state, so what is read from there is checked in the ledger."""
+"""What a session remembers of us. Clients can write it: what is read from there is under a seal, and in the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hmac
 from typing import Any
 
 from interlock.answers import Answers, TurnOutcome, TurnResult
 from interlock.answers.events import Opened, event_of
+from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.errors import NotAllowed
+from interlock.operations.ledger_writer import store_digest
 from interlock.ports import Query, Store
-from interlock.state import Ticket, TicketState
+from interlock.values import Json
 
 RECORDS, WAITING = "interlock_records", "interlock_waiting"
+_OF_NOBODY = "(not of this session)"
+"""In place of a turn that somebody else has written down as the one that waits: there is none of this name."""
 _STOPPED = "This question cannot be gone on with"
 _MOST_RECORDS = 50  # each is read from the ledger again at the next question
 
@@ -26,47 +30,60 @@ def session_of(context: Any) -> str:
     return str(context._invocation_context.session.id)
 
 
-async def own_records(store: Store, numbers: Any, user: str) -> list[int]:
-    """Those of the numbered records that are calls made for this user."""
-    kept = []
-    for number in numbers if isinstance(numbers, list) else ():
-        if isinstance(number, int) and number > 0:
+def seal(store: Store, context: Any, what: Json) -> str:
+    """What shows that we have written something into this session of this user of this App, and nobody else has."""
+    session = context._invocation_context.session
+    text = canonical([session.app_name, session.user_id, session.id, what], WHATEVER)
+    return store_digest(store, b"adk session\n" + text)  # no JSON, as every other text is that the key is used for
+
+
+def is_sealed(store: Store, context: Any, what: Json, sealed: Any) -> bool:
+    """Whether it is we who have written something into this very session."""
+    try:
+        return isinstance(sealed, str) and hmac.compare_digest(sealed.encode(), seal(store, context, what).encode())
+    except (Refusal, UnicodeEncodeError):  # words that nobody of ours has written
+        return False
+
+
+async def own_records(store: Store, context: Any) -> list[int]:
+    """The records of calls for this user that earlier turns of this session rested on."""
+    kept, user = [], user_of(context)
+    for number, sealed in _pairs(context.state.get(RECORDS)):
+        if isinstance(number, int) and is_sealed(store, context, ["record", number], sealed):
             found = [r async for r in store.records(Query(after=number - 1, until=number))]
             if found and found[0].kind == "call" and found[0].content().on_behalf_of == user:
                 kept.append(number)
     return kept
 
 
-async def ticket_of(store: Store, call_id: str, tool: str, user: str) -> Ticket | None:
-    """The ticket of a call that was made for this user and waits, or has been decided and not been spent."""
-    for state in (TicketState.OPEN, TicketState.APPROVED, TicketState.DENIED, TicketState.SPENT):
-        for ticket in reversed(await store.tickets(state)):  # call ids of a model repeat: the newest is meant
-            if ticket.call != call_id or ticket.tool != tool or ticket.record is None:
-                continue
-            found = [r async for r in store.records(Query(after=ticket.record - 1, until=ticket.record))]
-            # A session of another user may carry the same call id; a confirmation there decides nothing here.
-            if found and found[0].content().on_behalf_of == user:
-                return ticket
-    return None
-
-
-def waiting_turn(state: Any, invocation: str, agent: str) -> str | None:
+def waiting_turn(store: Store, context: Any, agent: str) -> str | None:
     """The turn of this agent that waits in this invocation, if the session says so."""
-    known = state.get(WAITING)
-    found = known.get(f"{invocation}|{agent}") if isinstance(known, dict) else None
-    return found if isinstance(found, str) else None
+    waits, key = context.state.get(WAITING), f"{context.invocation_id}|{agent}"
+    if not isinstance(waits, dict) or key not in waits:
+        return None
+    for turn, sealed in _pairs([waits[key]]):
+        if isinstance(turn, str) and is_sealed(store, context, ["waiting", key, turn], sealed):
+            return turn
+    return _OF_NOBODY
 
 
-def remember(state: Any, invocation: str, agent: str, result: TurnResult) -> None:
+def remember(store: Store, context: Any, agent: str, result: TurnResult) -> None:
     """What the next turn of the session may rest on, and which turn of which agent waits."""
-    before = state.get(RECORDS)
-    known: Iterable[Any] = [*(before if isinstance(before, list) else ()), *result.records]
-    state[RECORDS] = list(dict.fromkeys(known))[-_MOST_RECORDS:]
-    waits = dict(state.get(WAITING) or {})
-    waits.pop(f"{invocation}|{agent}", None)
+    state, key = context.state, f"{context.invocation_id}|{agent}"
+    # Also what is not ours: AgentTool hands the state of its own session back, and there ours is that of another.
+    known: dict[Any, Any] = {repr(pair): pair for pair in _pairs(state.get(RECORDS))}
+    new = [[number, seal(store, context, ["record", number])] for number in result.records]
+    state[RECORDS] = list((known | {repr(pair): pair for pair in new}).values())[-_MOST_RECORDS:]
+    before = state.get(WAITING)
+    waits = {name: turn for name, turn in before.items() if name != key} if isinstance(before, dict) else {}
     if result.outcome.value == "WAITING":
-        waits[f"{invocation}|{agent}"] = result.turn
+        waits[key] = [result.turn, seal(store, context, ["waiting", key, result.turn])]
     state[WAITING] = waits
+
+
+def _pairs(given: Any) -> list[list[Any]]:
+    """Those entries of a list that are something and its seal."""
+    return [pair for pair in (given if isinstance(given, list) else ()) if isinstance(pair, list) and len(pair) == 2]
 
 
 async def answer_instead(answers: Answers, turn: str, refused: NotAllowed, *, agent: str, user: str) -> str:
