@@ -30,7 +30,7 @@ from interlock.resilience import Expired
 from interlock.state import ClaimState
 from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
-from interlock.tools.wire import open_wire
+from interlock.tools.wire import leave_wire, open_wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Context, Json, Plan, Status, one_line
 
@@ -128,8 +128,12 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False, seen=step.seen)
     step.work.beat = beat
-    step.work.wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
+    step.work.wire = wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
+    if wire.is_sealed:
+        said = "the call whose tool makes this one is over, and has changed nothing, so this one is not made"
+        return _Effect(step, refuse(Status.FAILED, Reason.CANCELLED, said), landed=False)
     reading = await step.work.attempt()
+    leave_wire()
     return await _find_out(ctx, step, reading)
 
 
@@ -187,15 +191,16 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
     after: tuple[Snapshot, ...] = ()
     found, how, doubt = has_landed(reading, work.attempts), "", ""
     assert wire is not None
-    if found is False and wire.may_have_landed:
+    if found is False and not wire.seal():
         found, doubt = None, ON_THE_WIRE
-    shown = wire.was_refused  # before the resource is looked at, which may send something as well
     try:
         own = dict(zip(plan.keys, work.tokens.values(), strict=True))
         after = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
-    if found is False and contradicts_nothing(reading, plan, after, shown=shown):
+    if found is False and wire.may_have_landed:  # by a thread that nobody could stop, while the resource was looked at
+        found, doubt = None, ON_THE_WIRE
+    if found is False and contradicts_nothing(reading, plan, after, shown=wire.was_refused):
         found, doubt = None, IN_THE_RESOURCE
     if found is None:
         found, how = await _ask_world(ctx, begun, after)
