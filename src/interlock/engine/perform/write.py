@@ -27,7 +27,7 @@ from interlock.engine.uninterrupted import uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
-from interlock.state import ClaimState
+from interlock.state import ClaimState, overlap
 from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import leave_wire, open_wire
@@ -60,7 +60,9 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
     admitted, work = prepared.admitted, Work(ctx, prepared)
     call = admitted.facts.call
-    wanted = {*locks_of(work.tool, admitted.facts.arguments), *call.lock_keys}
+    # What it changes it leases anyway, and could not if it had locked that itself.
+    again = {key for key in call.lock_keys if not any(overlap(key, own) for own in prepared.plan.keys)}
+    wanted = {*locks_of(work.tool, admitted.facts.arguments), *again}
     missing = wanted - {lock.key for lock in call.locks}
     if not missing:
         return await _write(ctx, prepared)
