@@ -17,7 +17,16 @@ import pytest
 httpx = pytest.importorskip("httpx")
 
 from interlock import Context, Runtime, Status, Tool, tool  # noqa: E402
-from interlock.errors import Conflict, InDoubt, InvalidInput, NotFound, NothingLanded, StoreError, Unavailable  # noqa: E402
+from interlock.errors import (  # noqa: E402
+    Conflict,
+    Forbidden,
+    InDoubt,
+    InvalidInput,
+    NotFound,
+    NothingLanded,
+    StoreError,
+    Unavailable,
+)
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.resources import Documents, HttpClient, HttpDocuments  # noqa: E402
 from interlock.state import Halted  # noqa: E402
@@ -431,6 +440,25 @@ class Looked(Shelf):
     async def read_state(self, key: str) -> Any:
         self._faults.at("write.look_after")
         return await super().read_state(key)
+
+
+async def test_what_was_refused_because_its_attempt_was_over_shows_nothing_about_the_next_one() -> None:
+    shelf, left = Shelf(a={"title": "x"}, b={"title": "x"}), list[asyncio.Task[Any]]()
+
+    async def send() -> Sending:
+        return Sending("POST")
+
+    @tool(effect="write", key=lambda _arguments: ("a", "b"), resource=shelf, retry=QUICK)
+    async def book() -> str:
+        if not left:
+            left.append(asyncio.create_task(send()))  # takes its first step in the pause before the next attempt
+            raise NothingLanded("the bell is not answered")
+        shelf.items = {"a": {"title": "y"}, "b": {"title": "y"}}
+        raise Conflict("somebody else was faster")
+
+    first, _ = await twice(book, name="book", arguments={})
+    assert isinstance(left[0].exception(), Forbidden)
+    assert (first.status, len(first.attempts)) == (Status.UNKNOWN, 2)
 
 
 async def test_a_resource_that_is_looked_at_by_a_post_leaves_no_doubt() -> None:

@@ -164,11 +164,13 @@ class Sending:
         self._seen = self._left = False
         self.resource = resource
         counts = method.upper() not in SAFE_METHODS if changes is None else changes
+        own = WIRE.get() if counts else None
+        if own is not None and own.is_sealed:
+            raise Forbidden(_OVER)
         self._wires = _wires_here() if counts else ()
         for wire in self._wires:
             wire.doubt(self)
-        own = WIRE.get()
-        if counts and own is not None and own.is_sealed:
+        if own is not None and own.is_sealed:  # just now, by another thread
             self.did_nothing()
             raise Forbidden(_OVER)
 

@@ -195,6 +195,7 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
     assert wire is not None
     if found is False and not wire.seal():
         found, doubt = None, ON_THE_WIRE
+    shown = wire.was_refused
     try:
         own = dict(zip(plan.keys, work.tokens.values(), strict=True))
         after = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
@@ -202,7 +203,7 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
         pass  # the outcome stands; undo will say that there is no snapshot
     if found is False and wire.may_have_landed:  # by a thread that nobody could stop, while the resource was looked at
         found, doubt = None, ON_THE_WIRE
-    if found is False and contradicts_nothing(reading, plan, after, shown=wire.was_refused):
+    if found is False and contradicts_nothing(reading, plan, after, shown=shown):
         found, doubt = None, IN_THE_RESOURCE
     if found is None:
         found, how = await _ask_world(ctx, begun, after)
