@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from interlock import Context, ContractError, PolicyError, Runtime, Status, Tool, tool
+from interlock import Compensation, Context, ContractError, PolicyError, Runtime, Status, Tool, tool
 from interlock.config import Settings
 from interlock.engine.heart import Beat, Heart
-from interlock.errors import Locked, NotFound
+from interlock.errors import ConfigError, InvalidInput, Locked, NotFound
 from interlock.policy import parse_policy
 from interlock.ports import Query
 from interlock.testing import ManualClock
@@ -430,6 +430,124 @@ async def test_an_undo_that_waited_for_a_person_is_made_under_the_same_lease_too
             assert (busy.status, error(busy), shelf.items["a"]) == (Status.FAILED, "busy", {"board": "top"})
         assert (await runtime.operations.resume(ticket)).ok
     assert shelf.items["a"] == {"board": "low"}
+
+
+HELD: dict[str, Any] = {"settings": Settings(lease_s=3600)}
+"""For clocks that run through a deadline without anybody waiting: no lease ends meanwhile."""
+LOOK = '[[rule]]\nid = "look"\ntools = ["title"]\ndecision = "review"\n'
+
+
+@pytest.mark.parametrize("redact", [(), ("title",)])
+async def test_a_call_that_parked_under_a_lock_is_made_under_it_or_not_at_all(
+    durable_url: str, redact: tuple[str, ...]
+) -> None:
+    shelf = Shelf(a={"title": "x"})
+    put = retitle(shelf, [], deadline_s=0.2, redact=redact)  # the key of the lock has the title in it
+    async with running(put, policy=OPEN + LOOK, url=durable_url, clock=ManualClock(), **HELD) as runtime:
+        async with runtime.lock("shelf/board:upper") as locks:
+            parked = await runtime.call("title", {"id": "a", "title": "upper"}, actor="ann", call_id="c", locks=locks)
+        ticket = expect(parked.ticket)
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        async with runtime.lock("shelf/board:upper"):
+            busy = await runtime.operations.resume(ticket)
+        assert (busy.status, error(busy), shelf.items["a"]) == (Status.FAILED, "busy", {"title": "x"})
+        assert (await runtime.operations.resume(ticket)).ok
+    assert shelf.items["a"] == {"title": "upper"}
+
+
+async def test_whoever_has_the_lock_of_a_parked_call_hands_it_over() -> None:
+    shelf, made = Shelf(a={"title": "x"}), list[Any]()
+    async with running(retitle(shelf, made), policy=OPEN + LOOK, clock=ManualClock(), **HELD) as runtime:
+        async with runtime.lock("shelf/board:top") as locks:
+            parked = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c", locks=locks)
+            ticket = expect(parked.ticket)
+            await runtime.operations.decide(ticket, approve=True, by="user:boss")
+            with pytest.raises(ConfigError, match=r"async with runtime\.lock"):
+                await runtime.operations.resume(ticket, locks=locks[0])  # type: ignore[arg-type]
+            assert (await runtime.operations.resume(ticket, locks=locks)).ok
+        ((_id, _title, context),) = made
+        assert context.tokens["board:top"] == locks[0].token
+
+
+async def test_what_was_handed_over_and_is_lost_makes_no_call() -> None:
+    shelf = Shelf(a={"title": "x"})
+    async with running(retitle(shelf, []), policy=OPEN + LOOK, clock=ManualClock(), **HELD) as runtime:
+        async with runtime.lock("shelf/board:top") as locks:
+            parked = await runtime.call("title", {"id": "a", "title": "z"}, actor="ann", call_id="c", locks=locks)
+            await runtime.operations.decide(expect(parked.ticket), approve=True, by="user:boss")
+        lost = await runtime.operations.resume(expect(parked.ticket), locks=locks)
+        assert (error(lost), shelf.items["a"]) == ("lease_lost", {"title": "x"})
+        assert (await runtime.operations.resume(expect(parked.ticket))).ok
+
+
+async def test_a_replay_is_made_under_the_lock_of_its_change(durable_url: str) -> None:
+    shelf, down = Shelf(a={"title": "x"}), [True]
+
+    @tool(effect="write", key="{id}", resource=shelf, deadline_s=0.2)
+    async def put(id: str, title: str) -> str:
+        if down[0]:
+            raise InvalidInput("not today")
+        shelf.items[id] = {"title": title}
+        return title
+
+    async with running(put, url=durable_url, clock=ManualClock(), **HELD) as runtime:
+        async with runtime.lock("shelf/board:top") as locks:
+            made = await runtime.call("put", {"id": "a", "title": "z"}, actor="ann", run="r", locks=locks)
+        assert made.status is Status.FAILED
+        down.clear()
+        down.append(False)
+        async with runtime.lock("shelf/board:top"):
+            ((step, busy),) = await runtime.operations.replay("r")
+            assert (step.locks, error(expect(busy)), shelf.items["a"]) == (
+                ("shelf/board:top",),
+                "busy",
+                {"title": "x"},
+            )
+        async with runtime.lock("shelf/board:top") as locks:
+            ((_step, again),) = await runtime.operations.replay("r", locks=locks)
+        assert expect(again).ok
+    assert shelf.items["a"] == {"title": "z"}
+
+
+def till(back: list[int], **options: Any) -> tuple[Tool, Tool]:
+    """A payment under the lease of its till, and the call that makes up for it."""
+
+    @tool(effect="send", deadline_s=0.2, **options)
+    async def refund(number: int) -> int:
+        back.append(number)
+        return number
+
+    @tool(
+        effect="send",
+        locks=lambda _arguments: ("till",),
+        compensate=Compensation("refund", lambda arguments, _value: {"number": arguments["number"]}),
+    )
+    async def pay(number: int) -> int:
+        return number
+
+    return pay, refund
+
+
+async def test_a_compensation_is_called_under_the_lock_of_what_it_makes_up_for(durable_url: str) -> None:
+    back: list[int] = []
+    async with running(*till(back), url=durable_url, clock=ManualClock(), **HELD) as runtime:
+        assert (await runtime.call("pay", {"number": 1}, actor="ann", run="r")).ok
+        async with runtime.lock("pay/till"):
+            ((_step, busy),) = await runtime.operations.undo(run="r")
+            assert (error(expect(busy)), back) == ("busy", [])
+        async with runtime.lock("pay/till") as locks:
+            ((_step, outcome),) = await runtime.operations.undo(run="r", locks=locks)
+        assert (expect(outcome).status, back) == (Status.OK, [1])
+
+
+async def test_a_compensation_does_not_lock_what_it_changes_itself() -> None:
+    back: list[int] = []
+    pay, refund = till(back, key="till")
+    async with running(pay, refund, clock=ManualClock(), **HELD) as runtime:
+        async with runtime.lock("refund/till") as locks:
+            assert (await runtime.call("pay", {"number": 1}, actor="ann", run="r", locks=locks)).ok
+        ((_step, outcome),) = await runtime.operations.undo(run="r")
+    assert (expect(outcome).status, back) == (Status.OK, [1])
 
 
 async def test_a_cooldown_holds_for_sends_at_once_and_never_for_taking_back() -> None:

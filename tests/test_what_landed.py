@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,18 +17,29 @@ import pytest
 httpx = pytest.importorskip("httpx")
 
 from interlock import Context, Runtime, Status, Tool, tool  # noqa: E402
-from interlock.errors import Conflict, InDoubt, InvalidInput, NotFound, NothingLanded, StoreError, Unavailable  # noqa: E402
+from interlock.errors import (  # noqa: E402
+    Conflict,
+    Forbidden,
+    InDoubt,
+    InvalidInput,
+    NotFound,
+    NothingLanded,
+    StoreError,
+    Unavailable,
+)
 from interlock.policy import parse_policy  # noqa: E402
 from interlock.resources import Documents, HttpClient, HttpDocuments  # noqa: E402
 from interlock.state import Halted  # noqa: E402
 from interlock.stores import MemoryStore  # noqa: E402
 from interlock.tools import RetryRule  # noqa: E402
 from interlock.tools.egress import Egress, raise_for_status  # noqa: E402
+from interlock.tools.wire import Sending  # noqa: E402
 from interlock.values import Effect, Outcome, Versioned  # noqa: E402
 from tests.conftest import expect  # noqa: E402
 from tests.test_changes import OPEN, Shelf, running  # noqa: E402
 
 QUICK = RetryRule(max_attempts=4, base_s=0.001, cap_s=0.002)
+ONCE = RetryRule(max_attempts=1)
 LOCAL = Egress(schemes=("http",), networks=("127.0.0.0/8",))
 
 
@@ -244,6 +256,227 @@ async def test_a_probe_says_that_nothing_landed_after_all() -> None:
     async with site.open() as url:
         first, _ = await twice(pay, name="pay", arguments={"url": url})
     assert (first.status, expect(first.problem).reason) == (Status.FAILED, "invalid_input")
+
+
+# What an attempt leaves running
+
+
+class Left:
+    """A task that the first attempt starts and does not wait for; it goes on when it is let go."""
+
+    def __init__(self, work: Callable[[], Awaitable[Any]]) -> None:
+        self.work, self._go, self.tasks = work, asyncio.Event(), list[asyncio.Task[Any]]()
+
+    def start(self) -> None:
+        async def later() -> Any:
+            await self._go.wait()
+            return await self.work()
+
+        self.tasks.append(asyncio.create_task(later()))
+
+    async def end(self) -> Any:
+        """Let it go, and wait for what it comes to."""
+        self._go.set()
+        (found,) = await asyncio.gather(*self.tasks, return_exceptions=True)
+        return found
+
+
+def paying(left: Left) -> Tool:
+    """A tool whose first attempt leaves a task behind that pays; the second one pays when that has come to its end."""
+
+    @tool(effect="send", name="pay", retry=QUICK)
+    async def paid() -> str:
+        if not left.tasks:
+            left.start()
+            raise NothingLanded("the bell is not answered")
+        await left.end()
+        await left.work()
+        return "paid"
+
+    return paid
+
+
+@pytest.mark.parametrize("ask", WAYS)
+async def test_a_task_of_an_attempt_that_changed_nothing_does_not_pay_beside_the_next_one(ask: Ask) -> None:
+    site = Site()
+    async with site.open() as url:
+        left = Left(lambda: ask(url, "/pay", "POST"))
+        async with running(paying(left)) as runtime:
+            outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+    assert (outcome.status, len(outcome.attempts), site.made) == (Status.OK, 2, ["/pay"])
+    assert "the attempt that started the task" in str(left.tasks[0].exception())
+
+
+async def test_a_task_of_an_attempt_that_changed_nothing_writes_no_document_beside_the_next_one(tmp_path: Path) -> None:
+    docs, entries = Documents(f"sqlite:///{tmp_path / 'docs.db'}", "docs"), iter("ab")
+    left = Left(lambda: docs.write(next(entries), {"paid": True}))
+    async with running(paying(left)) as runtime:
+        outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+    assert (outcome.status, len(await docs.snapshot())) == (Status.OK, 1)
+    await docs.close()
+
+
+@pytest.mark.parametrize("ask", WAYS)
+async def test_a_task_of_a_call_that_changed_nothing_sends_nothing_when_the_call_has_failed(ask: Ask) -> None:
+    site = Site()
+    async with site.open() as url:
+        left = Left(lambda: ask(url, "/pay", "POST"))
+
+        @tool(effect="send")
+        async def pay() -> str:
+            if left.tasks:
+                await ask(url, "/pay", "POST")
+                return "paid"
+            left.start()
+            raise InvalidInput("no such account")
+
+        async with running(pay) as runtime:
+            first = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+            await left.end()
+            again = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+    assert (first.status, again.status, site.made) == (Status.FAILED, Status.OK, ["/pay"])
+
+
+async def test_a_task_of_a_call_that_worked_goes_on_sending() -> None:
+    site = Site()
+    async with site.open() as url:
+        left = Left(lambda: over_egress(url, "/receipt", "POST"))
+
+        @tool(effect="send")
+        async def pay() -> str:
+            left.start()
+            return "paid"
+
+        async with running(pay) as runtime:
+            assert (await runtime.call("pay", {}, actor="ann", call_id="order-1")).ok
+            await left.end()
+    assert site.made == ["/receipt"]
+
+
+async def test_a_call_that_such_a_task_makes_is_not_made_and_says_why() -> None:
+    sent: list[str] = []
+
+    @tool(effect="send", repeatable=True)
+    async def post() -> str:
+        sent.append("x")
+        return "sent"
+
+    left = Left(lambda: runtime.call("post", {}, actor="ann"))
+    async with running(paying(left), post) as runtime:
+        outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+        refused = left.tasks[0].result()
+    assert (outcome.status, refused.status, len(sent)) == (Status.OK, Status.FAILED, 1)
+    assert "has changed nothing, so this one is not made" in refused.problem.message
+
+
+async def test_a_call_that_is_on_its_way_when_the_attempt_ends_leaves_it_in_doubt() -> None:
+    begun, go, calls = asyncio.Event(), asyncio.Event(), list[asyncio.Task[Outcome]]()
+
+    @tool(effect="send", repeatable=True)
+    async def post() -> str:
+        begun.set()
+        await go.wait()
+        return "sent"
+
+    @tool(effect="send", retry=QUICK)
+    async def pay() -> str:
+        calls.append(asyncio.create_task(runtime.call("post", {}, actor="ann")))
+        await begun.wait()
+        raise NothingLanded("the bell is not answered")
+
+    async with running(pay, post) as runtime:
+        outcome = await runtime.call("pay", {}, actor="ann", call_id="order-1")
+        go.set()
+        assert (await calls[0]).ok
+    assert (outcome.status, len(calls)) == (Status.UNKNOWN, 1)
+
+
+async def test_a_call_that_was_on_its_way_and_changed_nothing_leaves_no_doubt() -> None:
+    @tool(effect="send", repeatable=True)
+    async def post() -> str:
+        raise InvalidInput("no such address")
+
+    @tool(effect="send", retry=QUICK)
+    async def pay() -> str:
+        assert not (await runtime.call("post", {}, actor="ann")).ok
+        raise InvalidInput("no such account")
+
+    async with running(pay, post) as runtime:
+        assert (await runtime.call("pay", {}, actor="ann", call_id="order-1")).status is Status.FAILED
+
+
+@pytest.mark.parametrize("point", ["perform.halts", "write.look_after"])
+async def test_what_a_thread_sends_before_the_next_attempt_leaves_the_call_in_doubt(point: str) -> None:
+    tries: list[str] = []
+
+    class Sends:
+        """A thread that a tool has started by itself, and that is at its request when the engine is at this point."""
+
+        def at(self, name: str) -> None:
+            if name == point and tries:
+                sender = threading.Thread(target=Sending, args=("POST",))
+                sender.start()
+                sender.join()
+
+    shelf = Looked(Sends())
+
+    @tool(effect="write", key="{id}", resource=shelf, retry=QUICK if point == "perform.halts" else ONCE)
+    async def pay(id: str) -> str:
+        tries.append("x")
+        raise NothingLanded("the bell is not answered")
+
+    async with running(pay, faults=Sends()) as runtime:
+        outcome = await runtime.call("pay", {"id": "a"}, actor="ann", call_id="order-1")
+    assert (outcome.status, len(tries)) == (Status.UNKNOWN, 1)
+
+
+class Looked(Shelf):
+    """A resource that says when it is looked at."""
+
+    def __init__(self, faults: Any) -> None:
+        super().__init__(a={"title": "x"})
+        self._faults = faults
+
+    async def read_state(self, key: str) -> Any:
+        self._faults.at("write.look_after")
+        return await super().read_state(key)
+
+
+async def test_what_was_refused_because_its_attempt_was_over_shows_nothing_about_the_next_one() -> None:
+    shelf, left = Shelf(a={"title": "x"}, b={"title": "x"}), list[asyncio.Task[Any]]()
+
+    async def send() -> Sending:
+        return Sending("POST")
+
+    @tool(effect="write", key=lambda _arguments: ("a", "b"), resource=shelf, retry=QUICK)
+    async def book() -> str:
+        if not left:
+            left.append(asyncio.create_task(send()))  # takes its first step in the pause before the next attempt
+            raise NothingLanded("the bell is not answered")
+        shelf.items = {"a": {"title": "y"}, "b": {"title": "y"}}
+        raise Conflict("somebody else was faster")
+
+    first, _ = await twice(book, name="book", arguments={})
+    assert isinstance(left[0].exception(), Forbidden)
+    assert (first.status, len(first.attempts)) == (Status.UNKNOWN, 2)
+
+
+async def test_a_resource_that_is_looked_at_by_a_post_leaves_no_doubt() -> None:
+    site, tries = Site(), list[str]()
+
+    class Asked(Shelf):
+        async def read_state(self, key: str) -> Any:
+            await over_egress(url, "/search", "POST")
+            return await super().read_state(key)
+
+    @tool(effect="write", key="{id}", resource=Asked(a={"title": "x"}), retry=QUICK)
+    async def book(id: str) -> str:
+        tries.append(id)
+        raise NothingLanded("the bell is not answered")
+
+    async with site.open() as url:
+        first, _ = await twice(book, name="book", arguments={"id": "a"})
+    assert (first.status, len(first.attempts)) == (Status.FAILED, 4)
 
 
 # In documents and other resources

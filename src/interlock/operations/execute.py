@@ -14,12 +14,12 @@ from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
 from interlock.operations.recover import read_record
 from interlock.operations.standing import recorded_versions
-from interlock.operations.undo import UndoStep
+from interlock.operations.undo import UndoStep, locked_keys
 from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.review import waiting_message
 from interlock.state import TicketKind, TicketState, state_of
-from interlock.values import Call, Json, Mode, Outcome, Problem, Status
+from interlock.values import Call, Json, Lock, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _LONGEST_RATE_WAIT_S = 60.0
@@ -28,14 +28,15 @@ _LONGEST_RATE_WAIT_S = 60.0
 class Pace:
     """Makes the calls of steps no faster than rates allow: a rate says how fast, not whether."""
 
-    def __init__(self, run: Run, ctx: EngineContext) -> None:
+    def __init__(self, run: Run, ctx: EngineContext, locks: tuple[Lock, ...] = ()) -> None:
         self._run = run
         self._ctx = ctx
+        self._locks = locks
         self._waiting = asyncio.Lock()
 
     async def take(self, step: UndoStep, call: Call) -> Outcome:
-        """Make the call of a step, under the leases under which its change was made."""
-        call = msgspec.structs.replace(call, lock_keys=step.locks)
+        """Make the call of a step: what was locked for its change is locked for it, unless the caller has it."""
+        call = msgspec.structs.replace(call, lock_keys=step.locks, locks=self._locks)
         outcome = await self._run(call)
         if _rate_wait_s(outcome) is None:
             return outcome
@@ -56,10 +57,18 @@ def _rate_wait_s(outcome: Outcome) -> float | None:
     return problem.retry_after_s if problem.retry_after_s <= _LONGEST_RATE_WAIT_S else None
 
 
-async def run_undo(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, by: str, name: str) -> list[Done]:
+async def run_undo(
+    run: Run,
+    ctx: EngineContext,
+    steps: Sequence[UndoStep],
+    *,
+    by: str,
+    name: str,
+    locks: tuple[Lock, ...] = (),
+) -> list[Done]:
     """Take changes back, the last one first: those on different keys side by side, a send when all after it is back."""
     left: dict[str, str] = {}  # the versions that steps have left behind
-    pace = Pace(run, ctx)
+    pace = Pace(run, ctx, locks)
 
     async def take(step: UndoStep) -> Outcome:
         call = msgspec.structs.replace(call_of_undo(ctx, step, by, name), plan=_looked_at(ctx, step, left))
@@ -126,10 +135,11 @@ async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
     return LeftBehind()
 
 
-async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str) -> list[Done]:
+async def run_replay(
+    run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *, principal: str, locks: tuple[Lock, ...] = ()
+) -> list[Done]:
     """Try failed changes again with their own keys, and undone ones as the next generation, in their order."""
-
-    pace = Pace(run, ctx)
+    pace = Pace(run, ctx, locks)
 
     async def take(step: UndoStep) -> Outcome:
         return await pace.take(step, await call_of_replay(ctx, step, principal))
@@ -137,8 +147,10 @@ async def run_replay(run: Run, ctx: EngineContext, steps: Sequence[UndoStep], *,
     return await take_in_order(ctx, steps, take, AGAIN)
 
 
-async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
+async def resume(run: Run, ctx: EngineContext, name: str, locks: tuple[Lock, ...] = ()) -> Outcome:
     """Make the call that waited for a ticket; whatever the ticket says, the call's outcome says it.
+
+    What was locked for it when it parked is locked for it again, unless the caller has it (`locks`).
 
     Where people have yet to decide nothing is made and nothing recorded: the call waits as it did, and was not refused.
     """
@@ -160,7 +172,7 @@ async def resume(run: Run, ctx: EngineContext, name: str) -> Outcome:
     if content.payload and "arguments" not in whole:
         raise NotAllowed(f"the arguments behind ticket {name!r} have been deleted; propose the call again")
     call = _recorded_call(record, whole, whole.get("asked") or whole.get("arguments", content.arguments))
-    return await run(msgspec.structs.replace(call, ticket=name))
+    return await run(msgspec.structs.replace(call, ticket=name, locks=locks))
 
 
 async def call_of_replay(ctx: EngineContext, step: UndoStep, principal: str) -> Call:
@@ -195,5 +207,5 @@ def _recorded_call(record: Stored, whole: Mapping[str, Json], arguments: Json) -
         claim=None if change is None else change.claim,
         undoes=None if change is None else change.undoes,
         replays=change is not None and change.replays,
-        lock_keys=tuple(whole.get("lock_keys", ())),
+        lock_keys=locked_keys(record, whole),
     )

@@ -27,8 +27,9 @@ from interlock.operations.shadow import ShadowComparison, compare
 from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
-from interlock.values import Call, Outcome
+from interlock.values import Call, Lock, Outcome
 
+Locks = Sequence[Lock]
 _PREVIEW = "undo"
 """The turn and run of an undo that is only looked at."""
 
@@ -61,14 +62,18 @@ class Operations:
         calls = [None if step.obstacle else call_of_undo(ctx, step, self._principal, _PREVIEW) for step in steps]
         return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), BACK)
 
-    async def undo(self, *, force: bool = False, by: str | None = None, **which: Unpack[Changes]) -> Sequence[Done]:
+    async def undo(
+        self, *, force: bool = False, by: str | None = None, locks: Locks = (), **which: Unpack[Changes]
+    ) -> Sequence[Done]:
         """Take those changes back, each as a call on the path, the last one first.
 
+        What was locked for a change is locked again for taking it back, unless the caller has it (`locks`).
         Beside a step for which no call was made stands None; its `obstacle` says why.
         """
-        ctx, name = self._ctx, f"undo-{self._ctx.ids.new()}"
+        ctx, name, held = self._ctx, f"undo-{self._ctx.ids.new()}", _handed_over(locks)
         steps = await undo_steps(ctx, _require_filter(which, "undo"), force=force)
-        return tuple(await run_undo(self._run, ctx, hold_back(ctx, steps, BACK), by=self.writer(by).by, name=name))
+        steps, who = hold_back(ctx, steps, BACK), self.writer(by).by
+        return tuple(await run_undo(self._run, ctx, steps, by=who, name=name, locks=held))
 
     async def replay_plan(self, run: str) -> Sequence[UndoStep]:
         """What of a run would be made again, and what could not be; nothing is done."""
@@ -77,10 +82,14 @@ class Operations:
         calls = [None if step.obstacle else await call_of_replay(ctx, step, who) for step in steps]
         return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), AGAIN)
 
-    async def replay(self, run: str) -> Sequence[Done]:
-        """Make what failed in a run again with its own keys, and what was undone as the next generation."""
+    async def replay(self, run: str, *, locks: Locks = ()) -> Sequence[Done]:
+        """Make what failed in a run again with its own keys, and what was undone as the next generation.
+
+        What was locked for a change is locked for it again, unless the caller has it (`locks`).
+        """
+        held = _handed_over(locks)
         steps = hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
-        return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal))
+        return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal, locks=held))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:
         """Settle what dead processes left behind, and expire and escalate the tickets that are due."""
@@ -140,9 +149,12 @@ class Operations:
         """Expire, escalate and remind of the tickets that are due; those tickets, for whoever tells people."""
         return await sweep(self.writer())
 
-    async def resume(self, ticket: str) -> Outcome:
-        """Make the call that waits for a ticket; if it is not approved (yet), the outcome says why."""
-        return await resume(self._run, self._ctx, ticket)
+    async def resume(self, ticket: str, *, locks: Locks = ()) -> Outcome:
+        """Make the call that waits for a ticket; if it is not approved (yet), the outcome says why.
+
+        What was locked for it when it parked is locked for it again, unless the caller has it (`locks`).
+        """
+        return await resume(self._run, self._ctx, ticket, _handed_over(locks))
 
     async def purge_plan(self, *, older_than: timedelta | None = None, tool: str | None = None) -> Erasure:
         """Which payloads are older than that, or than the retention of their tools; nothing is deleted."""
@@ -203,6 +215,12 @@ class Operations:
         if by is not None:
             check_vouched(by, self._principal)
         return LedgerWriter(by or self._principal, ctx.store, ctx.clock, ctx.ids, ctx.faults)
+
+
+def _handed_over(locks: Locks) -> tuple[Lock, ...]:
+    if not isinstance(locks, list | tuple) or not all(isinstance(lock, Lock) for lock in locks):
+        raise ConfigError(f"locks= is what `async with runtime.lock(...) as locks` gives, not {locks!r}")
+    return tuple(locks)
 
 
 def _require_filter(which: Changes, what: str) -> ChangeFilter:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from interlock.engine import EngineContext
 from interlock.operations.recover import intent_of
 from interlock.operations.standing import takes_back
-from interlock.operations.undo import IN_DOUBT, UndoStep, impossible, in_doubt, with_arguments
+from interlock.operations.undo import IN_DOUBT, UndoStep, impossible, in_doubt, locked_keys, with_arguments
 from interlock.state import ChangeFilter, ClaimState
 
 
@@ -22,7 +22,8 @@ async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
         if in_doubt(claim):
             step = impossible(claim, IN_DOUBT)
         elif "arguments" in before:
-            step = UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys)
+            locks = locked_keys(intent, before)
+            step = UndoStep(claim, claim.record or 0, claim.tool, before["arguments"], claim.keys, locks=locks)
         else:
             step = impossible(claim, "its arguments have been deleted")
         steps.append(with_arguments(step, intent))

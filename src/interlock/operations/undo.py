@@ -41,7 +41,7 @@ class UndoStep(msgspec.Struct, frozen=True):
     holds_back: bool = False
     """Whether a send on the far side of it has to wait for it, which has an obstacle."""
     locks: tuple[str, ...] = ()
-    """The leases under which it was made, and is taken back."""
+    """The keys that were locked for it, and are locked when it is taken back or made again."""
     versions: dict[str, str] = {}
     """The versions at which keys were looked at; those that an earlier step puts back first have none yet."""
     of: Json = None
@@ -169,7 +169,8 @@ async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> Undo
         intent, before = await intent_of(ctx, claim)
         if in_doubt(claim):
             return with_arguments(impossible(claim, IN_DOUBT), intent)
-        step = with_arguments(await _step(ctx, claim, (intent, before), so_far), intent)
+        step = with_arguments(await _step(ctx, claim, before, so_far), intent)
+        step = msgspec.structs.replace(step, locks=locked_keys(intent, before))
     except StoreError:
         raise
     except Exception as error:  # noqa: BLE001 - compensations and states are somebody else's
@@ -186,20 +187,22 @@ def with_arguments(step: UndoStep, intent: Stored | None) -> UndoStep:
     return step if intent is None else msgspec.structs.replace(step, of=intent.content().arguments)
 
 
-async def _step(
-    ctx: EngineContext, claim: Claimed, begun: tuple[Stored | None, Mapping[str, Json]], so_far: _SoFar
-) -> UndoStep:
+def locked_keys(record: Stored | None, payload: Mapping[str, Json]) -> tuple[str, ...]:
+    """The keys that were locked for a recorded call, and are locked when it is made again or taken back."""
+    change = None if record is None else record.content().change
+    under = payload.get("under") or (() if change is None else change.under)  # as they are, where a record is redacted
+    return tuple(sorted({*under, *payload.get("lock_keys", ())}))
+
+
+async def _step(ctx: EngineContext, claim: Claimed, before: Mapping[str, Json], so_far: _SoFar) -> UndoStep:
     binding = ctx.bindings.get(claim.tool)
     if binding is None or claim.record is None:
         return impossible(claim, f"the tool {claim.tool!r} is not registered any more")
-    tool, (intent, before) = binding.tool, begun
+    tool = binding.tool
     outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
         unseen = outcome is not None and outcome.kind == "settle" and not recorded_versions(outcome)
-        step = await _restoring(ctx, claim, tool, _Payloads(before, after, unseen), so_far)
-        change = None if intent is None else intent.content().change
-        under = before.get("under") or (() if change is None else change.under)
-        return msgspec.structs.replace(step, locks=tuple(under))
+        return await _restoring(ctx, claim, tool, _Payloads(before, after, unseen), so_far)
     if tool.compensate is None:
         return impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:

@@ -155,8 +155,9 @@ class _Pinned(httpx.AsyncBaseTransport):
         url = request.url
         port = url.port or {"https": 443, "http": 80}.get(url.scheme, 0)
         address = await self._egress.check(str(url), port)
-        host, given = self._take(url.host), request.extensions
+        given = request.extensions
         sending = Sending(request.method, changes=given.get(CHANGES), resource=given.get(RESOURCE, ""))
+        host = self._take(url.host)
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
         trace = sending.traced(given.get("trace"))
         request.extensions = {**given, "sni_hostname": url.host, "trace": trace}

@@ -5,6 +5,9 @@ before it, so the transports of Interlock (`interlock.tools.egress`, `interlock.
 send and `interlock.resources.Documents` what it writes, and the engine believes "nothing landed" only of a call on
 whose wire nothing is in doubt. A request is in doubt from the moment at which it may leave, whoever gives it up, until
 it is shown that it did nothing; one that was answered with success never is shown that.
+
+An attempt may end while tasks go on that it has started. So its wire is sealed as soon as it is said that it has
+changed nothing: from then on nothing leaves that would be noted there, and what was said stays true.
 """
 
 from __future__ import annotations
@@ -15,23 +18,29 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
+from interlock.errors import Forbidden
+
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 CHANGES = "interlock_changes"
 """The extension of a request by which whoever makes it says whether it changes something, whatever its method is."""
 RESOURCE = "interlock_resource"
 """The extension by which it says of which resource it changes the state: a look at that one shows whether it landed."""
 Trace = Callable[[str, Any], Awaitable[None]]
+_OVER = (
+    "not sent: the attempt that started the task which wants to send this is over, and has changed nothing; let a tool"
+    " wait for every task that it starts, and start what outlives a call outside of it"
+)
 
 
 class Wire:
-    """What one call, and the calls that its tool makes, may have changed on the other side."""
+    """What the attempts of one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("_doubts", "_noted", "_parent", "answered", "thread")
+    __slots__ = ("_doubts", "_noted", "_parent", "_sealed", "answered", "thread")
 
     def __init__(self, parent: Wire | None = None) -> None:
         self._parent = parent
         self._doubts: set[object] = set()
-        self._noted = False
+        self._noted = self._sealed = False
         self.answered: Counter[tuple[int, str]] = Counter()
         self.thread = threading.get_ident()
 
@@ -49,6 +58,35 @@ class Wire:
         """Whether something may have been changed that a look at this resource does not show."""
         return any(not isinstance(what, Sending) or what.resource != resource for what in self._doubts)
 
+    @property
+    def is_sealed(self) -> bool:
+        """Whether nothing may leave here any more: it is said that this one, or one that made it, changed nothing."""
+        return self._sealed or (self._parent is not None and self._parent.is_sealed)
+
+    def seal(self) -> bool:
+        """Let nothing leave from now on; False where something may have landed: then there is nothing to keep true."""
+        # Sealed first, asked then; whoever sends is noted first, and asks then. So one of the two sees the other, in
+        # whatever thread they are.
+        self._sealed = True
+        self._sealed = not self._doubts
+        return self._sealed
+
+    def begin(self) -> None:
+        """Its change begins. The calls that it is made by have a change on its way until it has ended."""
+        _RUNNING.add(self)
+        above = self._parent
+        while above is not None:
+            above._doubts.add(self)
+            above = above._parent
+
+    def follow(self) -> Wire:
+        """The wire of the next attempt: what this one has left running is not taken for what that one sends."""
+        after = Wire(self._parent)
+        after._doubts, after._noted, after.answered = set(self._doubts), self._noted, self.answered
+        after.begin()
+        self._retire()
+        return after
+
     def doubt(self, what: object) -> None:
         """Something was done, or is about to be; the calls that this one is made by have done it as well."""
         self._doubts.add(what)
@@ -64,9 +102,18 @@ class Wire:
 
     def end(self, *, landed: bool | None) -> None:
         """The call is over: whoever made it has changed what it changed, by whatever means."""
+        if landed is False:
+            self._sealed = True
+            self._retire()
+            return
         _RUNNING.discard(self)
-        if landed is not False and self._parent is not None:
+        if self._parent is not None:
             self._parent.doubt(self)
+
+    def _retire(self) -> None:
+        _RUNNING.discard(self)
+        if self._parent is not None:
+            self._parent.dismiss(self)
 
 
 WIRE: ContextVar[Wire | None] = ContextVar("interlock_wire", default=None)
@@ -81,8 +128,20 @@ def open_wire() -> Wire:
     above = WIRE.get()
     wire = Wire(None if above is _READS else above)
     WIRE.set(wire)
-    _RUNNING.add(wire)
+    wire.begin()
     return wire
+
+
+def follow_wire(wire: Wire) -> Wire:
+    """The wire of the attempt that this task makes after one that changed nothing."""
+    after = wire.follow()
+    WIRE.set(after)
+    return after
+
+
+def leave_wire() -> None:
+    """The attempt of this task is over: what it does from now on is to look, and is noted nowhere."""
+    WIRE.set(_READS)
 
 
 def thread_context() -> Context:
@@ -105,9 +164,15 @@ class Sending:
         self._seen = self._left = False
         self.resource = resource
         counts = method.upper() not in SAFE_METHODS if changes is None else changes
+        own = WIRE.get() if counts else None
+        if own is not None and own.is_sealed:
+            raise Forbidden(_OVER)
         self._wires = _wires_here() if counts else ()
         for wire in self._wires:
             wire.doubt(self)
+        if own is not None and own.is_sealed:  # just now, by another thread
+            self.did_nothing()
+            raise Forbidden(_OVER)
 
     def traced(self, inner: Trace | None) -> Trace:
         """What httpx calls at every step of a connection; `inner` is whoever else wants to know."""

@@ -33,7 +33,7 @@ from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
 from interlock.tools import Reading, Tool, read_result, redactor_of
 from interlock.tools.tracebacks import log_traceback
-from interlock.tools.wire import Wire
+from interlock.tools.wire import Wire, follow_wire, leave_wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
 from interlock.values import Attempt, Call, Context, Effect, Status, Trust
 
@@ -59,7 +59,7 @@ class Work:
     tokens: dict[str, int] = {}
     _versions: dict[str, str] | None = None
     wire: Wire | None = None
-    """What the call has sent, where it changes something."""
+    """What its attempts have sent, where it changes something."""
 
     # What a read asks for is set here: what only the class has is looked for in the object first, at three times the
     # price.
@@ -199,7 +199,7 @@ class Work:
                 return _failure(found, tool)
             waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
-            stopped = await self.check_halt(again=True) or await self._look_again(found)
+            stopped = await self.check_halt(again=True) or await self._look_again(found) or self._follow_wire(found)
             if stopped is not None:
                 return stopped
 
@@ -259,6 +259,15 @@ class Work:
             return None
         return _failure(InDoubt(f"{error}; {IN_THE_RESOURCE}"), tool)
 
+    def _follow_wire(self, error: ToolError) -> Reading | None:
+        """Ask the wire last, with no wait behind it: something may have been sent since the attempt before was over."""
+        if self.wire is None or not self.wire.is_sealed:
+            return None  # it may have landed already, and may be tried again all the same
+        if self.wire.may_have_landed and not self.tool.idempotent:
+            return _failure(InDoubt(f"{error}; {ON_THE_WIRE}"), self.tool)
+        self.wire = follow_wire(self.wire)
+        return None
+
     def _start(self, tool: Tool) -> Any:
         """One try as a coroutine that has not taken its first step."""
         context = self.context() if tool.wants_context else None
@@ -284,8 +293,10 @@ class Work:
         if not isinstance(error, InterlockError):
             fault.traceback = self._log_traceback(error)
         # What is refused for good is not tried again, and is judged when the call has ended.
-        if isinstance(fault, NothingLanded | RateLimited) and self.wire is not None and self.wire.may_have_landed:
-            return InDoubt(f"{fault}; {ON_THE_WIRE}")
+        if isinstance(fault, NothingLanded | RateLimited) and self.wire is not None:
+            if not self.wire.seal():
+                return InDoubt(f"{fault}; {ON_THE_WIRE}")
+            leave_wire()
         return fault
 
     def _log_traceback(self, error: BaseException) -> str:

@@ -27,10 +27,10 @@ from interlock.engine.uninterrupted import uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
-from interlock.state import ClaimState
+from interlock.state import ClaimState, overlap
 from interlock.tools import Reading, Tool, redactor_of
 from interlock.tools.tracebacks import log_traceback
-from interlock.tools.wire import open_wire
+from interlock.tools.wire import leave_wire, open_wire
 from interlock.transitions import CloseClaim, Transition
 from interlock.values import Context, Json, Plan, Status, one_line
 
@@ -60,7 +60,9 @@ async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
     admitted, work = prepared.admitted, Work(ctx, prepared)
     call = admitted.facts.call
-    wanted = {*locks_of(work.tool, admitted.facts.arguments), *call.lock_keys}
+    # What it changes it leases anyway, and could not if it had locked that itself.
+    again = {key for key in call.lock_keys if not any(overlap(key, own) for own in prepared.plan.keys)}
+    wanted = {*locks_of(work.tool, admitted.facts.arguments), *again}
     missing = wanted - {lock.key for lock in call.locks}
     if not missing:
         return await _write(ctx, prepared)
@@ -128,8 +130,12 @@ async def _effect(ctx: EngineContext, begun: Begun, beat: Beat) -> _Effect:
             begun = msgspec.structs.replace(begun, prepared=prepared)
         return _Effect(begun, step.reading, landed=False, seen=step.seen)
     step.work.beat = beat
-    step.work.wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
+    step.work.wire = wire = open_wire()  # this task is the effect's own: whatever it sends is noted there
+    if wire.is_sealed:
+        said = "the call whose tool makes this one is over, and has changed nothing, so this one is not made"
+        return _Effect(step, refuse(Status.FAILED, Reason.CANCELLED, said), landed=False)
     reading = await step.work.attempt()
+    leave_wire()
     return await _find_out(ctx, step, reading)
 
 
@@ -187,14 +193,16 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
     after: tuple[Snapshot, ...] = ()
     found, how, doubt = has_landed(reading, work.attempts), "", ""
     assert wire is not None
-    if found is False and wire.may_have_landed:
+    if found is False and not wire.seal():
         found, doubt = None, ON_THE_WIRE
-    shown = wire.was_refused  # before the resource is looked at, which may send something as well
+    shown = wire.was_refused
     try:
         own = dict(zip(plan.keys, work.tokens.values(), strict=True))
         after = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
+    if found is False and wire.may_have_landed:  # by a thread that nobody could stop, while the resource was looked at
+        found, doubt = None, ON_THE_WIRE
     if found is False and contradicts_nothing(reading, plan, after, shown=shown):
         found, doubt = None, IN_THE_RESOURCE
     if found is None:
