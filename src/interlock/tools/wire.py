@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
+from interlock.values import Versioned
+
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 CHANGES = "interlock_changes"
 """The extension of a request by which whoever makes it says whether it changes something, whatever its method is."""
@@ -26,7 +28,7 @@ Trace = Callable[[str, Any], Awaitable[None]]
 class Wire:
     """What one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("_doubts", "_noted", "_parent", "answered", "thread")
+    __slots__ = ("_doubts", "_noted", "_parent", "answered", "thread", "written")
 
     def __init__(self, parent: Wire | None = None) -> None:
         self._parent = parent
@@ -34,6 +36,8 @@ class Wire:
         self._noted = False
         self.answered: Counter[tuple[int, str]] = Counter()
         self.thread = threading.get_ident()
+        self.written: dict[str, Versioned | None] = {}
+        """What the call has left of each RESOURCE/KEY, as its `Context` tells it."""
 
     @property
     def may_have_landed(self) -> bool:
@@ -141,6 +145,12 @@ def answered_here() -> Counter[tuple[int, str]]:
     """How often each attempt of the change that is being made here was told that this very thing is done."""
     wire = WIRE.get()
     return Counter() if wire is None or wire is _READS else wire.answered
+
+
+def written_here() -> dict[str, Versioned | None]:
+    """What the change that is being made here has left of each key: where a resource notes that."""
+    wire = WIRE.get()
+    return {} if wire is None or wire is _READS else wire.written
 
 
 def _wires_here() -> tuple[Wire, ...]:
