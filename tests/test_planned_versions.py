@@ -383,6 +383,25 @@ async def test_a_key_that_the_call_did_not_write_is_not_put_back(documents: Docu
     assert await documents.get("b") == {"title": "a person's"}
 
 
+async def test_a_change_that_its_resource_has_noted_is_there_although_it_was_written_over(documents: Documents) -> None:
+    async def edit(key: str) -> None:
+        await documents.write(key, {"title": "a person's"})
+
+    made = overtaken_tool(documents, edit, simulates=True)
+
+    @tool(effect="write", key="{id}", resource=documents, simulate=lambda _s, a: {"title": a["title"]})
+    async def title(id: str, title: str, context: Context) -> str:
+        await made.body(made.input.parse({"id": id, "title": title}), context)
+        raise InDoubt("the answer is lost")
+
+    async with running(title) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+        assert (outcome.status, error(outcome)) == (Status.OK, "answer_lost")
+        ((step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, await documents.get("a")) == (None, {"title": "a person's"})
+    assert "shelf/a has changed since" in step.obstacle
+
+
 async def test_a_set_is_not_made_on_what_somebody_wrote_while_its_first_change_ran(documents: Documents) -> None:
     edited = {"title": "a person's"}
 

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock import Context, Status, Tool, tool
@@ -269,6 +270,11 @@ async def test_a_key_of_the_whole_that_was_written_over_meanwhile_is_an_obstacle
             await elsewhere(documents.write("a", {"n": 99}))
             return True
 
+        hiding = msgspec.structs.replace(tidy, name="hiding", redact=frozenset({"n"}))
+        async with running(hiding) as runtime:
+            outcome = await runtime.call("hiding", {}, actor="ann", run="hides")
+            assert outcome.summary == "made (changed by somebody else while it ran: notes/*)"
+        await documents.write("a", {"n": 1})
         async with running(tidy) as runtime:
             outcome = await runtime.call("tidy", {}, actor="ann", run="r")
             assert (outcome.deviates, outcome.summary) == (
