@@ -11,10 +11,13 @@ import httpx
 import pytest
 
 from interlock import Context, PolicyError, Runtime, Status, Tool, tool
-from interlock.errors import Conflict
+from interlock.errors import Conflict, InDoubt
+from interlock.operations import Change
 from interlock.operations.execute import run_undo
 from interlock.policy import parse_policy
+from interlock.ports import Query
 from interlock.resources import Documents, HttpDocuments
+from interlock.values import Versioned
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, error, retitle, running
 from tests.test_resources import Server, server  # noqa: F401 - a fixture
@@ -238,6 +241,264 @@ async def test_an_edit_that_a_weak_etag_hides_is_seen(server: Server) -> None:  
             ((step, undone),) = await runtime.operations.undo(run="r2")
         assert (undone, server.items["a"]) == (None, {"title": "a person's again"})
         assert "has changed since" in step.obstacle
+
+
+async def test_a_second_write_over_http_is_held_to_what_the_first_has_left(server: Server) -> None:  # noqa: F811
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"title": "old"})
+        edits = [{"title": "a person's"}]
+
+        @tool(effect="write", key="{id}", resource=shelf)
+        async def title(id: str, title: str, context: Context) -> str:
+            await shelf.write(id, {"title": "draft"}, context)
+            if edits:
+                await elsewhere(shelf.write(id, edits.pop()))
+            await shelf.write(id, {"title": title}, context)
+            return title
+
+        async with running(title) as runtime:
+            outcome = await set_title(runtime, "new", run="r")
+            assert (outcome.status, server.items["a"]) == (Status.UNKNOWN, {"title": "a person's"})
+        async with running(title) as runtime:
+            assert (await set_title(runtime, "new", run="r")).ok
+            assert server.items["a"] == {"title": "new"}
+            ((_step, undone),) = await runtime.operations.undo(run="r")
+        assert (expect(undone).ok, server.items["a"]) == (True, {"title": "a person's"})
+
+
+@pytest.mark.parametrize("etag", ["", 'W/"{version}"'])
+async def test_a_second_write_is_not_held_where_the_first_was_not_told_its_version(
+    server: Server,  # noqa: F811
+    etag: str,
+) -> None:
+    """The limit, as it is written: a server that does not say it."""
+    held = Context(call_id="c", actor="ann", attempt=1, versions={"a": '"1"'})
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"n": 1})
+        server.etag = etag
+        await shelf.write("a", {"n": 2}, held)
+        await shelf.write("a", {"n": 0})
+        await shelf.write("a", {"n": 3}, held)
+    assert (server.items["a"], held.written) == ({"n": 3}, {"shelf/a": None})
+
+
+# Somebody else, after the write and before the call ends
+
+
+def overtaken_tool(shelf: Any, edit: Any, *, simulates: bool = False) -> Tool:
+    """Writes a title, and then takes a moment in which somebody else comes."""
+
+    @tool(
+        effect="write",
+        key="{id}",
+        resource=shelf,
+        simulate=(lambda _state, arguments: {"title": arguments["title"]}) if simulates else None,
+    )
+    async def title(id: str, title: str, context: Context) -> str:
+        await shelf.write(id, {"title": title}, context)
+        await elsewhere(edit(id))
+        return title
+
+    return title
+
+
+@pytest.mark.parametrize("simulates", [False, True])
+async def test_an_edit_after_the_write_is_not_taken_for_the_calls_own(documents: Documents, simulates: bool) -> None:
+    edited = {"title": "new", "by": "a person"}
+
+    async def edit(key: str) -> None:
+        await documents.write(key, edited)
+
+    async with running(overtaken_tool(documents, edit, simulates=simulates)) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+        assert (outcome.status, outcome.deviates) == (Status.OK, ())
+        assert outcome.summary == "new (changed by somebody else while it ran: shelf/a)"
+        number = expect(outcome.record)
+        (record,) = [item async for item in runtime.context.store.records(Query(after=number - 1, until=number))]
+        assert expect(record.content().change).versions == ("2",), "the version that this call has left"
+        (entry,) = [entry async for entry in runtime.operations.journal(run="r")]
+        assert entry.after == {"a": {"title": "new"}}
+        ((step, undone),) = await runtime.operations.undo(run="r")
+        assert (undone, await documents.get("a")) == (None, edited)
+        assert "shelf/a has changed since" in step.obstacle
+
+
+async def test_an_edit_after_the_write_with_the_same_words_is_seen_by_its_version(documents: Documents) -> None:
+    async def edit(key: str) -> None:
+        await documents.write(key, {"title": "new"})
+
+    async with running(overtaken_tool(documents, edit)) as runtime:
+        await set_title(runtime, "new", run="r")
+        ((step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, await documents.get("a")) == (None, {"title": "new"})
+    assert "shelf/a has changed since" in step.obstacle
+
+
+async def test_what_somebody_removed_or_made_again_meanwhile_stays_so(documents: Documents) -> None:
+    async def remove(key: str) -> None:
+        await documents.write(key, None)
+
+    async with running(overtaken_tool(documents, remove)) as runtime:
+        await set_title(runtime, "new", run="r")
+        ((_step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, await documents.read_state("a")) == (None, None)
+
+    @tool(effect="write", key="{id}", resource=documents)
+    async def drop(id: str) -> bool:
+        await documents.write(id, None)  # without its context: it is noted all the same
+        await elsewhere(documents.write(id, {"title": "a person's"}))
+        return True
+
+    await documents.write("a", {"title": "old"})
+    async with running(drop) as runtime:
+        assert (await runtime.call("drop", {"id": "a"}, actor="ann", run="r")).ok
+        ((_step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, await documents.get("a")) == (None, {"title": "a person's"})
+
+
+async def test_a_key_that_the_call_did_not_write_is_not_put_back(documents: Documents) -> None:
+    await documents.write("b", {"title": "old"})
+
+    @tool(effect="write", key=lambda arguments: tuple(arguments["ids"]), resource=documents)
+    async def first(ids: list[str], context: Context) -> bool:
+        for id in ids[:-1]:
+            await documents.write(id, {"title": "new"}, context)
+        await elsewhere(documents.write(ids[-1], {"title": "a person's"}))
+        return True
+
+    async with running(first) as runtime:
+        both = await runtime.call("first", {"ids": ["a", "b"]}, actor="ann", run="both")
+        none = await runtime.call("first", {"ids": ["a"]}, actor="ann", run="none")
+        assert [outcome.summary for outcome in (both, none)] == [
+            "true (changed by somebody else while it ran: shelf/b)",
+            "true (changed by somebody else while it ran: shelf/a)",
+        ]
+        ((step, undone),) = await runtime.operations.undo(run="none")
+        assert (step.obstacle, undone) == ("it changed nothing", None)
+        await documents.write("a", {"title": "new"})
+        ((step, undone),) = await runtime.operations.undo(run="both", force=True)
+        assert step.keys == ("shelf/a",)
+    assert await documents.get("b") == {"title": "a person's"}
+
+
+async def test_a_change_that_its_resource_has_noted_is_there_although_it_was_written_over(documents: Documents) -> None:
+    async def edit(key: str) -> None:
+        await documents.write(key, {"title": "a person's"})
+
+    made = overtaken_tool(documents, edit, simulates=True)
+
+    @tool(effect="write", key="{id}", resource=documents, simulate=lambda _s, a: {"title": a["title"]})
+    async def title(id: str, title: str, context: Context) -> str:
+        await made.body(made.input.parse({"id": id, "title": title}), context)
+        raise InDoubt("the answer is lost")
+
+    async with running(title) as runtime:
+        outcome = await set_title(runtime, "new", run="r")
+        assert (outcome.status, error(outcome)) == (Status.OK, "answer_lost")
+        ((step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, await documents.get("a")) == (None, {"title": "a person's"})
+    assert "shelf/a has changed since" in step.obstacle
+
+
+async def test_a_set_is_not_made_on_what_somebody_wrote_while_its_first_change_ran(documents: Documents) -> None:
+    edited = {"title": "a person's"}
+
+    async def edit(key: str) -> None:
+        if await documents.get(key) == {"title": "one"}:
+            await documents.write(key, edited)
+
+    async with running(overtaken_tool(documents, edit)) as runtime:
+        changes = [Change("title", {"id": "a", "title": title}) for title in ("one", "two")]
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="set")
+        made = await runtime.operations.apply_set("set", planned, actor="ann")
+    assert [outcome.status for outcome in made] == [Status.OK, Status.DENIED]
+    assert await documents.get("a") == edited
+
+
+async def test_an_edit_after_a_write_over_http_is_not_taken_for_the_calls_own(server: Server) -> None:  # noqa: F811
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"title": "old"})
+
+        async def edit(key: str) -> None:
+            await shelf.write(key, {"title": "a person's"})
+
+        async with running(overtaken_tool(shelf, edit)) as runtime:
+            outcome = await set_title(runtime, "new", run="r")
+            assert outcome.summary == "new (changed by somebody else while it ran: shelf/a)"
+            ((step, undone),) = await runtime.operations.undo(run="r")
+    assert (undone, server.items["a"]) == (None, {"title": "a person's"})
+    assert "shelf/a has changed since" in step.obstacle
+
+
+async def test_a_write_that_lost_its_answer_and_one_by_other_means_are_still_the_calls_own(
+    server: Server,  # noqa: F811
+) -> None:
+    async with httpx.AsyncClient() as client:
+        shelf = HttpDocuments(client, server.base, "shelf")
+        await shelf.write("a", {"title": "old"})
+
+        @tool(effect="write", key="{id}", resource=shelf)
+        async def title(id: str, title: str, context: Context) -> str:
+            await shelf.write(id, {"title": "draft"}, context)
+            if title == "lost":
+                server.answers = ["drop"]
+                with pytest.raises(InDoubt):
+                    await shelf.write(id, {"title": title}, context)
+            else:
+                await shelf.send("PUT", f"{server.base}/{id}", {"title": title}, {}, context)
+            return title
+
+        for n, way in enumerate(("lost", "sent")):
+            async with running(title) as runtime:
+                outcome = await set_title(runtime, way, run="r")
+                assert (outcome.summary, server.items["a"]) == (way, {"title": way}), n
+                ((_step, undone),) = await runtime.operations.undo(run="r")
+            assert (expect(undone).ok, server.items["a"]) == (True, {"title": "old"})
+
+
+class Numbered(Shelf):
+    """Somebody else's resource, with versions; `says` is whether it notes what it writes."""
+
+    def __init__(self, *, says: bool, **items: Any) -> None:
+        super().__init__(**items)
+        self.version, self.says = 1, says
+
+    async def read_state(self, key: str) -> Any:
+        return Versioned(self.items[key], str(self.version)) if key in self.items else None
+
+    async def write(self, key: str, state: Any, context: Context | None = None) -> None:
+        self.items[key] = state
+        self.version += 1
+        if context is not None and self.says:
+            context.wrote(self.name, key, Versioned(state, str(self.version)))
+
+
+@pytest.mark.parametrize(("says", "left"), [(True, {"title": "a person's"}), (False, {"title": "old"})])
+async def test_a_resource_of_ones_own_can_say_what_it_wrote(says: bool, left: Any, store_url: str) -> None:
+    """The second is the limit, as it is written: one that does not say so."""
+    shelf = Numbered(says=says, a={"title": "old"})
+
+    async def edit(key: str) -> None:
+        await shelf.write(key, {"title": "a person's"})
+
+    async with running(overtaken_tool(shelf, edit), url=store_url) as runtime:
+        await set_title(runtime, "new", run="r")
+        await runtime.operations.undo(run="r")
+    assert shelf.items["a"] == left
+
+
+def test_what_is_noted_is_as_it_was_written_and_moves_what_the_call_is_held_to() -> None:
+    context = Context(call_id="c", actor="ann", attempt=1, versions={"a": "1", "b": "4"})
+    state = {"title": "new"}
+    context.wrote("shelf", "a", Versioned(state, "2"))
+    state["title"] = "changed since"
+    context.wrote("shelf", "b", None)
+    context.wrote("shelf", "c", Versioned(None, "9"))
+    noted = {"shelf/a": Versioned({"title": "new"}, "2"), "shelf/b": None, "shelf/c": Versioned(None, "absent")}
+    assert (context.versions, context.written) == ({"a": "2"}, noted)
 
 
 # Not as planned

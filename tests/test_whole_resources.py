@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from interlock import Context, Status, Tool, tool
@@ -18,6 +19,7 @@ from interlock.resources import Documents
 from interlock.state import overlap, overlapping
 from interlock.testing import ManualClock
 from interlock.values import Versioned
+from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
 from tests.test_planned_versions import elsewhere
 
@@ -228,6 +230,60 @@ async def test_undo_does_not_go_over_a_version_that_moved_without_a_record(tmp_p
         assert "notes/a has changed since" in step.obstacle
         assert "notes/b" not in step.obstacle
         assert await notes.figures() == {"a": 2, "b": 2}
+
+
+async def test_what_somebody_else_did_while_a_change_of_the_whole_ran_is_not_its_own(
+    tmp_path: Path, store_url: str
+) -> None:
+    async with notes_of(tmp_path, a=1, b=2, gone=3, z=4) as notes:
+        documents = notes.documents
+
+        async def somebody() -> None:
+            await documents.write("z", {"n": 40})
+            await documents.write("more", {"n": 50})
+            await documents.write("gone", None)
+
+        @tool(effect="write", resource=documents)
+        async def tidy(context: Context) -> bool:
+            await documents.write("a", {"n": 10}, context)
+            await documents.write("made", {"n": 60}, context)
+            await documents.write("b", None, context)
+            await elsewhere(somebody())
+            return True
+
+        async with running(tidy, url=store_url) as runtime:
+            outcome = await runtime.call("tidy", {}, actor="ann", run="r")
+            said = "changed by somebody else while it ran: notes/gone, notes/more, notes/z"
+            assert outcome.summary == f"true ({said})"
+            ((step, undone),) = await runtime.operations.undo(run="r")
+            assert (expect(undone).ok, step.keys) == (True, ("notes/a", "notes/b", "notes/made"))
+        assert await notes.figures() == {"a": 1, "b": 2, "more": 50, "z": 40}
+
+
+async def test_a_key_of_the_whole_that_was_written_over_meanwhile_is_an_obstacle(tmp_path: Path) -> None:
+    async with notes_of(tmp_path, a=1, b=2) as notes:
+        documents = notes.documents
+
+        @tool(effect="write", resource=documents, simulate=lambda s, a: {**s, "a": {"n": 10}})
+        async def tidy(context: Context) -> bool:
+            await documents.write("a", {"n": 10}, context)
+            await elsewhere(documents.write("a", {"n": 99}))
+            return True
+
+        hiding = msgspec.structs.replace(tidy, name="hiding", redact=frozenset({"n"}))
+        async with running(hiding) as runtime:
+            outcome = await runtime.call("hiding", {}, actor="ann", run="hides")
+            assert outcome.summary == "made (changed by somebody else while it ran: notes/*)"
+        await documents.write("a", {"n": 1})
+        async with running(tidy) as runtime:
+            outcome = await runtime.call("tidy", {}, actor="ann", run="r")
+            assert (outcome.deviates, outcome.summary) == (
+                (),
+                "true (changed by somebody else while it ran: notes/a)",
+            )
+            ((step, undone),) = await runtime.operations.undo(run="r")
+        assert (undone, await notes.figures()) == (None, {"a": 99, "b": 2})
+        assert "notes/a has changed since" in step.obstacle
 
 
 async def test_undo_puts_back_what_was_removed_and_not_made_again(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ epoch, durations whole microseconds, money whole micro-dollars, so that nothing 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -301,6 +302,19 @@ class Context(Value, frozen=True):
     """The version that each key had when the change was planned (`absent`: it was not there), where its resource gives
     one: a resource that can refuses to write another one. Whoever has written a key notes its new version here. Where a
     change may touch everything in its resource, `*` stands for every key that is not named."""
+    written: dict[str, Versioned | None] = {}
+    """What this call itself has left of each RESOURCE/KEY so far, as the resource noted it (`wrote`); None where it
+    cannot say at which version. What is there at another version when the call ends is somebody else's."""
+
+    def wrote(self, resource: str, key: str, left: Versioned | None) -> None:
+        """For a resource that has just written a key for this call: note the state and the version that it has now
+        (a value of None: removed); None where it cannot say which version that is."""
+        now = None if left is None else NOT_THERE if left.value is None else left.version
+        self.written[f"{resource}/{key}"] = left if left is None else Versioned(copy.deepcopy(left.value), str(now))
+        if now is None:
+            self.versions.pop(key, None)
+        elif key in self.versions or "*" in self.versions:
+            self.versions[key] = str(now)
 
 
 EVERYONE = ("*",)

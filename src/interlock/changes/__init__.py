@@ -15,6 +15,7 @@ from interlock.changes.keys import (
     read_digest,
     scope_of,
 )
+from interlock.changes.left import Left, left_by_call
 from interlock.changes.plan import Expected, Planner
 from interlock.changes.snapshots import (
     Snapshot,
@@ -30,6 +31,7 @@ from interlock.changes.whole import states_by_key, touched_keys
 __all__ = [
     "ClaimName",
     "Expected",
+    "Left",
     "Planner",
     "Snapshot",
     "SnapshotReader",
@@ -42,6 +44,7 @@ __all__ = [
     "is_same_version",
     "keys_of",
     "landed_by_snapshots",
+    "left_by_call",
     "local_key",
     "locks_of",
     "mark_undone",

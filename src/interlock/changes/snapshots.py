@@ -181,7 +181,7 @@ def _snapshot_of(state: Json, key: str, changed: int, snapshot_reader: SnapshotR
         if is_wildcard(key):
             if not isinstance(state, Mapping):
                 raise Unreadable(f"the snapshot of {key!r} is not one of states by key, but of type {_type(state)}")
-            return _whole_snapshot(state, changed, snapshot_reader.digest)
+            return whole_snapshot(state, changed, snapshot_reader.digest)
         return _snapshot(state, changed, snapshot_reader.digest)
     except Refusal as refusal:
         raise Unreadable(f"the state of {key!r} is not JSON: {refusal}") from None
@@ -191,7 +191,7 @@ def _type(value: Json) -> str:
     return type(value).__name__
 
 
-def _whole_snapshot(states: Mapping[str, Json], changed: int, digest: Digest) -> Snapshot:
+def whole_snapshot(states: Mapping[str, Json], changed: int, digest: Digest) -> Snapshot:
     """A document that was left and come back to has another version, and so has the whole of which it is a part."""
     versions = {key: str(state.version) for key, state in states.items() if isinstance(state, Versioned)}
     plain = {key: state.value if isinstance(state, Versioned) else state for key, state in states.items()}

@@ -11,6 +11,7 @@ import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
 from interlock.errors import ConfigError, Conflict, InDoubt, InvalidInput, NotFound, NothingLanded, StoreError
+from interlock.resources.written import note_failure, note_written
 from interlock.stores import dialect_of
 from interlock.stores import statements as sql
 from interlock.stores.dialect import Connection
@@ -32,6 +33,9 @@ class Documents:
 
     Fields that are `indexed` are texts at the top of a document, by which it can be found.
     """
+
+    notes_writes = True
+    """Every write is noted for the call that makes it: what is not, that call has not written."""
 
     def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0, indexed: Sequence[str] = ()) -> None:
         for word in (name, *indexed):
@@ -172,20 +176,26 @@ class Documents:
                 why = str(self._dialect.explain(error))
                 raise (InDoubt if committing else NothingLanded)(why) from None
 
-        written = await self._noted(work, changes=bool(bodies))
-        for key in _planned_on(planned, written):
-            planned[key] = NOT_THERE if bodies[key] is None else written[key]
-        return written
+        return await self._noted(work, bodies, context)
 
-    async def _noted(self, work: Callable[[Connection], T], *, changes: bool) -> T:
+    async def _noted(
+        self, work: Callable[[Connection], dict[str, str]], bodies: Mapping[str, str | None], context: Context | None
+    ) -> dict[str, str]:
         """A transaction, noted like a request that is sent: in doubt before it is begun, as the thread goes on whoever
-        gives up waiting for it."""
-        writing = Sending("write", changes=changes, resource=self.name)
+        gives up waiting for it. What it left is noted as well."""
+        writing = Sending("write", changes=bool(bodies), resource=self.name)
         try:
-            return await self._on_thread(work)
-        except (Conflict, NothingLanded, StoreError):  # refused, rolled back, or not even opened
-            writing.did_nothing()
+            written = await self._on_thread(work)
+        except BaseException as error:
+            if isinstance(error, Conflict | NothingLanded | StoreError):  # refused, rolled back, or not even opened
+                writing.did_nothing()
+            note_failure(self.name, bodies, context, error)
             raise
+        left = {key: _left(body, written[key]) for key, body in bodies.items()}
+        note_written(self.name, left, context)
+        planned = {} if context is None else context.versions
+        planned.update({key: left[key].version for key in _planned_on(planned, left)})
+        return written
 
     def _undone(self, connection: Connection) -> None:
         try:
@@ -283,6 +293,11 @@ def _planned_on(planned: Mapping[str, str], keys: Iterable[str]) -> dict[str, st
     """The versions to which keys are held by the plan of the call; `*` there stands for all that it does not name."""
     held = {key: planned.get(key, planned.get("*")) for key in keys}
     return {key: ABSENT if version == NOT_THERE else version for key, version in held.items() if version is not None}
+
+
+def _left(body: str | None, version: str) -> Versioned:
+    """What a write has left of a document: as it was written, whatever its writer does with its own since."""
+    return Versioned(None, NOT_THERE) if body is None else Versioned(msgspec.json.decode(body), version)
 
 
 def _body(key: str, state: Json) -> str | None:

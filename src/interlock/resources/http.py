@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from interlock.errors import InvalidInput
 from interlock.resources.client import HttpClient
-from interlock.tools.wire import answered_here
+from interlock.resources.written import note_failure, note_written
+from interlock.tools.wire import answered_here, written_here
 from interlock.values import NOT_THERE, Context, Effect, Json, Versioned
 
 if TYPE_CHECKING:
@@ -39,29 +40,53 @@ class HttpDocuments:
         answer = await self._client.request("GET", self._url(key), accept=_GONE)
         if answer.status_code in _GONE:
             return None
-        etag = answer.headers.get("etag")
-        return answer.json() if etag is None or _is_weak(etag) else Versioned(answer.json(), etag)
+        etag = _strong_etag(answer)
+        return answer.json() if etag is None else Versioned(answer.json(), etag)
 
     async def restore(self, key: str, state: Json, context: Context | None = None) -> None:
         """Put a document back as it was, or remove it (None)."""
         await self.write(key, state, context)
 
     async def write(self, key: str, state: Json, context: Context | None = None, *, version: str | None = None) -> Json:
-        """PUT a document (None: DELETE it), under its idempotency key, and only at `version`, or else at the version on
-        which the call was planned, where the server gives any. A weak ETag is refused: no server can be held to it."""
-        planned = None if context is None else context.versions.get(key)
-        headers = _condition(version or planned)
+        """PUT a document (None: DELETE it), under its idempotency key, and only at `version`, or else at the version
+        that this call has left, or was planned on, where the server gives any. A weak ETag is refused: no server can be
+        held to it."""
+        headers = _condition(version or self._held_to(key, context))
         method = "DELETE" if state is None else "PUT"
-        answer = await self._send(method, self._url(key), state, headers, context, resource=self.name)
-        if planned is not None and context is not None:
-            del context.versions[key]  # what it has now was not said: a second write of this call is not held to it
-        return answer
+        try:
+            answer = await self._send(method, self._url(key), state, headers, context, resource=self.name)
+        except BaseException as error:
+            note_failure(self.name, (key,), context, error)
+            raise
+        left = _left(state, answer)
+        note_written(self.name, {key: left}, context)
+        if context is not None and key in context.versions:
+            del context.versions[key]  # a second write of this call is held to what was noted, if that was said
+        return _value(answer)
 
     async def send(
         self, method: str, url: str, json: Json, headers: Mapping[str, str], context: Context | None = None
     ) -> Json:
         """One request that changes something, under a key of its own; what may have landed raises `InDoubt`."""
-        return await self._send(method, url, json, headers, context)
+        self._no_longer_known(url, context)
+        return _value(await self._send(method, url, json, headers, context))
+
+    def _held_to(self, key: str, context: Context | None) -> str | None:
+        """The version that a write of a call is held to: a second one to what the first has left."""
+        if context is None:
+            return None
+        own = context.written.get(f"{self.name}/{key}")
+        return context.versions.get(key) if own is None else own.version
+
+    def _no_longer_known(self, url: str, context: Context | None) -> None:
+        """A request to a document that this call has written, or below it, may change it once more."""
+        place = f"{self.name}/"
+        noted = [name.removeprefix(place) for name in {**written_here(), **_notes(context)} if name.startswith(place)]
+        keys = [key for key in noted if url.startswith(self._url(key))]
+        note_written(self.name, dict.fromkeys(keys), context)
+        if context is not None:
+            for key in keys:
+                context.versions.pop(key, None)
 
     async def _send(
         self,
@@ -72,7 +97,7 @@ class HttpDocuments:
         context: Context | None,
         *,
         resource: str = "",
-    ) -> Json:
+    ) -> httpx.Response:
         what, answered = (0 if context is None else context.attempt, _digest(method, url, json)), answered_here()
         answer = await self._client.request(
             method,
@@ -85,7 +110,7 @@ class HttpDocuments:
             resource=resource,
         )
         answered[what] += 1
-        return None if answer.status_code in _GONE else body_of(answer)
+        return answer
 
     def _url(self, key: str) -> str:
         if key in (".", ".."):  # `quote` leaves dots, and a client would resolve them to the folder above
@@ -107,6 +132,27 @@ def _key_of(context: Context | None, what: str, answered: int) -> str | None:
     if context is None or context.idempotency_key is None:
         return None
     return f"{context.idempotency_key}:{what}" + (f":{answered}" if answered else "")
+
+
+def _notes(context: Context | None) -> dict[str, Versioned | None]:
+    return {} if context is None else context.written
+
+
+def _left(state: Json, answer: httpx.Response) -> Versioned | None:
+    """What a write has left, where its answer says at which version; a copy, as its writer may change its own."""
+    if state is None:
+        return Versioned(None, NOT_THERE)
+    etag = _strong_etag(answer)
+    return None if etag is None else Versioned(json_text.loads(json_text.dumps(state)), etag)
+
+
+def _value(answer: httpx.Response) -> Json:
+    return None if answer.status_code in _GONE else body_of(answer)
+
+
+def _strong_etag(answer: httpx.Response) -> str | None:
+    etag = answer.headers.get("etag")
+    return etag if etag and not _is_weak(etag) else None
 
 
 def _is_weak(etag: str) -> bool:

@@ -19,6 +19,7 @@ from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 from interlock.errors import Forbidden
+from interlock.values import Versioned
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 CHANGES = "interlock_changes"
@@ -35,7 +36,7 @@ _OVER = (
 class Wire:
     """What the attempts of one call, and the calls that its tool makes, may have changed on the other side."""
 
-    __slots__ = ("_doubts", "_noted", "_parent", "_sealed", "answered", "thread")
+    __slots__ = ("_doubts", "_noted", "_parent", "_sealed", "answered", "thread", "written")
 
     def __init__(self, parent: Wire | None = None) -> None:
         self._parent = parent
@@ -43,6 +44,8 @@ class Wire:
         self._noted = self._sealed = False
         self.answered: Counter[tuple[int, str]] = Counter()
         self.thread = threading.get_ident()
+        self.written: dict[str, Versioned | None] = {}
+        """What the call has left of each RESOURCE/KEY, as its `Context` tells it."""
 
     @property
     def may_have_landed(self) -> bool:
@@ -206,6 +209,12 @@ def answered_here() -> Counter[tuple[int, str]]:
     """How often each attempt of the change that is being made here was told that this very thing is done."""
     wire = WIRE.get()
     return Counter() if wire is None or wire is _READS else wire.answered
+
+
+def written_here() -> dict[str, Versioned | None]:
+    """What the change that is being made here has left of each key: where a resource notes that."""
+    wire = WIRE.get()
+    return {} if wire is None or wire is _READS else wire.written
 
 
 def _wires_here() -> tuple[Wire, ...]:

@@ -324,6 +324,7 @@ class Work:
             tokens={**self._under(call), **self.tokens},
             ledger=self._ctx.store.identity.ledger,
             versions=self._versions,
+            written={} if self.wire is None else self.wire.written,
         )
 
     def _under(self, call: Call) -> dict[str, int]:

@@ -12,6 +12,7 @@ from interlock.changes import (
     contradicts_nothing,
     has_landed,
     landed_by_snapshots,
+    left_by_call,
     locks_of,
     mark_undone,
     read_snapshots,
@@ -44,9 +45,11 @@ class _Effect(msgspec.Struct, frozen=True):
     reading: Reading
     landed: bool | None
     after: tuple[Snapshot, ...] = ()
-    """The snapshots of the keys after it."""
+    """The snapshots of the keys as it left them."""
     deviates: tuple[str, ...] = ()
     """Keys that became something else than was planned."""
+    overtaken: tuple[str, ...] = ()
+    """Keys that somebody else has changed while it ran."""
     interrupt: BaseException | None = None
     seen: tuple[Json, ...] = ()
     """What was read under the claim before it was given up."""
@@ -164,6 +167,8 @@ def _settle(effect: _Effect) -> Ended:
     reading = _read(effect, None if runs_on else effect.landed)
     if effect.deviates:
         reading = _say_deviation(reading, effect)
+    if effect.overtaken and effect.landed:
+        reading = _say_overtaken(reading, effect)
     ended = msgspec.structs.replace(
         work.end(reading),
         plan=begun.prepared.plan,
@@ -190,7 +195,7 @@ def _reaches_beyond(work: Work) -> bool:
 async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effect:
     """Whether the effect landed, as far as the attempts, its wire and the world say, and the snapshots after it."""
     work, plan, wire = begun.work, begun.prepared.plan, begun.work.wire
-    after: tuple[Snapshot, ...] = ()
+    now: tuple[Snapshot, ...] = ()
     found, how, doubt = has_landed(reading, work.attempts), "", ""
     assert wire is not None
     if found is False and not wire.seal():
@@ -198,17 +203,20 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
     shown = wire.was_refused
     try:
         own = dict(zip(plan.keys, work.tokens.values(), strict=True))
-        after = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
+        now = await read_snapshots(work.tool, plan.keys, ctx.snapshot_reader, own)
     except Unreadable:
         pass  # the outcome stands; undo will say that there is no snapshot
     if found is False and wire.may_have_landed:  # by a thread that nobody could stop, while the resource was looked at
         found, doubt = None, ON_THE_WIRE
-    if found is False and contradicts_nothing(reading, plan, after, shown=shown):
+    if found is False and contradicts_nothing(reading, plan, now, shown=shown):
         found, doubt = None, IN_THE_RESOURCE
+    left = left_by_call(work.tool, plan, now, wire.written, ctx.digest)
     if found is None:
-        found, how = await _ask_world(ctx, begun, after)
-    deviates = _deviations(plan, after) if found else ()
-    return _Effect(begun, reading, found, after, deviates, how=how, doubt=doubt)
+        found, how = await _ask_world(ctx, begun, left.snapshots)
+    deviates = _deviations(plan, left.snapshots) if found else ()
+    # What somebody else wrote is not recorded, but what is redacted in it is a secret all the same.
+    seen = tuple([snapshot.state for snapshot in now]) if left.overtaken else ()
+    return _Effect(begun, reading, found, left.snapshots, deviates, left.overtaken, how=how, doubt=doubt, seen=seen)
 
 
 async def _ask_world(ctx: EngineContext, begun: Begun, after: tuple[Snapshot, ...]) -> tuple[bool | None, str]:
@@ -275,9 +283,22 @@ def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
         message = f"it was made, and not as planned: {keys} is something else now; look, and undo it if it is wrong"
         failed = refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
         return msgspec.structs.replace(failed, traceback=reading.traceback)
-    # One line is a cut one, and nothing is cut before it is redacted: half a secret would not be found.
-    shown = reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
-    return msgspec.structs.replace(reading, said=f"{shown} (not as planned: {keys})")
+    return msgspec.structs.replace(reading, said=f"{_shown(reading, effect)} (not as planned: {keys})")
+
+
+def _say_overtaken(reading: Reading, effect: _Effect) -> Reading:
+    """The reading of a change after which, and before its end, somebody else has changed the same resource."""
+    keys, most = effect.overtaken, 3
+    if effect.begun.work.tool.redact:  # keys in a whole resource may hold what is redacted, and nobody looks for it
+        keys = effect.begun.prepared.plan.keys
+    more = f" and {len(keys) - most} more" if len(keys) > most else ""
+    said = f"changed by somebody else while it ran: {', '.join(keys[:most])}{more}"
+    return msgspec.structs.replace(reading, said=f"{_shown(reading, effect)} ({said})")
+
+
+def _shown(reading: Reading, effect: _Effect) -> str:
+    """One line is a cut one, and nothing is cut before it is redacted: half a secret would not be found."""
+    return reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
 
 
 def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
