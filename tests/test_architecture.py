@@ -34,6 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "config",
             "principals",
             "openings",
+            "wrong_values",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -68,6 +69,8 @@ SIDEWAYS = {
     ("transitions", "records"),
     ("transitions", "state"),
     ("transitions", "values"),
+    ("wrong_values", "canonical"),
+    ("wrong_values", "errors"),
     ("review", "changes"),
     ("policy", "tools"),
     ("budget", "tools"),
