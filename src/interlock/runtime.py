@@ -117,7 +117,6 @@ class Runtime:
         **parts: Unpack[Parts],
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
-        refuse_unknown("Runtime.open", parts, Parts.__annotations__)
         _refuse_odd_parts(parts)
         settings = _checked(settings)
         registry = Registry(with_undo(list_tools(tools))).freeze()
@@ -318,6 +317,7 @@ def _checked(settings: Settings | None) -> Settings:
 
 def _refuse_odd_parts(parts: Mapping[str, Any]) -> None:
     """What is handed to `open` beside tools and policy would otherwise fail where it is first used, or not at all."""
+    refuse_unknown("Runtime.open", parts, Parts.__annotations__)
     for name, (methods, meant) in _METHODS.items():
         if parts.get(name) is not None:
             require_methods(f"{name}=", parts[name], methods, meant)
