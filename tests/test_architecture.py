@@ -138,6 +138,25 @@ def layer(name: str) -> int:
     return found[0]
 
 
+# Words of the applications. What is measured in acres is not among them: a unit is everybody's.
+_OF_AN_APPLICATION = re.compile(
+    r"(?<![a-z])(trails?|salvage|forest(s|ry)?|timber|burn(s|ed|ing|t)?|wildfires?|ranger|culverts?|nepa|usda|waldo"
+    r"|creek|classify_damage)(?![a-z])",
+    re.I,
+)
+
+
+def test_the_library_does_not_speak_of_what_an_application_is_about() -> None:
+    texts = [file for file in SOURCE.rglob("*") if file.suffix in (".py", ".toml", ".sql", ".md")]
+    found = [
+        f"{shown(file)}:{number}: {match[0]}"
+        for file in sorted(texts)
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        for match in _OF_AN_APPLICATION.finditer(line)
+    ]
+    assert found == []
+
+
 def test_every_room_has_a_layer() -> None:
     for name in {unit(file) for file in FILES}:
         assert layer(name) >= 0

@@ -4,7 +4,7 @@ of an answer than it was told.
 A rule sees only the text of a URL. What a name resolves to, and where a redirect leads, is known when the connection
 is made; so the check belongs there. Use it for the client of any tool that takes a URL, and name it in the contract:
 
-    web = Egress(hosts=("*.usda.gov",))
+    web = Egress(hosts=("*.example.org",))
 
     @tool(effect="read", egress=web)
     async def fetch(url: str) -> str:
