@@ -100,7 +100,7 @@ def test_the_contract_finds_a_store_with_one_read_that_finds_nothing(read: str) 
 @pytest.mark.parametrize("read", ["records", "payload_ids"])
 def test_the_contract_finds_a_store_that_streams_nothing(read: str) -> None:
     async def nothing(self: Store, *_arguments: object) -> AsyncIterator[object]:
-        for item in ():
+        for item in list[object]():
             yield item
 
     assert broken_by(type("Forgetful", (MemoryStore,), {read: nothing})) != []
