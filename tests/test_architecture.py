@@ -34,6 +34,7 @@ LAYERS: tuple[frozenset[str], ...] = (
             "config",
             "principals",
             "openings",
+            "wrong_values",
         }
     ),
     frozenset({"tools", "policy", "budget", "resilience", "audit", "metrics", "stores", "resources"}),
@@ -68,6 +69,8 @@ SIDEWAYS = {
     ("transitions", "records"),
     ("transitions", "state"),
     ("transitions", "values"),
+    ("wrong_values", "canonical"),
+    ("wrong_values", "errors"),
     ("review", "changes"),
     ("policy", "tools"),
     ("budget", "tools"),
@@ -134,6 +137,25 @@ def layer(name: str) -> int:
     found = [number for number, names in enumerate(LAYERS) if name in names]
     assert len(found) == 1, f"{name} is in no layer (or in several): add it to docs/architecture.md and here"
     return found[0]
+
+
+# Words of the applications. What is measured in acres is not among them: a unit is everybody's.
+_OF_AN_APPLICATION = re.compile(
+    r"(?<![a-z])(trails?|salvage|forest(s|ry)?|timber|burn(s|ed|ing|t)?|wildfires?|ranger|culverts?|nepa|usda|waldo"
+    r"|creek|classify_damage)(?![a-z])",
+    re.I,
+)
+
+
+def test_the_library_does_not_speak_of_what_an_application_is_about() -> None:
+    texts = [file for file in SOURCE.rglob("*") if file.suffix in (".py", ".toml", ".sql", ".md")]
+    found = [
+        f"{shown(file)}:{number}: {match[0]}"
+        for file in sorted(texts)
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        for match in _OF_AN_APPLICATION.finditer(line)
+    ]
+    assert found == []
 
 
 def test_every_room_has_a_layer() -> None:

@@ -9,8 +9,15 @@ import sys
 import pytest
 from rich.tree import Tree
 
+from interlock.answers import TurnResult, TurnStatus
+from interlock.answers.ladder import TurnOutcome
+from interlock.audit.verify_ledger import say
+from interlock.cli.ask import show_answer
+from interlock.cli.call import show
 from interlock.cli.log import shown_log
 from interlock.cli.output import console, format_count, notes, print_prose, print_tree, sanitize, table
+from interlock.reasons import Reason
+from interlock.values import Decision, Outcome, Problem, Status, Verdict
 
 DIGEST = "sha256:" + "0123456789abcdef" * 4
 NAMES = ("classify-the-damage-of-every-trail", "district-ranger-of-middle-fork")
@@ -138,3 +145,50 @@ def test_one_is_not_many() -> None:
         "2 records",
         "12,000 records",
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "shown"),
+    [
+        (TurnStatus.RENDERED, "Nothing was lost.", True),  # the reason is a word of the answer by chance
+        (TurnStatus.TIMED_OUT, "The request timed out.", True),
+        (TurnStatus.LIMITED, "Unable to retrieve it. It is lost. Please try again.", False),
+        (TurnStatus.LIMITED, "Unable to retrieve it, since it got l-o-s-t.", False),
+        (TurnStatus.ASKED, "Which one is lost?", False),
+    ],
+)
+def test_why_an_answer_is_what_it_is_stands_beside_it_unless_its_kind_says_so(
+    monkeypatch: pytest.MonkeyPatch, status: TurnStatus, answer: str, shown: bool
+) -> None:
+    out = write(monkeypatch, io.StringIO(), 100)
+    result = TurnResult("t", "plain", status, TurnOutcome.ESCALATED, False, answer, reason="lost")
+    show_answer(result)
+    assert ("(lost)" in out.getvalue()) is shown
+
+
+@pytest.mark.parametrize(
+    ("decision", "message", "shown"),
+    [
+        (Decision.DENY, "not here", False),
+        (Decision.DENY, "not here (cleaned)", False),
+        (Decision.ALLOW, "not here", True),  # a tool that says by chance what the rule that allowed it says
+        (Decision.REVIEW, "waits for a person", True),
+    ],
+)
+def test_what_a_refusing_rule_says_is_said_once_and_any_other_problem_beside_it(
+    monkeypatch: pytest.MonkeyPatch, decision: Decision, message: str, shown: bool
+) -> None:
+    out = write(monkeypatch, io.StringIO(), 100)
+    verdict = Verdict(decision=decision, rule="r", policy_version="1", reason="not here")
+    problem = Problem(Reason.DENIED, message)
+    show(Outcome(call_id="c", tool="t", status=Status.FAILED, verdict=verdict, problem=problem))
+    assert "rule r: not here" in out.getvalue()
+    assert (f"denied: {message}" in out.getvalue()) is shown
+
+
+def test_the_verdict_of_the_stand_alone_verifier_is_a_value_and_not_its_words(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert say("not intact: the name of a file", intact=True) == 0
+    assert say("intact", "in all of its parts", intact=False) == 1
+    assert capsys.readouterr().out.splitlines()[0] == "not intact: the name of a file"

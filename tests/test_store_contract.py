@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from interlock import ConfigError, StoreError
-from interlock.ports import Store
+from interlock.ports import Spent, Store
 from interlock.stores import MemoryStore, open_store
 from interlock.testing.store_contract import DurableStoreContract, StoreContract
 from interlock.testing.store_moves import batch, entry, random_moves, read_everything, reserve, walk
 from interlock.testing.store_moves import record_ids as ids
+from interlock.transitions import Batch, Receipt, Refused, RenewClaim
 
 __all__ = ["batch", "entry", "ids", "reserve"]  # for the tests of each store
 
@@ -54,15 +56,76 @@ class TestOpenedAsynchronously(StoreContract):
         return connect
 
 
-def test_the_contract_finds_a_store_that_does_not_keep_it() -> None:
-    class Forgetful(MemoryStore):
-        async def payload(self, record: int) -> bytes | None:
-            return None
+EMPTY: dict[str, object] = {
+    "payload": None,
+    "wipe": False,
+    "heads": (),
+    "checkpoints": (),
+    "spent": Spent(),
+    "held": (),
+    "scopes": (),
+    "buckets": {},
+    "claim": None,
+    "claims": (),
+    "unsettled": (),
+    "now_us": 0,
+    "leases": (),
+    "ticket": None,
+    "tickets": (),
+    "halts": (),
+}
+"""What each read of a store answers where there is nothing."""
 
-    contract = StoreContract()
-    with pytest.raises(AssertionError):
-        contract.test_payloads_lie_beside_the_records(Forgetful)
-    contract.test_content_reads_back_as_it_was_written(Forgetful)
+
+def broken_by(store: type[Store]) -> list[str]:
+    """The tests of the contract that a store does not pass, without the longest."""
+    found = []
+    for name in vars(StoreContract):
+        if name.startswith("test_") and "many_records" not in name:
+            try:
+                getattr(StoreContract(), name)(store)
+            except (AssertionError, StoreError, TypeError, ValueError):
+                found.append(name)
+    return found
+
+
+@pytest.mark.parametrize("read", EMPTY)
+def test_the_contract_finds_a_store_with_one_read_that_finds_nothing(read: str) -> None:
+    async def nothing(self: Store, *_arguments: object) -> object:
+        return EMPTY[read]
+
+    assert broken_by(type("Forgetful", (MemoryStore,), {read: nothing})) != []
+
+
+@pytest.mark.parametrize("read", ["records", "payload_ids"])
+def test_the_contract_finds_a_store_that_streams_nothing(read: str) -> None:
+    async def nothing(self: Store, *_arguments: object) -> AsyncIterator[object]:
+        for item in list[object]():
+            yield item
+
+    assert broken_by(type("Forgetful", (MemoryStore,), {read: nothing})) != []
+
+
+def test_the_contract_finds_a_store_that_renews_nothing() -> None:
+    class Forgetful(MemoryStore):
+        def renew(self, claims: Sequence[RenewClaim], here_us: int) -> tuple[str, ...]:
+            return ()
+
+    assert broken_by(Forgetful) != []
+
+
+def test_every_read_of_a_store_is_among_those_that_are_broken_here() -> None:
+    reads = {name for part in Store.__mro__ for name in vars(part) if not name.startswith("_")}
+    assert reads - {"commit", "close", "identity", "missing"} == {*EMPTY, "records", "payload_ids", "renew"}
+
+
+def test_a_store_says_why_it_refuses_in_words_of_its_own() -> None:
+    class Foreign(MemoryStore):
+        async def commit(self, batch: Batch) -> Receipt:
+            receipt = await super().commit(batch)
+            return replace(receipt, message="nein") if isinstance(receipt, Refused) else receipt
+
+    assert broken_by(Foreign) == []
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 60))

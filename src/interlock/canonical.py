@@ -54,7 +54,7 @@ def nearest(name: str, known: Iterable[str], count: int = 3, alike: int = 55) ->
     """The known names that `name` was most likely meant to be, the most alike first; `alike` at the least, of 100."""
     from rapidfuzz import fuzz, process, utils  # only when a name was wrong: not part of the start
 
-    # Case and separators do not count (`Trail-ID` is `trail_id`). Measured on the names of this tree, 55 finds nearly
+    # Case and separators do not count (`Order-ID` is `order_id`). Measured on the names of this tree, 55 finds nearly
     # every name with one or two slips; 50 finds hardly more and suggests something for twice as many unrelated names.
     found = process.extract(
         name, list(known), scorer=fuzz.ratio, processor=utils.default_process, limit=count, score_cutoff=alike

@@ -375,29 +375,27 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")) / "interlock"
 
 
-def _check(settings: Settings, origins: Mapping[str, str]) -> None:
-    """A value that is not allowed, or that has no effect beside another one, is an error."""
+def check_values(settings: Settings, origins: Mapping[str, str]) -> None:
+    """Refuse a value that is not allowed."""
     if settings.repeats not in ("answer", "stop", "allow"):
         raise ConfigError(f"{origins['repeats']}: repeats is answer, stop or allow, not {settings.repeats!r}")
     if settings.mode not in ("", *Mode):
         raise ConfigError(f"{origins['mode']}: mode is {', '.join(Mode)} or empty, not {settings.mode!r}")
-    if settings.lease_s < 1:
-        raise ConfigError("lease_s must be at least 1")
-    if settings.threads < 1 or settings.record_bytes < 0 or settings.busy_s < 0:
-        raise ConfigError("threads must be at least 1; record_bytes and busy_s must not be negative")
-    if settings.model_timeout_s <= 0 or settings.model_tools not in ("native", "json", "xml", "batch"):
+    least = {"record_bytes": 0, "busy_s": 0, **dict.fromkeys(("lease_s", "threads", *TextLimits.__struct_fields__), 1)}
+    for name, lowest in least.items():
+        if not getattr(settings, name) >= lowest:
+            raise ConfigError(f"{origins[name]}: {name} must be at least {lowest}, not {getattr(settings, name)}")
+    if not settings.model_timeout_s > 0 or settings.model_tools not in ("native", "json", "xml", "batch"):
         raise ConfigError("model_timeout_s must be above 0, and model_tools is native, json, xml or batch")
-    _check_limits(settings, origins)
+
+
+def _check(settings: Settings, origins: Mapping[str, str]) -> None:
+    """The same, and what has no effect beside another setting."""
+    check_values(settings, origins)
     if settings.store.startswith("memory:"):
         for key in ("busy_s", "anchors", "audit_key", "payload_key"):
             if origins[key] != "default":
                 raise ConfigError(f'{origins[key]}: {key} has no effect with store = "memory://"; remove it')
-
-
-def _check_limits(limits: TextLimits, origins: Mapping[str, str]) -> None:
-    for name in TextLimits.__struct_fields__:
-        if getattr(limits, name) < 1:
-            raise ConfigError(f"{origins[name]}: {name} must be at least 1, not {getattr(limits, name)}")
 
 
 INTERLOCK = SettingsSource(kind=Settings, file="interlock.toml", prefix="INTERLOCK_", check=_check)

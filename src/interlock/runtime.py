@@ -11,9 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypedDict, Unpack
 
-from interlock.canonical import did_you_mean
 from interlock.changes import Planner, SnapshotReader
-from interlock.config import Settings, heads_folder, parse_mode
+from interlock.config import Settings, check_values, heads_folder, parse_mode
 from interlock.engine import (
     Engine,
     EngineContext,
@@ -39,12 +38,26 @@ from interlock.stores import Witness, open_store
 from interlock.tools import Tool
 from interlock.tools.registry import Registry, list_tools
 from interlock.values import Budget, Call, Effect, Json, Lock, Mode, Outcome
+from interlock.wrong_values import check_fields, refuse_unknown, require_all, require_kind, require_methods
 
 _APPLY = Mode.APPLY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _LONGEST_NAME = 200
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
 _NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn")
+_SEVERAL: dict[str, tuple[type, str]] = {
+    "evidence": (str, "texts"),
+    "offered": (str, "names of tools"),
+    "locks": (Lock, "what `runtime.lock` gives"),
+    "budgets": (Budget, "budgets (interlock.values.Budget)"),
+}
+"""Details that are several, and of what."""
+_METHODS = {
+    "clock": (("now_us", "monotonic", "sleep"), "an object with the methods now_us, monotonic and sleep"),
+    "ids": (("new", "uniform"), "an object with the methods new and uniform"),
+    "faults": (("at",), "an object with the method at"),
+}
+"""Parts of which only the methods matter."""
 
 
 class CallDetails(TypedDict, total=False):
@@ -104,8 +117,8 @@ class Runtime:
         **parts: Unpack[Parts],
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
-        _refuse_odd_parts(parts, settings)
-        settings = settings or Settings()
+        _refuse_odd_parts(parts)
+        settings = _checked(settings)
         registry = Registry(with_undo(list_tools(tools))).freeze()
         written = _written(policy, parts.get("packs", ()))
         ruleset = compile_policy(written, registry, parts.get("lists"))
@@ -150,21 +163,23 @@ class Runtime:
     ) -> Coroutine[Any, Any, Outcome]:
         """Take one call through the path (contract, policy, budget, effect, record): await it."""
         given: dict[str, Any] = details  # type: ignore[assignment]
-        if given or actor not in self._known_actors:
+        context = self.context
+        try:
+            known, binding = actor in self._known_actors, context.bindings.get(tool)
+        except TypeError:  # a list, say, which is no name: it is refused below
+            known, binding = False, None
+        if given or not known:
             _refuse_odd_details(given)
-            _refuse_odd_names(actor, given)
-            _refuse_other_people(given, self.principal)
+            refuse_odd_names(given, self.principal, actor, *given.get("evidence", ()))
             if len(self._known_actors) < _MOST_NAMES:
                 self._known_actors.add(actor)
             if given.get("mode") is not None:
                 given["mode"] = parse_mode(given["mode"])
             else:
                 given.pop("mode", None)
-        context = self.context
-        binding = context.bindings.get(tool)
         if binding is None:
             if not isinstance(tool, str):
-                name = getattr(tool, "name", "classify_damage")
+                name = getattr(tool, "name", None) or next(iter(context.bindings), "lookup")
                 raise ConfigError(f"a tool is called by its name, such as {name!r}, not by {type(tool).__name__}")
             if len(tool) > _LONGEST_NAME or not tool.isprintable():
                 tool = ascii(tool)[:_LONGEST_NAME]
@@ -190,6 +205,10 @@ class Runtime:
 
     def lock(self, *keys: str, wait_s: float = 0.0) -> AbstractAsyncContextManager[tuple[Lock, ...]]:
         """Lock keys (RESOURCE/KEY) over several calls, which are given `locks=`; `Locked` if somebody else has them."""
+        for key in keys:
+            _refuse_odd_key(key)
+        if type(wait_s) not in (int, float) or not wait_s >= 0:
+            raise ConfigError(f"wait_s is a number of seconds, 0 or more, not {wait_s!r:.80}")
         return hold_locks(self.context, keys, call=self.context.ids.new(), wait_s=wait_s)
 
     async def close(self) -> None:
@@ -213,7 +232,10 @@ class Runtime:
 
 
 def _written(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
-    return load_policy(policy, packs=(packs,) if isinstance(packs, Pack) else packs)
+    several = (packs,) if isinstance(packs, Pack) else tuple(packs) if isinstance(packs, Iterable) else (packs,)
+    for pack in several:
+        require_kind("packs=", pack, Pack, "one interlock.policy.Pack or several")
+    return load_policy(policy, packs=several)
 
 
 def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
@@ -253,8 +275,14 @@ def _principal(ctx: EngineContext, token: str | None, parts: Parts) -> str:
     return given
 
 
-def _refuse_other_people(details: Mapping[str, Any], own: str) -> None:
-    """For whom a program calls is its own word; what only the system or a token can say is not."""
+def refuse_odd_names(details: Mapping[str, Any], own: str, *more: object) -> None:
+    """Names come from the application, not from a model: one that cannot be written down is the caller's error.
+
+    For whom a program calls is its own word; what only the system or a token can say is not.
+    """
+    for name in (*more, *(value for key, value in details.items() if key in _NAMES and value is not None)):
+        if not isinstance(name, str) or not name.isprintable() or not name:
+            raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")
     if details.get("principal") is not None:
         check_vouched(details["principal"], own)
     if details.get("on_behalf_of") is not None:
@@ -277,31 +305,43 @@ def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: Snapshot
     )
 
 
-def _refuse_odd_parts(parts: Mapping[str, Any], settings: object) -> None:
-    """What is handed to `open` beside tools and policy: a name that nothing reads would be lost without a word."""
-    for name in parts:
-        if name not in Parts.__annotations__:
-            close = did_you_mean(name, Parts.__annotations__) or f"; parts are {', '.join(Parts.__annotations__)}"
-            raise ConfigError(f"Runtime.open takes no {name!r}{close}")
-    if settings is not None and not isinstance(settings, Settings):
+def _checked(settings: Settings | None) -> Settings:
+    if settings is None:
+        return Settings()
+    if not isinstance(settings, Settings):
         raise ConfigError(f"settings= is interlock.config.Settings, not {type(settings).__name__}")
+    check_fields(settings, "Settings")
+    check_values(settings, dict.fromkeys(Settings.__struct_fields__, "Settings"))
+    return settings
+
+
+def _refuse_odd_parts(parts: Mapping[str, Any]) -> None:
+    """What is handed to `open` beside tools and policy would otherwise fail where it is first used, or not at all."""
+    refuse_unknown("Runtime.open", parts, Parts.__annotations__)
+    for name, (methods, meant) in _METHODS.items():
+        if parts.get(name) is not None:
+            require_methods(f"{name}=", parts[name], methods, meant)
+    lists = {} if parts.get("lists") is None else parts["lists"]
+    if not isinstance(lists, Mapping) or not all(callable(source) for source in lists.values()):
+        raise ConfigError(f"lists= is a dict of functions that return the values of a list, not {lists!r:.80}")
     observers = parts.get("observers", ())
     if not isinstance(observers, list | tuple) or not all(callable(item) for item in observers):
         raise ConfigError("observers= is a list of functions of a record and its number")
 
 
-def _refuse_odd_details(details: Mapping[str, Any]) -> None:
+def _refuse_odd_key(key: object) -> None:
+    resource, _, name = key.partition("/") if isinstance(key, str) and key.isprintable() else ("", "", "")
+    if not resource or not name:
+        raise ConfigError(f"a lock is of a key RESOURCE/KEY, such as 'shelf/a', not {key!r:.80}")
+
+
+def _refuse_odd_details(details: dict[str, Any]) -> None:
+    """What a caller says beside tool, arguments and actor; a list becomes the tuple that it stands for."""
+    if not details.keys() <= CallDetails.__annotations__.keys():
+        refuse_unknown("Runtime.call", details, CallDetails.__annotations__)
     confidence = details.get("confidence")
     if confidence is not None and (type(confidence) not in (int, float) or not 0 <= confidence <= 1):
         raise ConfigError(f"confidence is a number between 0 and 1, not {confidence!r}")
-    for name in ("evidence", "offered", "locks", "budgets"):
-        if name in details and not isinstance(details[name], list | tuple):
-            raise ConfigError(f"{name}= is a tuple, not {details[name]!r}")
-
-
-def _refuse_odd_names(actor: str, details: dict[str, Any]) -> None:
-    """Names come from the application, not from a model: one that cannot be written down is the caller's error."""
-    names = [actor, *(value for key, value in details.items() if key in _NAMES and value is not None)]
-    for name in (*names, *details.get("evidence", ())):
-        if not isinstance(name, str) or not name.isprintable() or not name:
-            raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")
+    for name, (kind, meant) in _SEVERAL.items():
+        if name in details:
+            details[name] = require_all(f"{name}=", details[name], kind, meant)

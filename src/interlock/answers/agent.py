@@ -8,6 +8,7 @@ from interlock.answers.requirements import Need, Requirement, leaves
 from interlock.answers.workflows import Workflow
 from interlock.errors import ConfigError
 from interlock.values import Value
+from interlock.wrong_values import check_fields, require_kind
 
 ENFORCEMENT = ("enforce", "observe")
 
@@ -40,6 +41,7 @@ class Agent(Value, frozen=True):
     """Its way of working, where a turn does not say another: budgets, phases, when to stop."""
 
     def __post_init__(self) -> None:
+        check_fields(self, f"agent {self.name!r:.80}")
         if self.enforcement not in ENFORCEMENT:
             raise ConfigError(f"{self.name}: enforcement is {' or '.join(ENFORCEMENT)}, not {self.enforcement!r}")
         if self.max_retries < 0 or self.deadline_s <= 0:
@@ -59,6 +61,11 @@ class Agent(Value, frozen=True):
     def classifier(self) -> Classifier:
         """What decides which of them holds for a text."""
         return Classifier(self.intents, default=self.default, chat=self.chat, semantic=self.semantic)
+
+
+def require_agent(agent: object) -> None:
+    """Refuse what is no agent, where one is taken: its name, for one."""
+    require_kind("agent=", agent, Agent, "an interlock.answers.Agent")
 
 
 def model_calls(agent: Agent, requirement: Requirement, rounds: int = 0) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack
 
 import msgspec
 
-from interlock.answers.agent import Agent
+from interlock.answers.agent import Agent, require_agent
 from interlock.answers.answer_review import decide_answer, fetch_result, reopen_turn
 from interlock.answers.asked import Asked, refuse_long_question
 from interlock.answers.grounding import Source
@@ -22,9 +22,10 @@ from interlock.canonical import did_you_mean
 from interlock.config import parse_mode
 from interlock.errors import ConfigError
 from interlock.operations.approvals import decision_state
-from interlock.runtime import Runtime
+from interlock.runtime import Runtime, refuse_odd_names
 from interlock.state import TicketKind
 from interlock.values import Mode
+from interlock.wrong_values import refuse_unknown, require_all, require_kind
 
 
 class TurnDetails(TypedDict, total=False):
@@ -66,6 +67,7 @@ class Answers:
     """The second half: `Answers(runtime)` opens turns, in which an answer leaves only when it is supported."""
 
     def __init__(self, runtime: Runtime) -> None:
+        require_kind("what Answers is made with", runtime, Runtime, "an open Runtime")
         self.runtime = runtime
         self._classifiers: dict[Agent, Classifier] = {}
         self._learning = threading.Lock()  # each agent is learned once, whichever thread comes first
@@ -82,6 +84,10 @@ class Answers:
     def turn(self, question: str, *, agent: Agent, **details: Unpack[TurnDetails]) -> Turn:
         """A turn of an agent: `async with answers.turn(question, agent=agent) as turn`, then call, and finish."""
         refuse_long_question(question, self.runtime.context.limits)
+        refuse_unknown("Answers.turn", details, TurnDetails.__annotations__)
+        require_agent(agent)
+        _refuse_odd_details(details)
+        refuse_odd_names(details, self.runtime.principal)
         requires, mode = details.get("requires"), details.get("mode")
         if requires is None:
             classified = self.classify(agent, question)
@@ -109,6 +115,7 @@ class Answers:
         When it is entered, its calls that were approved meanwhile are made, each with its own ticket. `resume=False`:
         they are left to whoever goes on, as their tools cannot be run from here.
         """
+        require_agent(agent)
 
         async def find() -> Turn:
             asked = await reopen_turn(self.runtime.context, turn, agent.name, on_behalf_of)
@@ -145,6 +152,7 @@ class Answers:
         return self._classifier(agent).classify(question)
 
     def _classifier(self, agent: Agent) -> Classifier:
+        require_agent(agent)
         found = self._classifiers.get(agent)
         if found is not None:
             return found
@@ -162,3 +170,13 @@ class Answers:
                 hint = did_you_mean(leaf.tool, agent.tools)
                 raise ConfigError(f"an answer of {agent.name!r} needs {leaf.tool!r}, which is none of its tools{hint}")
         return Turn(self.runtime, agent, asked, self.classify)
+
+
+def _refuse_odd_details(details: TurnDetails) -> None:
+    if details.get("requires") is not None:
+        meant = "the name of a tool or a requirement such as need('lookup')"
+        require_kind("requires=", details["requires"], Requirement | str, meant)
+    if details.get("workflow") is not None:
+        require_kind("workflow=", details["workflow"], Workflow, "an interlock.answers.workflows.Workflow")
+    if "given" in details:
+        require_all("given=", details["given"], Source | int, "numbers of records and sources")

@@ -8,7 +8,9 @@ from interlock.answers.intents import Classified
 from interlock.answers.workflows import Workflow
 from interlock.config import TextLimits
 from interlock.errors import ConfigError
+from interlock.models.messages import Proposal
 from interlock.values import Mode, Value
+from interlock.wrong_values import require_all, require_kind
 
 
 def question_problem(question: str, limits: TextLimits) -> str:
@@ -23,8 +25,19 @@ def question_problem(question: str, limits: TextLimits) -> str:
 
 def refuse_long_question(question: str, limits: TextLimits) -> None:
     """The same as an error, for a caller who can shorten it."""
+    require_kind("the question", question, str, "a text")
     if problem := question_problem(question, limits):
         raise ConfigError(problem)
+
+
+def require_draft(draft: object) -> None:
+    """Refuse what is no answer of a model's."""
+    require_kind("a draft", draft, str | None, "a text, or None where the model gave none")
+
+
+def require_proposals(proposals: object) -> None:
+    """Refuse one call that stands alone, or what is no call."""
+    require_all("what propose takes", proposals, Proposal, "the calls of one reply, [Proposal(…), …]")
 
 
 class Again(Value, frozen=True):

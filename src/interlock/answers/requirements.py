@@ -14,6 +14,7 @@ from cel_expr_python import cel
 from interlock.errors import ConfigError
 from interlock.reasons import Reason
 from interlock.values import FieldProblem, Json, Mode, Status, Value, shorten
+from interlock.wrong_values import require_kind
 
 # Reached its tool and failed there; a denied or malformed call may still be made better by the model.
 _RAN = (Status.FAILED, Status.UNKNOWN)
@@ -43,6 +44,7 @@ class AnyOf(Value, frozen=True, tag="any_of"):
 
 
 Requirement = Need | AllOf | AnyOf
+_MEANT = "the name of a tool, or what need, all_of and any_of give"
 NOTHING = AllOf(parts=())
 """Conversation: no tool is needed."""
 
@@ -70,6 +72,8 @@ class CallSeen(Value, frozen=True):
 
 def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:
     """One successful call of a tool, with arguments that satisfy a condition such as `args.season == "winter"`."""
+    require_kind("a requirement", tool, str, _MEANT)
+    require_kind("where=", where, str, "a condition over args, a text")
     if where:
         if "\0" in where:
             raise ConfigError("requirement: a condition over args cannot contain a NUL character")
@@ -90,7 +94,7 @@ def any_of(*parts: str | Requirement) -> AnyOf:
 
 
 def _part(part: str | Requirement) -> Requirement:
-    return need(part) if isinstance(part, str) else part
+    return part if isinstance(part, Requirement) else need(part)
 
 
 def met_at(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -> int | None:

@@ -17,6 +17,7 @@ from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Reque
 from interlock.models.guarded import guarded_reply
 from interlock.tools import Tool
 from interlock.values import Json, Outcome, Status, Value
+from interlock.wrong_values import require_kind, require_methods
 
 LONGEST_RESULT = 12_000
 _TRIED = (Status.OK, Status.NO_DATA, Status.FAILED, Status.UNKNOWN)
@@ -268,6 +269,8 @@ async def run_turn(
     turn: Turn, model: Model, *, watch: Watch | None = None, history: Sequence[Message] = ()
 ) -> TurnResult:
     """Ask, call, check, and again, never more often than the bound; in phases, if the turn has a way of working."""
+    require_kind("what run_turn drives", turn, Turn, "a turn of Answers.turn that was entered")
+    require_methods("a model", model, ("reply",), "one of interlock.models.open_model('local'), or of your own")
     workflow, seen = turn.asked.workflow, watch or _ignore
     # For tools that delegate: they are called with arguments and a context, and know neither turn nor model.
     mark = DRIVEN.set(Driven(turn, model, seen))

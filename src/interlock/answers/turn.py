@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from interlock.answers.agent import Agent, model_calls
-from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question
+from interlock.answers.agent import Agent, model_calls, require_agent
+from interlock.answers.asked import Again, Asked, ModelState, refuse_long_question, require_draft, require_proposals
 from interlock.answers.child_turns import unmet_child
 from interlock.answers.draft_check import check_draft
 from interlock.answers.events import (
@@ -165,6 +165,7 @@ class Turn:
     def child(self, agent: Agent, question: str) -> Turn:
         """A turn of another agent that this one delegates to: same history, principal, mode and time."""
         refuse_long_question(question, self._ctx.limits)
+        require_agent(agent)
         asked = Asked(
             id=self._ctx.ids.new(),
             question=question,
@@ -247,6 +248,7 @@ class Turn:
 
         `only`: the tool that the reply was forced to; anything else is refused.
         """
+        require_proposals(proposals)
         self.replies += 1
         before = self._offered
         try:
@@ -295,6 +297,7 @@ class Turn:
         `final`: the model has nothing better to say, so it is not asked to correct itself. `no_reply`: why it failed,
         so that it is not asked again at all.
         """
+        require_draft(draft)
         async with self._finishing:
             if self.result is None:
                 return await self._finish(draft, ModelState(blocked, final, no_reply))
@@ -303,7 +306,6 @@ class Turn:
     async def _finish(self, draft: str | None, model: ModelState) -> TurnResult | Again:
         started = self._ctx.clock.monotonic()
         self.replies += draft is not None or bool(model.blocked)  # None: no reply, or one that was counted already
-        # Half of an emoji that a model was cut off in cannot be written into the ledger.
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
         history = await self._histories.read(self.id)
         step = await self._decide(history, text, model)

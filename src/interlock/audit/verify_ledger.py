@@ -98,11 +98,11 @@ class Verifier:
         return covered
 
 
-def say(*lines: str) -> int:
-    """Lines of ours alone, without what steers a terminal; the last is the verdict, whose exit code comes back."""
+def say(*lines: str, intact: bool) -> int:
+    """Print lines of ours alone, without what steers a terminal, and the verdict; its exit code comes back."""
     for line in lines:
         sys.stdout.write("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) + "\n")
-    return 1 if lines[-1].startswith("not intact") else 0
+    return 0 if intact else 1
 
 
 def main() -> int:
@@ -118,7 +118,7 @@ def main() -> int:
     with open(given.export, encoding="utf-8") as lines:
         header, checkpoints = json.loads(next(lines, "{}")), []
         if header.get("format") != "interlock-ledger/1" or not header.get("complete"):
-            return say(f"{given.export}: not a complete export of a ledger", "not intact")
+            return say(f"{given.export}: not a complete export of a ledger", "not intact", intact=False)
         verifier = Verifier(header["ledger"], given.public_key)
         for item in map(json.loads, lines):
             if "checkpoint" in item:
@@ -127,13 +127,13 @@ def main() -> int:
                 verifier.check_record(item)
     records = len(verifier.places)
     unanchored = max(0, records - verifier.check_signed(checkpoints, anchors))
-    verdict = "not intact" if verifier.problems else "intact"
-    said = f"{verdict}: {records} record{'' if records == 1 else 's'}, {unanchored} not anchored"
-    return say(*verifier.problems, said)
+    intact = not verifier.problems
+    said = f"{records} record{'' if records == 1 else 's'}, {unanchored} not anchored"
+    return say(*verifier.problems, f"{'intact' if intact else 'not intact'}: {said}", intact=intact)
 
 
 if __name__ == "__main__":
     try:
         sys.exit(main())
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError) as error:
-        sys.exit(say(f"a line cannot be read ({type(error).__name__}: {error})", "not intact"))
+        sys.exit(say(f"a line cannot be read ({type(error).__name__}: {error})", "not intact", intact=False))

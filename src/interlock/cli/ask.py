@@ -49,6 +49,8 @@ _GOOD = (
     TurnStatus.ASKED,
     TurnStatus.WAITING,
 )
+_SAYS_WHY = (TurnStatus.ASKED, TurnStatus.LIMITED, TurnStatus.REJECTED)
+"""Answers that hold their reason: it is not said twice."""
 _RECOGNISED_BY = {
     "keywords": "by its keywords",
     "semantic": "by its examples",
@@ -227,8 +229,7 @@ def show_answer(
     if result.sources:
         out.print(f"  [dim]sources: {sanitize(', '.join(result.sources))}[/]")
     said = "" if result.confidence is None else f", confidence {result.confidence:.2f}"
-    repeats = result.reason.lower() in result.answer.lower()
-    why = f" [dim]({sanitize(result.reason)})[/]" if result.reason and not repeats else ""
+    why = f" [dim]({sanitize(result.reason)})[/]" if result.reason and result.status not in _SAYS_WHY else ""
     used = result.usage
     cost = f", ${used.cost_micros / 1e6:.4f}" if used.cost_micros else ""
     how = f"{result.outcome.value}{said}, {format_count(result.model_calls, 'model call')}"

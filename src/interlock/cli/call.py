@@ -14,7 +14,7 @@ from interlock.cli.output import colorize, console, print_diff, print_json, sani
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
-from interlock.values import Json, Mode, Outcome, Status
+from interlock.values import Decision, Json, Mode, Outcome, Status
 
 _ONE_LINE = 100
 
@@ -91,7 +91,8 @@ def show(outcome: Outcome, where: str = "") -> None:
         for item in outcome.verdict.rewrites:
             before, after = sanitize(repr(item.before)), sanitize(repr(item.after))
             out.print(f"  [blue]{sanitize(item.field)}[/]: {before} → {after} [dim](rule {sanitize(item.rule)})[/]")
-    if outcome.problem is not None and (outcome.verdict is None or outcome.problem.message != outcome.verdict.reason):
+    refused = outcome.verdict is not None and outcome.verdict.decision is Decision.DENY
+    if outcome.problem is not None and not refused:  # what refuses has said why in the line above
         reason = f"[yellow]{outcome.problem.reason}[/]" if outcome.ok else outcome.problem.reason
         out.print(f"  {reason}: {sanitize(outcome.problem.message)}")
     if outcome.undone:

@@ -58,9 +58,9 @@ log:        --verbose shows it on standard error, with the tracebacks of tools
 exit codes: {exits}
             (`interlock COMMAND --help` says what they mean there)
 
-examples:   interlock ask trails "How bad is the damage at Waldo Lake?"
+examples:   interlock ask orders "Which orders are late?"
             interlock turns show TURN; interlock metrics enforcement --since 7d
-            interlock call classify_damage '{{"trail_id": "waldo-lake-3536"}}' --actor trail-assessor
+            interlock call find_order '{{"order_id": 1042}}' --actor order-desk
             interlock policy check
             interlock call set_title '{{"id": "a", "title": "new"}}' --mode dry_run
             interlock review list; interlock review approve TICKET --resume

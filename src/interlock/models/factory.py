@@ -18,7 +18,7 @@ def open_model(name: str, *, fallback: str = "", timeout_s: float = 60.0, tools:
     """The model of a setting: `local`, `local:FILE.gguf`, `provider:name` (google:…), or `python:module:NAME`."""
     if tools not in ("native", *WAYS):
         raise ConfigError(f"model_tools is native, {', '.join(WAYS)}, not {tools!r}")
-    kind, _, rest = name.partition(":")
+    kind, _, rest = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind == LOCAL:
         from interlock.models.local import LocalModel
 

@@ -9,18 +9,19 @@ from interlock.transitions import Halt, Lift
 
 async def halt(writer: LedgerWriter, scope: str, reason: str) -> int:
     """Stop a tool, an actor, a run or everything, in every process within a second."""
-    _refuse_odd_scope(scope)
+    refuse_odd_scope(scope)
     entry = LedgerEntry("halt", "halted", {"scope": scope, "state": "halted", "reason": reason})
     return await writer.commit(entry, Halt(scope, writer.by, reason))
 
 
 async def unhalt(writer: LedgerWriter, scope: str) -> int:
     """Let it run again."""
-    _refuse_odd_scope(scope)
+    refuse_odd_scope(scope)
     return await writer.commit(LedgerEntry("halt", "lifted", {"scope": scope, "state": "lifted"}), Lift(scope))
 
 
-def _refuse_odd_scope(scope: str) -> None:
-    kind, _, name = scope.partition(":")
+def refuse_odd_scope(scope: str) -> None:
+    """Refuse what names nothing that can be stopped."""
+    kind, _, name = scope.partition(":") if isinstance(scope, str) else ("", "", "")
     if scope != "all" and (kind not in ("tool", "actor", "run") or not name):
         raise ConfigError(f"{scope!r} cannot be halted: say all, tool:NAME, actor:NAME or run:NAME")

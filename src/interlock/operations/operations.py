@@ -15,7 +15,7 @@ from interlock.errors import ConfigError
 from interlock.operations.approvals import decide_ticket, decider, decision_state, sweep
 from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
 from interlock.operations.foresight import foresee
-from interlock.operations.halts import halt, unhalt
+from interlock.operations.halts import halt, refuse_odd_scope, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
@@ -28,6 +28,7 @@ from interlock.operations.undo import UndoStep, undo_steps
 from interlock.principals import check_vouched
 from interlock.state import ChangeFilter, Ticket
 from interlock.values import Call, Lock, Outcome
+from interlock.wrong_values import refuse_unknown
 
 Locks = Sequence[Lock]
 _PREVIEW = "undo"
@@ -120,7 +121,7 @@ class Operations:
 
     def journal(self, **which: Unpack[Changes]) -> AsyncIterator[Entry]:
         """What was changed, and for a turn also what was planned or refused, with snapshots and evidence."""
-        return journal(self._ctx, ChangeFilter(**which))
+        return journal(self._ctx, _filter(which, "journal"))
 
     async def decide(
         self, ticket: str, *, approve: bool, by: str | None = None, token: str | None = None, reason: str = ""
@@ -205,6 +206,7 @@ class Operations:
 
     def _refuse_unknown_tool(self, scope: str) -> None:
         """A kill switch that stops nothing would be believed."""
+        refuse_odd_scope(scope)
         name = scope.removeprefix("tool:")
         if name != scope and name not in self._ctx.bindings:
             raise ConfigError(f"there is no tool {name!r} to halt{did_you_mean(name, self._ctx.bindings)}")
@@ -223,14 +225,19 @@ def _handed_over(locks: Locks) -> tuple[Lock, ...]:
     return tuple(locks)
 
 
-def _require_filter(which: Changes, what: str) -> ChangeFilter:
+def _filter(which: Changes, what: str) -> ChangeFilter:
+    refuse_unknown(f"Operations.{what}", which, Changes.__annotations__)
     try:
-        made = msgspec.convert(which, ChangeFilter, strict=True)
+        return msgspec.convert(which, ChangeFilter, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(
             f"{what} which changes? {error}; record is the number of a record, since_us microseconds since 1970,"
             " turn, run and key are texts"
         ) from None
+
+
+def _require_filter(which: Changes, what: str) -> ChangeFilter:
+    made = _filter(which, what)
     if made == ChangeFilter():
         raise ConfigError(f"{what} which changes? name record=, turn=, run=, key= or since_us=")
     return made

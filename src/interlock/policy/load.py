@@ -27,6 +27,7 @@ from interlock.policy.tables import (
 )
 from interlock.policy.use import collect_packs, expand_pack
 from interlock.values import Grant, Json, Mode
+from interlock.wrong_values import require_kind
 
 PolicySource = str | Path | Mapping[str, Any] | Policy
 """A file, a dict with the same keys as the file has, or a policy that was read already."""
@@ -65,6 +66,7 @@ def load_policy(source: PolicySource, *, packs: Iterable[Pack] = ()) -> Policy:
 
 def parse_policy(text: str, file: str = "policy", *, packs: Iterable[Pack] = ()) -> Policy:
     """The policy in a text; raises PolicyError with every finding at once."""
+    require_kind("what parse_policy takes", text, str, "the text of a policy (load_policy reads files and dicts)")
     try:
         raw = parse_toml(text)
     except ValueError as error:

@@ -27,9 +27,10 @@ from interlock.errors import (
 from interlock.resilience import next_wait
 from interlock.tools import RetryRule
 from interlock.tools.body_limits import BodyLimits
-from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, refuse_unknown, retry_after_s
+from interlock.tools.egress import ask_for_bounded, from_transport, read_bounded, retry_after_s
 from interlock.tools.wire import CHANGES, RESOURCE, SAFE_METHODS, Sending
 from interlock.values import Effect, Json
+from interlock.wrong_values import refuse_unknown
 
 try:
     import httpx

@@ -40,7 +40,7 @@ class Documents:
     def __init__(self, url: str, name: str = "documents", *, busy_s: float = 10.0, indexed: Sequence[str] = ()) -> None:
         for word in (name, *indexed):
             # It becomes part of SQL statements, where a parameter cannot stand.
-            if not word.isidentifier() or not word.isascii() or not word.islower():
+            if not isinstance(word, str) or not word.isidentifier() or not word.isascii() or not word.islower():
                 raise ConfigError(f"{word!r} cannot be the name of a table or field: small letters, digits and '_'")
         if name.endswith(_FENCES):
             raise ConfigError(f"{name!r} cannot be the name of a table: what ends in {_FENCES!r} is for fencing tokens")

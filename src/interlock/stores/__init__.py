@@ -13,6 +13,8 @@ from interlock.stores.witness import Witness
 
 __all__ = ["MemoryStore", "Witness", "dialect_of", "open_store"]
 
+_URLS = "memory://, sqlite:///FILE, postgresql://USER@HOST/NAME"
+
 
 def open_store(
     url: str,
@@ -30,6 +32,7 @@ def open_store(
     noticed; `Witness(None)` compares and notes nothing. `payload_key` is the setting: without one, the payloads of
     SQLite are encrypted with a key of the user's.
     """
+    _refuse_other_than_text(url)
     if url in ("memory://", "memory:"):
         return MemoryStore()
     from interlock.stores.sql import SqlStore
@@ -43,6 +46,7 @@ def open_store(
 
 def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:
     """The database behind a URL."""
+    _refuse_other_than_text(url)
     if url.startswith("sqlite:///"):
         from interlock.stores.sqlite import SqliteDialect
 
@@ -51,4 +55,9 @@ def dialect_of(url: str, busy_s: float, *, own_clock: bool = True) -> Dialect:
         from interlock.stores.postgres import PostgresDialect
 
         return PostgresDialect(url, busy_s, own_clock=own_clock)
-    raise ConfigError(f"store {url!r} is not one of memory://, sqlite:///FILE, postgresql://USER@HOST/NAME")
+    raise ConfigError(f"store {url!r} is not one of {_URLS}")
+
+
+def _refuse_other_than_text(url: object) -> None:
+    if not isinstance(url, str):
+        raise ConfigError(f"store {url!r:.80} is not one of {_URLS}: it is named by a text")

@@ -61,7 +61,7 @@ def _skips(times: int) -> Callable[[Scripted, Request], Reply]:
         """Answer in words so many times."""
         if model.has_results(request):
             return Reply(model.script.answer)
-        return Reply("In general, such trails are in fair condition.") if model.calls <= times else model.call()
+        return Reply("In general, such things are in fair condition.") if model.calls <= times else model.call()
 
     return behave
 

@@ -22,7 +22,7 @@ def call_ungoverned(tool: Tool, /, *positional: Any, **arguments: Any) -> Any:
     """Call the function of a tool as it would be called without `@tool`; await it if the tool is async.
 
         assert call_ungoverned(area, width=2.0, height=3.0) == 6.0
-        assert await call_ungoverned(look_up, "bobby-lake") == {"open": True}
+        assert await call_ungoverned(look_up, "miller-street") == {"open": True}
 
     There is no policy, no budget, no retry and no record. Arguments and result have to fit the contract
     (`ContractError` says what does not); what the function returns or raises comes back as it is.

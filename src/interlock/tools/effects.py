@@ -34,11 +34,11 @@ class Compensation(msgspec.Struct, frozen=True):
 
 
 def key_of(where: str, given: Any) -> KeyOf | None:
-    """A key as a function; a text is a template over the arguments ('{trail_id}')."""
+    """A key as a function; a text is a template over the arguments ('{order_id}')."""
     if given is None or callable(given):
         return cast("KeyOf | None", given)
     if not isinstance(given, str):
-        raise ContractError(f"{where} is a template ('{{trail_id}}') or a function of the arguments, not {given!r}")
+        raise ContractError(f"{where} is a template ('{{order_id}}') or a function of the arguments, not {given!r}")
     return KeyTemplate(where, given)
 
 

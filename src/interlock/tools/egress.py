@@ -4,7 +4,7 @@ of an answer than it was told.
 A rule sees only the text of a URL. What a name resolves to, and where a redirect leads, is known when the connection
 is made; so the check belongs there. Use it for the client of any tool that takes a URL, and name it in the contract:
 
-    web = Egress(hosts=("*.usda.gov",))
+    web = Egress(hosts=("*.example.org",))
 
     @tool(effect="read", egress=web)
     async def fetch(url: str) -> str:
@@ -24,7 +24,6 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from interlock.addresses import IpAddress, Network, as_address, host_matches, is_public_address, split_url
-from interlock.canonical import did_you_mean
 from interlock.errors import (
     ConfigError,
     Forbidden,
@@ -37,6 +36,7 @@ from interlock.errors import (
 )
 from interlock.tools.body_limits import ACCEPTED, BodyLimits, Meter, codings_of
 from interlock.tools.wire import CHANGES, RESOURCE, Sending
+from interlock.wrong_values import refuse_unknown
 
 try:
     import httpx
@@ -73,9 +73,9 @@ class Egress:
         wire_bytes: int = _USUAL.wire_bytes,
         body_bytes: int = _USUAL.body_bytes,
     ) -> None:
-        self.hosts = tuple(hosts)
-        self.schemes = tuple(schemes)
-        self.networks: tuple[Network, ...] = tuple(ipaddress.ip_network(network) for network in networks)
+        self.hosts = _texts("hosts", hosts, "example.org")
+        self.schemes = _texts("schemes", schemes, "https")
+        self.networks: tuple[Network, ...] = tuple(map(_network, _texts("networks", networks, "10.0.0.0/8")))
         self.limits = BodyLimits(wire_bytes=wire_bytes, body_bytes=body_bytes).check()
         self._resolve = resolve or _system_resolve
 
@@ -125,13 +125,19 @@ class Egress:
         return is_public_address(address) or any(address in network for network in self.networks)
 
 
-def refuse_unknown(what: str, options: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an option that nothing reads: it would be lost without a word, or httpx would speak of it too late."""
-    names = sorted(set(known))
-    for option in options:
-        if option not in names:
-            close = did_you_mean(option, names)
-            raise ConfigError(f"{what} takes no {option!r}{close or '; it takes ' + ', '.join(names)}")
+def _texts(name: str, given: Iterable[str], example: str) -> tuple[str, ...]:
+    """Several texts; one alone would be taken letter by letter."""
+    found = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (None,)
+    if not all(isinstance(item, str) for item in found):
+        raise ConfigError(f"Egress: {name}= is a tuple of texts, such as ({example!r},), not {given!r:.80}")
+    return tuple(str(item) for item in found)
+
+
+def _network(text: str) -> Network:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ConfigError(f"Egress: {text!r} is no network, such as '10.0.0.0/8': {error}") from None
 
 
 class _Host:

@@ -1,6 +1,6 @@
 """Known values: what somebody calls a thing becomes its id, a question where several fit, or nothing on file.
 
-A tool says which values an argument can have (`known_values={"trail_id": TRAILS}`), and one resolver does the rest, the
+A tool says which values an argument can have (`known_values={"road_id": ROADS}`), and one resolver does the rest, the
 same for every model: exact ids and names first, then whole words, then small misspellings. Digits are never guessed.
 """
 

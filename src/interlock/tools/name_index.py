@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 _DIGITS = re.compile(r"\d+")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
-# "All but Waldo" must not become Waldo.
+# "All but Miller" must not become Miller.
 _NOT = re.compile(r"\b(?:not|no|except|without|but|other than|none|never|all|any|anything|everything)\b", re.I)
 _MINUS = re.compile(r"(?:^|\s)[-−]\d")
 _TELLING_MARKS = frozenset("<>#+=!*~^&|%")
@@ -41,7 +41,7 @@ class NameIndex:
     """Values and everything they are called, by their words."""
 
     def __init__(self, known: Mapping[str, Sequence[str]], kinds: frozenset[str] = frozenset()) -> None:
-        """`kinds`: words that say what the values are ("trail"); they make no other thing of a name."""
+        """`kinds`: words that say what the values are ("street"); they make no other thing of a name."""
         self._order = {value: place for place, value in enumerate(known)}
         self._plain = _PLAIN | kinds
         self._names: list[_Name] = []
@@ -76,7 +76,7 @@ class NameIndex:
             return ()
         marks = _find_signs(said)
         exact = [self._names[n].value for n in self._exact.get(wanted, ()) if _find_signs(self._names[n].text) == marks]
-        # Beyond exact names only plain words are guessed at: "not Waldo" and C# are near a name and mean another thing.
+        # Beyond exact names only plain words are guessed at: "not Mill" and C# are near a name and mean another thing.
         if exact or marks or _NOT.search(said):
             return self._in_order(exact)
         return self._within(wanted) or self._alike(wanted)
@@ -96,7 +96,7 @@ class NameIndex:
         having = [self._names[place] for place in self._with_word.get(min(said, key=self._count), ())]
         found = [name for name in having if said <= name.words]
         named = [self._names[place] for word in said for place in self._by_rarest.get(word, ())]
-        # Any other word makes it another thing: "Snake River Trail" is not the River Trail.
+        # Any other word makes it another thing: "Old Mill Road" is not the Mill Road.
         whole = [name for name in named if name.words <= said and said - name.words <= self._plain]
         found += [name for name in whole if any(len(word) > 3 for word in name.words)]
         return self._in_order([name.value for name in found if self._has_digits_of(wanted, name)])
@@ -149,7 +149,7 @@ class NameIndex:
 
 
 def kind_words(field: str) -> frozenset[str]:
-    """What an argument's name says about its values: `trail_id` is about a trail, or several trails."""
+    """What an argument's name says about its values: `street_id` is about a street, or several streets."""
     words = [word for word in normalize(field).split() if word != "id"]
     return frozenset(form for word in words for form in (word, f"{word}s"))
 

@@ -86,6 +86,7 @@ class Wire:
         """The wire of the next attempt: what this one has left running is not taken for what that one sends."""
         after = Wire(self._parent)
         after._doubts, after._noted, after.answered = set(self._doubts), self._noted, self.answered
+        after.written = self.written
         after.begin()
         self._retire()
         return after

@@ -105,7 +105,7 @@ def correct_names(text: str, known: Mapping[str, Mapping[str, tuple[str, ...]]])
 
 
 def _without(text: str, name: str, whole: Mapping[str, frozenset[str]]) -> str:
-    """A text without the names that are taken by other arguments: "Cedar Creek", the fire, is no creek of a trail's."""
+    """A text without the names that are taken by other arguments: "Old Mill", the shop, is no mill of a client's."""
     others = {said for other, names in whole.items() if other != name for said in names}
     # Longest first, so that a name inside a longer one does not leave half of that behind.
     for said in sorted(others - whole.get(name, frozenset()), key=len, reverse=True)[:_MOST_TAKEN]:

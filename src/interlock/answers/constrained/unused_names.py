@@ -62,7 +62,7 @@ class _Names:
             return ()
         text = self._text
         for claim in vocabulary.claims(text):
-            # Dates and citations are held against the call by themselves; "Two Four Two" may be the name of a fire.
+            # Dates and citations are held against the call by themselves; "Two Four Two" may be the name of a product.
             if claim.kind == "date" or any(c.isdigit() for c in claim.text):
                 text = text.replace(claim.text, "…")
         plain = _plain_words(offered, given)

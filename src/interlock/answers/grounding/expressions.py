@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from interlock.answers.grounding.claims import NO_UNIT, Claim, Units
 
-# What may stand between two figures of a sum: an operator, brackets and up to two words ("12 acres burned + 30"), or
+# What may stand between two figures of a sum: an operator, brackets and up to two words ("12 acres sold + 30"), or
 # what leads to its result. Prose that merely has a figure on both sides ("12 of the 30") must not match.
 _BETWEEN = re.compile(
     r"^[\s()]*(?:[A-Za-z]+\s+){0,2}(?P<op>[+\-−–×x*·/÷])[\s()]*$|^\s*\)?\s*(?P<eq>=|≈|equals|is|gives)\s*\(?\s*$", re.I

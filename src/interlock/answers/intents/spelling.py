@@ -41,7 +41,7 @@ class Spelling:
 
     def _one(self, word: str) -> str:
         plain = word.lower()
-        # Only what is no word at all is corrected: "tail" is one letter from "trail", and means something else.
+        # Only what is no word at all is corrected: "pint" is one letter from "print", and means something else.
         if plain in self._words or plain in self._known:
             return word
         most = 1 if len(plain) < _LONG else 2

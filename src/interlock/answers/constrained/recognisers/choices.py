@@ -23,7 +23,7 @@ def is_negated(words: str, name: str) -> bool:
     """Whether every mention is after a "not": what is not meant."""
     mention, place = f" {name} ", -1
     while (place := words.find(mention, place + 1)) >= 0:
-        # One mention that is not denied is enough: "not the north trail of the north side".
+        # One mention that is not denied is enough: "not the north gate of the north side".
         if negation().search(words[max(0, place - _BEFORE) : place + 1]) is None:
             return False
     return mention in words

@@ -10,7 +10,7 @@ from interlock.answers.grounding.claims import Claim, Units
 from interlock.tools import normalize
 from interlock.values import Json
 
-_STEM = 4  # "burned" for `burn_area`, "closing" for `close_date`
+_STEM = 4  # "orders" for `order_count`, "closing" for `close_date`
 
 
 def figures_for(

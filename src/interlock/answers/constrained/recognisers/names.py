@@ -1,4 +1,4 @@
-"""Known values by their names: which of a tool's trails, customers or files a question speaks of."""
+"""Known values by their names: which of a tool's places, customers or files a question speaks of."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRST = re.compile(r"\W*([A-Z]\w{5,})")  # the first word is always capitalised
 # NW-9 or 12-ABC, but no part of an address, a path or a longer code.
 _CODE = re.compile(r"(?<![\w/.-])(?:[A-Za-z]{1,5}-\d{1,4}|\d{1,4}-[A-Z]{3,})(?![\w/-])")
 _KIND = r"((?:[A-Z0-9][\w'’-]{0,60}\s{1,8}){1,6})"
-"""A name in front of what it is the name of: "Holiday Farm fire"; bounded, or a long question would take its square."""
+"""A name in front of what it is the name of: "Old Mill shop"; bounded, or a long question would take its square."""
 _SMALL = r"((?:[a-z][\w'’-]{0,60}\s{1,8}){2,4})"
 Known = Mapping[str, Sequence[str]]
 """Values, and everything that each is called."""
@@ -33,7 +33,7 @@ Known = Mapping[str, Sequence[str]]
 def find_names(text: str, known: Known, kinds: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The known values that a text speaks of; where its words fit several, those words, so that somebody is asked.
 
-    `kinds`: words that say what a thing is ("trail"), and not which one.
+    `kinds`: words that say what a thing is ("street"), and not which one.
     """
     spelled = {value: [p for name in names if (p := normalize(name))] for value, names in known.items()}
     common, index = common_words() | _generic(spelled) | kinds, NameIndex(known, kinds)
@@ -75,7 +75,7 @@ def _find_capitalised(text: str, index: NameIndex, common: frozenset[str]) -> tu
     for run in tuple(dict.fromkeys(_NAMES.findall(text)))[:_MOST_RUNS]:
         telling = [word for word in run.split() if is_telling(word, common)]
         if telling:
-            # What it is need not be part of what it is called: "Waldo Lake Trail" may be on file as Waldo Lake.
+            # What it is need not be part of what it is called: "Old Mill Road" may be on file as Old Mill.
             fits = index.match(run) or index.match(" ".join(telling))
             if len(fits) == 1:
                 return fits, unknown
@@ -91,7 +91,7 @@ def _find_by_words(
     """The value that some words in a row mean, longest first; beside it, words that fit several."""
     unsure = ""
     known_words = {word for names in spelled.values() for name in names for word in name.split()}
-    # Longest first: "Waldo Lake North" is one thing, "Waldo" may be several.
+    # Longest first: "Old Mill North" is one thing, "Old Mill" may be several.
     for span in sorted(spans(text), key=lambda item: -len(item.split())):
         telling = [word for word in normalize(span).split() if len(word) > 3 and word not in common]
         if not telling or len(span.split()) > _MOST_WORDS:
@@ -137,7 +137,7 @@ def _shape(value: str) -> str:
 
 
 def _generic(spelled: Mapping[str, Sequence[str]]) -> frozenset[str]:
-    """Words that nearly all values have in common ("trail"): they name none of them."""
+    """Words that nearly all values have in common ("street"): they name none of them."""
     counts = Counter(word for names in spelled.values() for word in {w for name in names for w in name.split()})
     # Nine in ten, and at least two: the words of the only value on file still name it.
     return frozenset(word for word, count in counts.items() if count > 1 and 10 * count > 9 * len(spelled))

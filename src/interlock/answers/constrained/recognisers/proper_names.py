@@ -56,7 +56,7 @@ def is_all_capitalised(text: str) -> bool:
 def stands_alone(text: str, name: str, plain: frozenset[str]) -> bool:
     """Whether a name is said by itself at least once, and not only as a part of a longer name.
 
-    "Snake River Trail" is not about the River Trail.
+    "Old Mill Road" is not about the Mill Road.
     """
     if is_all_capitalised(text):
         return True
@@ -69,7 +69,7 @@ def stands_alone(text: str, name: str, plain: frozenset[str]) -> bool:
 
 
 def _is_own(mention: str) -> bool:
-    """Whether a mention is no part of a name: an abbreviation (Cedar Creek EIS) or a word (Cedar Creek trees)."""
+    """Whether a mention is no part of a name: an abbreviation (Miller Street VAT) or a word (Miller Street tills)."""
     return mention.isupper() or (mention.islower() and len(mention.split()) == 1)
 
 

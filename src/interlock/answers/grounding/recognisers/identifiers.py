@@ -1,4 +1,4 @@
-"""Identifiers: waldo-lake-3536, CASE_2024_17, v1.2.3; not 12-month, 5ft or CO2."""
+"""Identifiers: north-gate-3536, CASE_2024_17, v1.2.3; not 12-month, 5ft or CO2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from interlock.answers.grounding.claims import Claim
 from interlock.answers.grounding.recognisers.numbers import Numbers
 
-# In turn: versions (1.2.3), codes of letters (AB-CDEF), words with digits and separators (waldo-lake-3536), constants
+# In turn: versions (1.2.3), codes of letters (AB-CDEF), words with digits and separators (north-gate-3536), constants
 # (CASE_2024_17), letters with digits (B04). Not "well-known", which has no digit, nor the end of a longer word.
 _IDENTIFIER = re.compile(
     r"(?<![\w.])v?\d{1,20}\.\d{1,20}(?:\.\d{1,20}){1,40}(?![\w])|(?<![\w-])[A-Z]{1,4}-[A-Z]{4,}(?![\w-])|"
