@@ -18,6 +18,12 @@ class ClaimState(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     UNDONE = "undone"
+    RETURNING = "returning"
+    """What took it back is being taken back: until that is over, nobody knows whether it stands."""
+
+
+LANDED = frozenset((ClaimState.DONE, ClaimState.UNDONE, ClaimState.RETURNING))
+"""The states of a change that was made, whatever became of it."""
 
 
 class TicketState(StrEnum):
@@ -78,6 +84,11 @@ class Claimed(Value, frozen=True):
     def first_name(self) -> str:
         """The name that all generations of the claim go by."""
         return self.name.partition(_GENERATION)[0]
+
+    @property
+    def key(self) -> str:
+        """What it is called by whatever takes it back."""
+        return f"{self.name}.{self.generation}"
 
     def superseded(self) -> Claimed:
         """The same claim under the name that it keeps when the next generation takes its own."""

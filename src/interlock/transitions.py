@@ -121,7 +121,21 @@ class RequireClaim(Value, frozen=True):
 
 
 class MarkUndone(Value, frozen=True):
-    """A change that was made has been taken back; refused unless it stands."""
+    """A change that was made has been taken back, or did not return; refused unless it stands, or was to return."""
+
+    name: str
+    generation: int
+
+
+class MarkReturning(Value, frozen=True):
+    """What took a change back is being taken back; refused unless it was taken back, and not made again since."""
+
+    name: str
+    generation: int
+
+
+class MarkStanding(Value, frozen=True):
+    """What took a change back has been taken back: it stands again; refused unless it was to return."""
 
     name: str
     generation: int
@@ -199,6 +213,8 @@ Transition = (
     | ResolveClaim
     | RequireClaim
     | MarkUndone
+    | MarkReturning
+    | MarkStanding
     | OpenTicket
     | DecideTicket
     | EscalateTicket

@@ -13,7 +13,7 @@ from interlock.audit.signed_times import CLOCKS_US, is_about
 from interlock.openings import Digest, claim_digest
 from interlock.ports import Store, digest_of, keyed_digest
 from interlock.records import Changed, Content, Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, Halted, halt_scopes
+from interlock.state import LANDED, ChangeFilter, Claimed, ClaimState, Halted, halt_scopes
 from interlock.values import Json
 
 # Looked for in the text: a pass over millions of records cannot parse each of them.
@@ -28,9 +28,16 @@ _SETTLED = {
     "denied": ClaimState.FAILED,
     "failed": ClaimState.FAILED,
 }
+_MARKS: dict[ClaimState, tuple[ClaimState | None, ClaimState]] = {
+    ClaimState.OPEN: (None, ClaimState.RETURNING),
+    ClaimState.DONE: (ClaimState.UNDONE, ClaimState.DONE),
+    ClaimState.FAILED: (None, ClaimState.UNDONE),
+}
+"""With the state of what takes a change back: that of what it takes back, and of what that had taken back."""
 _BEGUN_BEFORE = {
     ClaimState.DONE: "begins a change that record {last} had made already",
     ClaimState.UNDONE: "begins a change that record {last} had made already",
+    ClaimState.RETURNING: "begins a change that record {last} had made already",
     ClaimState.UNKNOWN: "begins a change that record {last} had left in doubt",
 }
 
@@ -124,6 +131,7 @@ class Fold:
         claim = _Claim(ClaimState.OPEN, record.id, record.id, since_us, change.opened)
         claim.undoes, claim.shown, claim.keys = change.undoes, content.keys, keys
         self._claims[name], self._newest[change.claim] = claim, name
+        self._mark(claim, ClaimState.OPEN, record.id)
 
     def _check_halts(self, record: Stored, content: Content) -> None:
         """A change is not begun while it is halted. What was begun beside the halt may come after it by a moment."""
@@ -134,6 +142,8 @@ class Fold:
 
     def _again_fault(self, before: _Claim) -> str | None:
         """Why a change that stands could not be made again; None if it could, or its keys are not known here."""
+        if before.state is ClaimState.RETURNING:
+            return f"makes a change again that record {before.last} was about to make again"
         if before.state is not ClaimState.DONE or before.keys != before.shown:
             return None
         if self._keys.changed_since(before.keys, before.last):
@@ -151,15 +161,28 @@ class Fold:
             self._keys.free(claim.keys)
         if state is ClaimState.DONE:
             self._keys.land(claim.shown, claim.keys, claim.tokens or (), number)
-        if state is ClaimState.DONE and claim.undoes is not None:
-            self._undo(claim.undoes, number)
+        self._mark(claim, state, number)
 
-    def _undo(self, undoes: str, number: int) -> None:
-        name, _, generation = undoes.rpartition(".")
-        first = name.partition("#")[0]  # of a generation that is kept beside the next one
-        claim = self._claims.get((first, int(generation) if generation.isdecimal() else -1))
-        if claim is not None:
-            claim.state, claim.last = ClaimState.UNDONE, number
+    def _mark(self, claim: _Claim, state: ClaimState, number: int) -> None:
+        """What becomes of the changes that one takes back, with the state that it comes to by a record: of the chain of
+        them every other one stands."""
+        back, again = _MARKS.get(state, (None, None))
+        for place, link in enumerate(self._links(claim.undoes)):
+            marked = again if place % 2 else back
+            if marked is not None:
+                link.state, link.last = marked, number
+
+    def _links(self, undoes: str | None) -> list[_Claim]:
+        """What a change takes back, what that had taken back, and so on."""
+        links: dict[int, _Claim] = {}
+        while undoes is not None:
+            name, _, generation = undoes.rpartition(".")
+            first = name.partition("#")[0]  # of a generation that is kept beside the next one
+            claim = self._claims.get((first, int(generation) if generation.isdecimal() else -1))
+            if claim is None or id(claim) in links:  # round and round goes only what was forged
+                break
+            links[id(claim)], undoes = claim, claim.undoes
+        return list(links.values())
 
     def _see_decision(self, record: Stored, by: str, what: dict[str, Json]) -> None:
         if record.kind == "halt":
@@ -227,7 +250,7 @@ class Fold:
         landings = {}
         for row in rows:
             claim = self._claims.get((row.first_name, row.generation))
-            if claim is not None and row.state in (ClaimState.DONE, ClaimState.UNDONE):
+            if claim is not None and row.state in LANDED:
                 for place, pair in enumerate(zip(row.keys, row.tokens, strict=False)):
                     landings[pair] = Landing(claim.closed_us, row.run or row.turn or "", place in claim.untouched)
         return landings

@@ -9,10 +9,9 @@ import msgspec
 from interlock.audit.signed_times import is_about
 from interlock.ports import Store
 from interlock.records import Content
-from interlock.state import Claimed, ClaimState, Lease, overlapping, wildcard
+from interlock.state import LANDED, Claimed, ClaimState, Lease, overlapping, wildcard
 
 _DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
-_LANDED = (ClaimState.DONE, ClaimState.UNDONE)
 
 
 class Landing(msgspec.Struct, frozen=True):
@@ -111,7 +110,7 @@ class KeyFold:
                 leases[key] = first
         landed: dict[str, set[int]] = {}
         for row in rows:
-            for key, token in zip(row.keys, row.tokens, strict=False) if row.state in _LANDED else ():
+            for key, token in zip(row.keys, row.tokens, strict=False) if row.state in LANDED else ():
                 landed.setdefault(key, set()).add(token)
         problems: list[str] = []
         for key, lease in leases.items():

@@ -4,16 +4,17 @@ from interlock.changes.differences import diff_of, show_difference
 from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots
 from interlock.changes.keys import (
     ClaimName,
+    TakingBack,
     claim_name,
     keys_of,
     local_key,
     locks_of,
-    mark_undone,
     on_versions,
     plan_difference,
     plan_digest,
     read_digest,
     scope_of,
+    undo_name,
 )
 from interlock.changes.left import Left, left_by_call
 from interlock.changes.plan import Expected, Planner
@@ -35,6 +36,7 @@ __all__ = [
     "Planner",
     "Snapshot",
     "SnapshotReader",
+    "TakingBack",
     "Unreadable",
     "claim_name",
     "contradicts_nothing",
@@ -47,7 +49,6 @@ __all__ = [
     "left_by_call",
     "local_key",
     "locks_of",
-    "mark_undone",
     "on_versions",
     "plan_difference",
     "plan_digest",
@@ -58,4 +59,5 @@ __all__ = [
     "show_difference",
     "states_by_key",
     "touched_keys",
+    "undo_name",
 ]

@@ -11,7 +11,7 @@ from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
 from interlock.tools.normal_form import same_numbers
 from interlock.tools.tracebacks import log_traceback
-from interlock.transitions import MarkUndone
+from interlock.transitions import MarkReturning, MarkStanding, MarkUndone, Transition
 from interlock.values import Call, Json
 
 Digest = Callable[[bytes], str]
@@ -84,7 +84,7 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     arguments = same_numbers(arguments)
     content = canonical([tool.name, keys, arguments], WHATEVER)
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
-        return ClaimName(digest(canonical(["undo", call.undoes], WHATEVER)), digest(canonical(call.undoes, WHATEVER)))
+        return ClaimName(undo_name(digest, call.undoes), digest(canonical(call.undoes, WHATEVER)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
     by_id = digest(canonical([tool.name, "call", call.turn, call.call_id], WHATEVER))
     name = by_id
@@ -97,6 +97,11 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
             name, digest(content), digest(canonical(["call", call.turn, call.actor, call.call_id], WHATEVER))
         )
     return ClaimName(name, digest(content), by_id if name != by_id else "")
+
+
+def undo_name(digest: Digest, undoes: str) -> str:
+    """The name of the claim of what takes a change back."""
+    return digest(canonical(["undo", undoes], WHATEVER))
 
 
 def scope_of(once_per: str, call: Call) -> list[str] | None:
@@ -174,5 +179,29 @@ def plan_difference(wanted: str, found: str, *, since: str = "looked at") -> str
 
 def mark_undone(idempotency_key: str) -> MarkUndone:
     """The transition that closes the claim of a change that was taken back."""
+    return MarkUndone(*_split(idempotency_key))
+
+
+def _split(idempotency_key: str) -> tuple[str, int]:
     name, _, generation = idempotency_key.rpartition(".")
-    return MarkUndone(name, int(generation))
+    return name, int(generation)
+
+
+class TakingBack(msgspec.Struct, frozen=True):
+    """What becomes of other changes with one that takes one of them back: those that stand with that do not any more,
+    and those that it had taken back do. By their idempotency keys; empty for a change that takes nothing back."""
+
+    back: tuple[str, ...] = ()
+    again: tuple[str, ...] = ()
+
+    def begin(self) -> tuple[Transition, ...]:
+        """With its intent: from here on nobody else makes again what is about to stand again."""
+        return tuple(MarkReturning(*_split(key)) for key in self.again)
+
+    def close(self, *, landed: bool | None) -> tuple[Transition, ...]:
+        """With its outcome; nothing where nobody knows that yet."""
+        if landed is None:
+            return ()
+        if not landed:
+            return tuple(map(mark_undone, self.again))
+        return (*map(mark_undone, self.back), *(MarkStanding(*_split(key)) for key in self.again))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from interlock.changes.differences import show_difference
-from interlock.changes.keys import keys_of, local_key, locks_of, plan_digest
+from interlock.changes.keys import TakingBack, keys_of, local_key, locks_of, plan_digest
 from interlock.changes.snapshots import (
     Snapshot,
     SnapshotReader,
@@ -33,6 +33,7 @@ class Expected(msgspec.Struct, frozen=True):
     generation: int
     call_name: str = ""
     """What stands for the caller's own id of the call."""
+    taking_back: TakingBack = TakingBack()
 
 
 class Planner(msgspec.Struct, frozen=True):

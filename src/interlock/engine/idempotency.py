@@ -13,6 +13,7 @@ from interlock.engine.admit import deny, end_denied
 from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
+from interlock.engine.undo_chain import as_it_stands, claims_to_mark
 from interlock.engine.unsettled import read_unsettled
 from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError
@@ -20,14 +21,13 @@ from interlock.ports import Query
 from interlock.reasons import Reason
 from interlock.records import Content, Stored
 from interlock.resilience import Expired
-from interlock.state import Claimed, ClaimState
+from interlock.state import LANDED, Claimed, ClaimState
 from interlock.stores.claims import changed_since
 from interlock.tools import Reading
 from interlock.values import Call, Effect, Json, Mode, Status
 
 _FIRST_LOOK_S = 0.01
 _LAST_LOOK_S = 0.25
-_MADE = (ClaimState.DONE, ClaimState.UNDONE)
 T = TypeVar("T")
 
 
@@ -140,11 +140,15 @@ async def _same_or_again(
     delivered = await _find_delivery(ctx, facts.call, name) if applies else None
     if isinstance(delivered, _OtherCall) or (claim is not None and claim.request != name.request):
         return end_reused(accepted)
+    if claim is not None and claim.state is ClaimState.RETURNING and applies:
+        return await answer_of_claim(ctx, accepted, claim)
     if delivered is None and claim is not None and _is_redelivery(facts.call, claim):
         delivered = None if claim.record is None else await _outcome_of(ctx, claim, claim.record)
     if delivered is not None:
         answer = await _answer_of_record(ctx, accepted, delivered)
         return answer.undone_since() if claim is not None and claim.state is ClaimState.UNDONE else answer
+    if facts.call.undoes is not None:
+        return await _take_back(ctx, accepted, name, claim)
     if claim is None:
         return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1, name.call_name))
     # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
@@ -155,6 +159,18 @@ async def _same_or_again(
     return await answer_of_claim(ctx, accepted, claim)
 
 
+async def _take_back(
+    ctx: EngineContext, accepted: Accepted, name: ClaimName, claim: Claimed | None
+) -> Accepted | Ended:
+    if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
+        return await answer_of_claim(ctx, accepted, claim)
+    taking = await claims_to_mark(ctx, accepted.facts.call.undoes, claim)
+    if isinstance(taking, str):
+        return _end(accepted, refuse(Status.FAILED, Reason.MOVED, taking))
+    generation = 1 if claim is None else claim.generation
+    return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, generation, taking_back=taking))
+
+
 async def _end_unanswered(
     ctx: EngineContext, accepted: Accepted, claim: Claimed | None, reason: Reason, why: str
 ) -> Ended:
@@ -163,7 +179,7 @@ async def _end_unanswered(
         return _end(accepted, refuse(Status.FAILED, reason, why))
     if claim is None or claim.state is ClaimState.FAILED:
         return _end(accepted, refuse(Status.FAILED, reason, not_looked_up(why)))
-    if claim.state not in _MADE:
+    if claim.state not in LANDED:
         return await answer_of_claim(ctx, accepted, claim)
     return _end_unheard(accepted, claim, reason, why)
 
@@ -179,7 +195,7 @@ def not_looked_up(why: str) -> str:
 def _is_redelivery(call: Call, claim: Claimed) -> bool:
     """Whether this very call was made before, by its caller's own id: the same call, whatever happened since."""
     return (
-        claim.state in _MADE
+        claim.state in LANDED
         and not call.id_is_ours
         and call.turn is None
         and not call.replays
@@ -284,7 +300,10 @@ async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
     if claim.state is not ClaimState.DONE or not claim.keys:
         return False
     ctx.at("claim.leases")
-    return changed_since(claim, await ctx.store.leases(claim.keys))
+    leases = await ctx.store.leases(claim.keys)
+    if not changed_since(claim, leases):
+        return False
+    return changed_since(await as_it_stands(ctx, claim), leases)
 
 
 async def _outcome_of(ctx: EngineContext, claim: Claimed, number: int) -> Stored:

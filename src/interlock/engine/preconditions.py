@@ -15,10 +15,8 @@ from interlock.engine.context import Admitted, EngineContext
 from interlock.engine.whole_changes import whole_change
 from interlock.policy import Cooldown
 from interlock.reasons import Reason
-from interlock.state import ChangeFilter, ClaimState, is_wildcard, overlap
+from interlock.state import LANDED, ChangeFilter, is_wildcard, overlap
 from interlock.values import EVERYONE, Plan, Verdict
-
-_LANDED = (ClaimState.DONE, ClaimState.UNDONE)
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -87,7 +85,7 @@ async def _whole_changes(
     """
     ctx.at("preconditions.claims")
     found: dict[str, _LastChange] = {}
-    claims = [claim for claim in await ctx.store.claims(ChangeFilter(key=everything)) if claim.state in _LANDED]
+    claims = [claim for claim in await ctx.store.claims(ChangeFilter(key=everything)) if claim.state in LANDED]
     for claim in sorted(claims, key=lambda claim: claim.record or 0, reverse=True):
         change = await whole_change(ctx, claim)
         if change.at_us <= since_us:

@@ -30,6 +30,7 @@ from interlock.transitions import (
     Batch,
     CloseClaim,
     Committed,
+    MarkStanding,
     MarkUndone,
     OpenTicket,
     Refused,
@@ -40,6 +41,7 @@ from interlock.values import Effect, Json, Mode, Outcome, Plan, Problem, Status,
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
+_MARKS = (MarkUndone, MarkStanding)
 _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
 """Of records that calls are made from again: what waits for a person, and intents."""
 
@@ -95,10 +97,8 @@ def _without(ended: Ended, receipt: Refused) -> Ended:
     if (
         receipt.kind is RefusalKind.UNDONE
     ):  # somebody undid the same change meanwhile; this one has put the state back all the same
-        return msgspec.structs.replace(
-            ended, settle=tuple(item for item in ended.settle if type(item) is not MarkUndone)
-        )
-    settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, MarkUndone))
+        return msgspec.structs.replace(ended, settle=tuple(item for item in ended.settle if type(item) not in _MARKS))
+    settle = tuple(item for item in ended.settle if type(item) not in (CloseClaim, *_MARKS))
     if ended.intent is None:  # the claim that it was to close never landed
         return msgspec.structs.replace(ended, settle=settle, asks=None)
     reading = refuse(

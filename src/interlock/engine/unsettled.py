@@ -24,6 +24,12 @@ async def read_unsettled(ctx: EngineContext, claim: Claimed) -> Reading:
     if claim.state is ClaimState.OPEN and claim.expires_us > now_us:
         message = f"call {claim.call!r} is still making this very change; ask again later"
         return refuse(Status.UNKNOWN, Reason.IN_PROGRESS, message)
+    if claim.state is ClaimState.RETURNING:
+        message = (
+            f"call {claim.call!r} made this very change, it was undone, and nobody knows yet whether that is undone"
+        )
+        hint = "interlock recover"
+        return refuse(Status.UNKNOWN, Reason.IN_DOUBT, f"{message}; ask again later, or run {hint}", hints=(hint,))
     message = f"call {claim.call!r} may have made this very change, and nobody knows: it is not repeated until settled."
     ticket = await _find_question(ctx, claim)
     if ticket is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
-from interlock.changes import mark_undone
+from interlock.engine import links_of, taking_back
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
 from interlock.ports import Store
@@ -188,10 +188,10 @@ async def settle(
     status = decision.state.value if decision is not None else state.value
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
-    undoes = None if change is None else change.undoes
-    if landed and undoes is not None:
+    marks = taking_back(await links_of(writer.store, None if change is None else change.undoes)).close(landed=landed)
+    if marks:
         try:
-            return await writer.commit(entry, *closing, mark_undone(undoes))
+            return await writer.commit(entry, *closing, *marks)
         except NotAllowed:
             pass  # what it took back had been taken back before: then only its own claim is to be settled
     return await writer.commit(entry, *closing)

@@ -92,7 +92,7 @@ def call_of_undo(ctx: EngineContext, step: UndoStep, by: str, name: str) -> Call
         mode=Mode.APPLY,
         turn=name,
         run=name,
-        undoes=f"{step.claim.name}.{step.claim.generation}",
+        undoes=step.claim.key,
     )
 
 

@@ -24,7 +24,7 @@ class Entry(Value, frozen=True, kw_only=True):
     op_type: str
     """The tool."""
     status: str
-    """done, undone, failed, open or unknown; or, if it was not begun: planned, parked, denied, failed."""
+    """done, undone, returning, failed, open or unknown; or, if it was not begun: planned, parked, denied, failed."""
     idempotency_key: str
     target_ids: tuple[str, ...]
     before: Json

@@ -214,7 +214,7 @@ async def _erase(writer: LedgerWriter, plan: Erasure, status: str, what: dict[st
 async def _holds(store: Store, claims: tuple[Claimed, ...], now_us: int) -> _Holds:
     holds = _Holds()
     for claim in claims:
-        if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN):
+        if claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN, ClaimState.RETURNING):
             why = "its change is being made, or in doubt; settle it first (interlock recover)"
             holds.records |= {number: why for number in (claim.intent, claim.record) if number is not None}
     for ticket in await store.tickets():

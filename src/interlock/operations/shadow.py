@@ -11,7 +11,7 @@ from interlock.engine import EngineContext
 from interlock.operations.recover import read_record
 from interlock.ports import Query
 from interlock.records import Stored
-from interlock.state import ChangeFilter, ClaimState, is_wildcard
+from interlock.state import LANDED, ChangeFilter, is_wildcard
 from interlock.tools import Tool
 from interlock.values import Json, Mode, Status
 
@@ -90,7 +90,7 @@ async def _plans(ctx: EngineContext, record: Stored) -> AsyncIterator[_Planned |
 async def _compare_with_record(ctx: EngineContext, item: _Planned) -> ShadowComparison | None:
     """Against the first recorded change after the shadow that went to what it was to change; None if there is none."""
     for claim in await ctx.store.claims(ChangeFilter(key=item.key)):
-        landed = claim.state in (ClaimState.DONE, ClaimState.UNDONE) and claim.record is not None
+        landed = claim.state in LANDED and claim.record is not None
         if not landed or (claim.intent or 0) < item.record.id:
             continue
         assert claim.record is not None

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from interlock.changes import Snapshot, given_version, is_same_version, read_snapshots
-from interlock.engine import EngineContext, WholeChange, whole_change
-from interlock.operations.recover import intent_of, read_record
+from interlock.engine import EngineContext, WholeChange, links_of, undoes_of, whole_change
+from interlock.operations.recover import read_record
 from interlock.records import Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState, overlapping
-
-_LANDED = (ClaimState.DONE, ClaimState.UNDONE)
+from interlock.state import LANDED, ChangeFilter, Claimed, ClaimState, overlapping
 
 
 async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
     """Whether a change was made to take another one back."""
-    record, _payload = await intent_of(ctx, claim)
-    change = None if record is None else record.content().change
-    return change is not None and change.undoes is not None
+    return await undoes_of(ctx.store, claim) is not None
+
+
+async def _makes(ctx: EngineContext, claim: Claimed) -> bool:
+    """Whether something is there by a change: it takes nothing back, or what had taken something back."""
+    return len(await links_of(ctx.store, claim.key)) % 2 == 1
 
 
 def recorded_versions(record: Stored) -> tuple[str, ...]:
@@ -32,9 +33,9 @@ def recorded_versions(record: Stored) -> tuple[str, ...]:
 class LaterChanges:
     """The changes that landed since the earliest of those that are to be taken back; read once, when first needed."""
 
-    def __init__(self, ctx: EngineContext, made: Sequence[Claimed]) -> None:
+    def __init__(self, ctx: EngineContext, made: Sequence[Claimed], with_them: Iterable[str] = ()) -> None:
         self._ctx = ctx
-        self._taken_back_too = {claim.name for claim in made}
+        self._taken_back_too = {claim.name for claim in made}.union(with_them)
         self._since_us = min((claim.at_us for claim in made), default=0)
         self._found: dict[str, list[tuple[int, Claimed]]] | None = None
         self._whole_changes: dict[str, WholeChange] = {}
@@ -46,7 +47,7 @@ class LaterChanges:
             if token <= own:
                 return None
             stands = other.state is ClaimState.DONE and other.name not in self._taken_back_too
-            if stands and not await takes_back(self._ctx, other):
+            if stands and await _makes(self._ctx, other):
                 return other
         return None
 
@@ -91,7 +92,7 @@ class LaterChanges:
             self._ctx.at("undo.later")
             self._found = {}
             for claim in await self._ctx.store.claims(ChangeFilter(since_us=self._since_us)):
-                if claim.state in _LANDED and not claim.is_lock:
+                if claim.state in LANDED and not claim.is_lock:
                     for name, token in zip(claim.keys, claim.tokens, strict=True):
                         self._found.setdefault(name, []).append((token, claim))
         both = [item for name in overlapping(key, self._found) for item in self._found[name]]

@@ -11,7 +11,7 @@ import msgspec
 
 from interlock.canonical import Refusal
 from interlock.changes import Snapshot, Unreadable, local_key, read_snapshots, show_difference, states_by_key
-from interlock.engine import EngineContext
+from interlock.engine import EngineContext, chain_fault, links_of, made_by
 from interlock.errors import Conflict, ContractError, InDoubt, StoreError, ToolError
 from interlock.operations.recover import intent_of, read_record
 from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
@@ -152,15 +152,18 @@ async def undo_steps(ctx: EngineContext, which: ChangeFilter, *, force: bool = F
     made = [claim for claim in await ctx.store.claims(which) if claim.state is ClaimState.DONE or in_doubt(claim)]
     if which.record is None:
         made = [claim for claim in made if not await takes_back(ctx, claim)]
+    # What was taken back and is there again is taken back with whatever has made it again.
+    paths = [await made_by(ctx, claim) for claim in made]
+    made = list({path[-1].name: path[-1] for path in paths}.values())
     # By their intents: what was in doubt was made when it was begun, not when somebody settled it.
     made.sort(key=lambda claim: claim.intent or claim.record or 0, reverse=True)
-    so_far = _SoFar(LaterChanges(ctx, made), force)
+    so_far = _SoFar(LaterChanges(ctx, made, {claim.name for path in paths for claim in path}), force)
     return [await _plan_step(ctx, claim, so_far) for claim in made]
 
 
 def in_doubt(claim: Claimed) -> bool:
     """Whether nobody knows yet if a change was made: it is listed and waited for, not passed over in silence."""
-    return claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN) and not claim.is_lock
+    return claim.state in (ClaimState.OPEN, ClaimState.UNKNOWN, ClaimState.RETURNING) and not claim.is_lock
 
 
 async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> UndoStep:
@@ -169,6 +172,10 @@ async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> Undo
         intent, before = await intent_of(ctx, claim)
         if in_doubt(claim):
             return with_arguments(impossible(claim, IN_DOUBT), intent)
+        change = None if intent is None else intent.content().change
+        fault = "" if change is None or change.undoes is None else chain_fault(await links_of(ctx.store, claim.key))
+        if fault:
+            return with_arguments(impossible(claim, fault), intent)
         step = with_arguments(await _step(ctx, claim, before, so_far), intent)
         step = msgspec.structs.replace(step, locks=locked_keys(intent, before))
     except StoreError:

@@ -12,10 +12,27 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import LOCK, ChangeFilter, Claimed, ClaimState, Lease, wildcard
-from interlock.transitions import CloseClaim, MarkUndone, OpenClaim, Refused, RenewClaim, RequireClaim, ResolveClaim
+from interlock.state import LANDED, LOCK, ChangeFilter, Claimed, ClaimState, Lease, wildcard
+from interlock.transitions import (
+    CloseClaim,
+    MarkReturning,
+    MarkStanding,
+    MarkUndone,
+    OpenClaim,
+    Refused,
+    RenewClaim,
+    RequireClaim,
+    ResolveClaim,
+)
 
-ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | MarkUndone | RequireClaim
+Mark = MarkUndone | MarkReturning | MarkStanding
+ClaimTransition = OpenClaim | RenewClaim | CloseClaim | ResolveClaim | Mark | RequireClaim
+_MARKS: dict[type[Mark], tuple[ClaimState, tuple[ClaimState, ...]]] = {
+    MarkUndone: (ClaimState.UNDONE, (ClaimState.DONE, ClaimState.RETURNING)),
+    MarkReturning: (ClaimState.RETURNING, (ClaimState.UNDONE,)),
+    MarkStanding: (ClaimState.DONE, (ClaimState.RETURNING,)),
+}
+"""What each makes of a claim that was made, and in which states that has to be."""
 _OVER = (ClaimState.DONE, ClaimState.FAILED)
 _IN_DOUBT = (ClaimState.OPEN, ClaimState.UNKNOWN)
 
@@ -59,12 +76,8 @@ class ClaimTable:
                 return Refused(
                     RefusalKind.SETTLED, ask.name, "the claim is not in doubt: it was settled, or its holder is alive"
                 )
-            case MarkUndone():
-                if row is not None and row.state is ClaimState.DONE and row.generation == ask.generation:
-                    return None
-                return Refused(
-                    RefusalKind.UNDONE, ask.name, "the change does not stand any more: it was undone, or made again"
-                )
+            case MarkUndone() | MarkReturning() | MarkStanding():
+                return _mark_fault(row, ask)
             case _:
                 assert_never(ask)
 
@@ -90,8 +103,8 @@ class ClaimTable:
                 if ask.state in _OVER:
                     untouched = frozenset(ask.untouched if isinstance(ask, CloseClaim) else ())
                     self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
-            case MarkUndone():
-                self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=ClaimState.UNDONE)
+            case MarkUndone() | MarkReturning() | MarkStanding():
+                self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=_MARKS[type(ask)][0])
             case _:
                 assert_never(ask)
 
@@ -116,7 +129,7 @@ class ClaimTable:
         match row.state:
             case ClaimState.OPEN:
                 return Refused(RefusalKind.CLAIMED, ask.name, f"call {row.call!r} is making this very change")
-            case ClaimState.UNKNOWN:
+            case ClaimState.UNKNOWN | ClaimState.RETURNING:
                 return Refused(
                     RefusalKind.IN_DOUBT, ask.name, f"call {row.call!r} may have made this change; nobody knows yet"
                 )
@@ -159,7 +172,7 @@ class ClaimTable:
 
     def _claim(self, ask: OpenClaim, now_us: int) -> None:
         granted, before = [], self.claims.get(ask.name)
-        if before is not None and before.state in (ClaimState.DONE, ClaimState.UNDONE) and not before.is_lock:
+        if before is not None and before.state in LANDED and not before.is_lock:
             # It stands, and can still be undone; or it is history.
             kept = before.superseded()
             self.claims[kept.name] = kept
@@ -205,6 +218,17 @@ class ClaimTable:
     def _lease(self, lease: Lease) -> None:
         self.leases[lease.key] = lease
         self.changed_keys.add(lease.key)
+
+
+def _mark_fault(row: Claimed | None, ask: Mark) -> Refused | None:
+    _becomes, fits = _MARKS[type(ask)]
+    if row is not None and row.generation == ask.generation and row.state in fits:
+        return None
+    if isinstance(ask, MarkUndone):
+        message = "the change does not stand any more: it was undone, or made again"
+    else:
+        message = "what was taken back stands again, is about to, or was made again since"
+    return Refused(RefusalKind.UNDONE, ask.name, message)
 
 
 def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.changes import local_key
+from interlock.changes import TakingBack, local_key
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
@@ -102,7 +102,12 @@ def _closing(ended: Ended, prepared: Prepared, holder: str, *, silent: bool) -> 
     if not silent:
         return ended
     close = CloseClaim(prepared.plan.claim, holder, ClaimState.FAILED)
-    return msgspec.structs.replace(ended, settle=(*ended.settle, close))
+    return msgspec.structs.replace(ended, settle=(*ended.settle, close, *_taking_back(prepared).close(landed=False)))
+
+
+def _taking_back(prepared: Prepared) -> TakingBack:
+    assert prepared.admitted.claim is not None
+    return prepared.admitted.claim.taking_back
 
 
 async def _after_refusal(
@@ -154,6 +159,7 @@ async def _commit_claim(
         *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
         claim,
         about_to,
+        *_taking_back(prepared).begin(),
         name=claim.holder,
     )
     assert batch is not None
@@ -177,4 +183,6 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
         return refuse(
             Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
         )
+    if receipt.kind is RefusalKind.UNDONE:
+        return refuse(Status.FAILED, Reason.MOVED, receipt.message)
     return reading

@@ -14,7 +14,6 @@ from interlock.changes import (
     landed_by_snapshots,
     left_by_call,
     locks_of,
-    mark_undone,
     read_snapshots,
 )
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
@@ -302,17 +301,17 @@ def _shown(reading: Reading, effect: _Effect) -> str:
 
 
 def _close_claim(ended: Ended, begun: Begun, landed: bool | None) -> Ended:
-    """The same, with the claim closed by what is known, and the claim of what was taken back."""
+    """The same, with the claim closed by what is known, and the claims of what was taken back with it."""
     plan, state = begun.prepared.plan, _STATES[landed]
     untouched = tuple(
         key
         for key, was, snapshot in zip(plan.keys, plan.before or (), ended.after, strict=False)
         if landed and snapshot.state == was
     )
-    undoes = begun.prepared.admitted.facts.call.undoes
+    undoes, claim = begun.prepared.admitted.facts.call.undoes, begun.prepared.admitted.claim
     if landed and undoes is not None:
         untouched = plan.keys  # what takes a change back is no reason for its keys to rest
     closing: tuple[Transition, ...] = (CloseClaim(plan.claim, begun.holder, state, untouched),)
-    if landed and undoes is not None:
-        closing += (mark_undone(undoes),)
+    if claim is not None:
+        closing += claim.taking_back.close(landed=landed)
     return msgspec.structs.replace(ended, settle=ended.settle + closing)

@@ -1,0 +1,279 @@
+"""An undo that is undone: the change stands again, whoever asks, for as long as that is so; to any depth, and also where
+nobody knew for a while whether it was."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from interlock import Outcome, Runtime, Status, tool
+from interlock.audit import verify
+from interlock.errors import InDoubt
+from interlock.state import ChangeFilter
+from interlock.tools import Compensation, Tool
+from interlock.values import Call
+from tests.conftest import expect
+from tests.test_changes import OPEN, Shelf, error, retitle, running
+from tests.test_forged_tables import Edit, edit  # noqa: F401 - a fixture
+
+COOLING = OPEN + '[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "1h"\n'
+
+
+class Bank:
+    """What was paid and refunded, in order; `ends` says how the next sends end."""
+
+    def __init__(self) -> None:
+        self.moved: list[int] = []
+        self.ends: list[str] = []
+        self.gate, self.entered = asyncio.Event(), asyncio.Event()
+
+    async def move(self, amount: int) -> int:
+        end = self.ends.pop(0) if self.ends else "ok"
+        if end == "held":
+            self.entered.set()
+            await self.gate.wait()
+        if end != "lost before":
+            self.moved.append(amount)
+        if end.startswith("lost"):
+            raise InDoubt("no answer came")
+        return amount
+
+    def tools(self, probe: Any = None) -> tuple[Tool, Tool]:
+        back = Compensation("refund", lambda a, _v: {"n": a["n"]})
+
+        @tool(effect="send", once_per="ever", probe=probe, compensate=back)
+        async def pay(n: int) -> int:
+            """Pay."""
+            return await self.move(n)
+
+        @tool(effect="send", compensate=Compensation("pay", lambda a, _v: {"n": a["n"]}))
+        async def refund(n: int) -> int:
+            """Refund."""
+            return await self.move(-n)
+
+        return pay, refund
+
+
+async def take_back(runtime: Runtime, record: int | None, **how: Any) -> Outcome:
+    ((_step, outcome),) = await runtime.operations.undo(record=expect(record), **how)
+    return expect(outcome)
+
+
+async def pay(runtime: Runtime, call_id: str, **more: Any) -> Outcome:
+    return await runtime.call("pay", {"n": 100}, actor="ann", run="night", call_id=call_id, **more)
+
+
+async def statuses(runtime: Runtime) -> list[str]:
+    return [entry.status async for entry in runtime.operations.journal(since_us=0)]
+
+
+async def intact(runtime: Runtime) -> None:
+    assert (await verify(runtime.store)).problems == ()
+
+
+@pytest.mark.parametrize("depth", [2, 3, 4, 5])
+async def test_a_payment_stands_or_not_by_the_last_undo_and_is_made_once_ever(store_url: str, depth: int) -> None:
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = last = await pay(runtime, "order-1")
+        for _ in range(depth):
+            last = await take_back(runtime, last.record)
+            assert last.ok
+        stands = depth % 2 == 0
+        assert await statuses(runtime) == ["done" if (depth - n) % 2 == 0 else "undone" for n in range(depth + 1)]
+        same = await pay(runtime, "order-1")
+        assert (same.ok, same.undone, same.value) == (True, not stands, 100)
+        planned = await runtime.operations.undo_plan(record=expect(made.record))
+        assert [(step.tool, step.obstacle) for step in planned] == ([("refund", "")] if stands else [])
+        assert [step.tool for step in await runtime.operations.replay_plan("night")] == ([] if stands else ["pay"])
+        assert sum(bank.moved) == (100 if stands else 0)
+        assert (await pay(runtime, "order-2")).ok, "made again only where it does not stand"
+        await runtime.operations.replay("night")
+        assert sum(bank.moved) == 100
+        await intact(runtime)
+
+
+async def test_what_stands_again_is_taken_back_by_its_own_record_and_by_its_run_once(store_url: str) -> None:
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        undone = await take_back(runtime, made.record)
+        again = await take_back(runtime, undone.record)
+        ((step, outcome),) = await runtime.operations.undo(run="night")
+        assert (step.record, expect(outcome).ok, sum(bank.moved)) == (again.record, True, 0)
+        for number in (made.record, again.record):
+            assert await runtime.operations.undo(record=expect(number)) == ()
+        assert sum(bank.moved) == 0, "the payment was refunded once"
+        await intact(runtime)
+        third = await take_back(runtime, undone.record)
+        assert (third.ok, sum(bank.moved)) == (True, 100)
+        await intact(runtime)
+
+
+async def test_two_who_take_back_what_stands_again_take_it_back_once(store_url: str) -> None:
+    """One names the change, one the undo of its undo."""
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        again = await take_back(runtime, (await take_back(runtime, made.record)).record)
+        await asyncio.gather(*(runtime.operations.undo(record=expect(one.record)) for one in (made, again) * 2))
+        assert sum(bank.moved) == 0
+        await intact(runtime)
+
+
+async def test_an_undo_that_was_planned_before_its_change_came_and_went_is_refused(store_url: str) -> None:
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        (step,) = await runtime.operations.undo_plan(record=expect(made.record))
+        await take_back(runtime, (await take_back(runtime, made.record)).record)
+        call = Call("late", step.tool, step.arguments, "os:boss", "os:boss", undoes=step.claim.key)
+        late = await runtime._engine.run(call)
+        assert (late.status, error(late), sum(bank.moved)) == (Status.FAILED, "moved", 100)
+        assert (await take_back(runtime, made.record)).ok
+        assert sum(bank.moved) == 0
+        await intact(runtime)
+
+
+async def test_an_undo_is_not_undone_once_its_change_was_made_again(store_url: str) -> None:
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        undone = await take_back(runtime, (await pay(runtime, "order-1")).record)
+        assert (await pay(runtime, "order-2")).ok
+        ((step, outcome),) = await runtime.operations.undo(record=expect(undone.record))
+        assert (outcome, "was made again since" in step.obstacle) == (None, True)
+        assert sum(bank.moved) == 100
+        await intact(runtime)
+
+
+@pytest.mark.parametrize("landed", [True, False])
+@pytest.mark.parametrize("by", ["a person", "a probe"])
+async def test_while_nobody_knows_whether_it_stands_again_nobody_makes_it(
+    store_url: str, landed: bool, by: str
+) -> None:
+    bank = Bank()
+
+    async def probe(_arguments: Any, _context: Any) -> bool | None:
+        return landed if by == "a probe" and asked else None
+
+    asked = False
+    async with running(*bank.tools(probe), url=store_url) as runtime:
+        made = await pay(runtime, "order-1")
+        undone = await take_back(runtime, made.record)
+        bank.ends = ["lost" if landed else "lost before"]
+        lost = await take_back(runtime, undone.record)
+        assert (lost.status, (await statuses(runtime))[0]) == (Status.UNKNOWN, "returning")
+        for name in ("order-1", "order-2"):
+            waits = await pay(runtime, name)
+            assert (waits.status, error(waits)) == (Status.UNKNOWN, "in_doubt"), waits
+        assert [step.tool for step in await runtime.operations.replay_plan("night")] == [""]
+        await intact(runtime)
+        asked = True
+        (found,) = await runtime.operations.recover()
+        if by == "a person":
+            await runtime.operations.decide(expect(found.ticket), approve=landed, by="user:boss")
+        assert (await statuses(runtime))[0] == ("done" if landed else "undone")
+        same = await pay(runtime, "order-1")
+        assert (same.ok, same.undone) == (True, not landed)
+        assert (await pay(runtime, "order-2")).ok
+        assert sum(bank.moved) == 100
+        await intact(runtime)
+
+
+async def test_while_an_undo_is_undone_its_change_is_not_made_beside_it(store_url: str) -> None:
+    bank = Bank()
+    async with running(*bank.tools(), url=store_url) as runtime:
+        undone = await take_back(runtime, (await pay(runtime, "order-1")).record)
+        bank.ends = ["held"]
+        work = asyncio.create_task(take_back(runtime, undone.record))
+        await bank.entered.wait()
+        beside = await pay(runtime, "order-2")
+        bank.gate.set()
+        assert (await work).ok
+        assert (beside.status, sum(bank.moved)) == (Status.UNKNOWN, 100)
+        await intact(runtime)
+
+
+async def test_a_change_that_fails_to_come_back_can_be_made_again(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, [], once_per="ever"), url=store_url) as runtime:
+        made = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="1")
+        undone = await take_back(runtime, made.record)
+        await runtime.operations.halt("tool:undo.shelf")
+        assert (await take_back(runtime, undone.record)).status is Status.DENIED
+        await runtime.operations.unhalt("tool:undo.shelf")
+        (step,) = await runtime.operations.undo_plan(record=expect(undone.record))
+        shelf.items["a"] = {"title": "by hand"}
+        call = Call("late", step.tool, step.arguments, "os:boss", "os:boss", undoes=step.claim.key)
+        assert (await runtime._engine.run(call)).status is Status.FAILED
+        assert await statuses(runtime) == ["undone", "done", "failed"]
+        await intact(runtime)
+        again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="2")
+        assert (again.ok, shelf.items["a"]) == (True, {"title": "new"})
+        await intact(runtime)
+
+
+async def test_a_write_that_stands_again_is_answered_and_not_made_twice(store_url: str) -> None:
+    shelf, made = Shelf(a={"title": "old"}), list[Any]()
+    async with running(retitle(shelf, made, once_per="ever"), url=store_url) as runtime:
+        first = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="1")
+        await take_back(runtime, (await take_back(runtime, first.record)).record)
+        same = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="1")
+        other = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="2")
+        assert (same.undone, same.repeats, other.repeats, len(made)) == (False, first.record, first.record, 1)
+        await runtime.call("title", {"id": "a", "title": "else"}, actor="ann", call_id="3")
+        again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="4")
+        assert (again.repeats, len(made)) == (None, 3), "as something else was there in between"
+        await intact(runtime)
+
+
+async def test_what_stands_again_is_not_taken_away_by_an_undo_of_what_was_there_before(store_url: str) -> None:
+    shelf = Shelf()
+    async with running(retitle(shelf, []), url=store_url) as runtime:
+        first = await runtime.call("title", {"id": "k", "title": "A"}, actor="ann", call_id="1")
+        shelf.items["k"] = {"title": "C"}
+        second = await runtime.call("title", {"id": "k", "title": "A"}, actor="ben", call_id="2")
+        again = await take_back(runtime, (await take_back(runtime, second.record)).record)
+        ((step, outcome),) = await runtime.operations.undo(record=expect(first.record))
+        assert (outcome, f"(record {again.record})" in step.obstacle) == (None, True)
+        assert shelf.items == {"k": {"title": "A"}}
+        done = await runtime.operations.undo(key="shelf/k")
+        assert [step.record for step, _outcome in done] == [again.record, first.record]
+        assert [outcome is not None and outcome.ok for _step, outcome in done] == [True, False]
+        assert shelf.items == {"k": {"title": "C"}}, "the person's"
+        await intact(runtime)
+
+
+async def test_neither_an_undo_nor_its_undo_makes_a_key_rest_anew(store_url: str) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), policy=COOLING, url=store_url) as runtime:
+        made = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", run="r", call_id="1")
+        (before,) = await runtime.store.leases(("shelf/a",))
+        await take_back(runtime, (await take_back(runtime, made.record)).record)
+        (after,) = await runtime.store.leases(("shelf/a",))
+        assert (after.changed_us, after.changed_run) == (before.changed_us, "r")
+        other = await runtime.call("title", {"id": "a", "title": "else"}, actor="ann", run="s", call_id="2")
+        own = await runtime.call("title", {"id": "a", "title": "own"}, actor="ann", run="r", call_id="3")
+        assert (error(other), own.ok) == ("cooldown", True)
+        await intact(runtime)
+
+
+async def test_a_claim_that_is_set_back_in_a_chain_of_undos_is_found(durable_url: str, edit: Edit) -> None:  # noqa: F811
+    bank = Bank()
+    async with running(*bank.tools(), url=durable_url) as runtime:
+        made = await pay(runtime, "order-1")
+        undone = await take_back(runtime, made.record)
+        await take_back(runtime, undone.record)
+        for number, was, states in (
+            (made.record, "done", ("undone", "returning")),
+            (undone.record, "undone", ("done",)),
+        ):
+            (claim,) = await runtime.store.claims(ChangeFilter(record=expect(number)))
+            for state in states:
+                edit("UPDATE claims SET state = ? WHERE name = ?", (state, claim.name))
+                (problem,) = (await verify(runtime.store)).problems
+                assert f"is {state} in the store, and {was} in the ledger" in problem
+            edit("UPDATE claims SET state = ? WHERE name = ?", (was, claim.name))
+        await intact(runtime)
