@@ -28,6 +28,8 @@ class TicketState(StrEnum):
     DENIED = "denied"
     EXPIRED = "expired"
     SPENT = "spent"
+    SETTLED = "settled"
+    """What it asked was found out, and nobody had to say it."""
 
 
 class TicketKind(StrEnum):

@@ -114,6 +114,8 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
             return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
         case TicketState.EXPIRED:
             return f"ticket {ticket.id!r} has expired; ask again"
+        case TicketState.SETTLED:
+            return f"what ticket {ticket.id!r} asks was found out: {ticket.reason}"
         case TicketState.SPENT:
             return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
 
