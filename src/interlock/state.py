@@ -67,6 +67,11 @@ class Claimed(Value, frozen=True):
         """Whether it only holds its key, or the id of a call, and changes nothing."""
         return self.tool == LOCK
 
+    @property
+    def is_call_id(self) -> bool:
+        """Whether it is the row that stands for a caller's own id, and no lock of a key."""
+        return self.is_lock and not self.name.startswith(f"{LOCK}|")
+
     def is_held_by(self, holder: str) -> bool:
         """Whether somebody is making the change, and it is this holder."""
         return self.state is ClaimState.OPEN and self.holder == holder
