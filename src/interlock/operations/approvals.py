@@ -34,14 +34,27 @@ _LATE = "nobody decided in time"
 async def decide_ticket(
     writer: LedgerWriter, name: str, state: TicketState, reason: str, look: Look | None = None
 ) -> int:
-    """Approve or deny a ticket; the id of the decision's record.
+    """Approve or deny a ticket about a call or an effect; the id of the decision's record.
 
     `look` is how a change of which somebody says that it landed is looked at, where its resource is at hand.
     """
     if writer.faults is not None:
         writer.faults.at("decide.read")
     ticket = await find_ticket(writer.store, name)
+    if ticket.kind is TicketKind.ANSWER:  # decided here, it would be approved and never released
+        raise NotAllowed(
+            f"ticket {name!r} asks whether an answer may leave: decide it with answers.decide (interlock.answers), which"
+            " releases or rejects the answer, too, or with interlock review"
+        )
+    return await record_decision(writer, ticket, state, reason, look)
+
+
+async def record_decision(
+    writer: LedgerWriter, ticket: Ticket, state: TicketState, reason: str, look: Look | None = None
+) -> int:
+    """What somebody says about a ticket, whatever it asks, if they may; the id of its record."""
     await refuse_forged(writer.store, ticket)
+    name = ticket.id
     if ticket.state is TicketState.SETTLED:
         raise NotAllowed(f"what ticket {name!r} asks was found out: {ticket.reason}; there is nothing left to decide")
     by, withdraws = writer.by, state is TicketState.DENIED and ticket.kind is TicketKind.CHANGE
