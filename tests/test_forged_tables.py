@@ -234,7 +234,7 @@ ID_ROWS = {  # {ids}: those that stand for call ids
 @pytest.mark.parametrize("forgery", ID_ROWS)
 @pytest.mark.parametrize("within", [{"run": "mon"}, {"turn": "t"}])
 async def test_the_row_of_a_call_id_that_was_deleted_edited_or_invented_is_found(
-    durable_url: str, edit: Edit, made: list[int], within: dict[str, str], forgery: str
+    durable_url: str, edit: Edit, made: list[int], within: dict[str, Any], forgery: str
 ) -> None:
     async with running(paying(made, once_per="run"), url=durable_url) as runtime:
         for _ in range(2):

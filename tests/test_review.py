@@ -170,9 +170,9 @@ async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack
 ASK_MAIL = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
 
 
-async def approved_mail(runtime: Runtime, call_id: str | None = "c1") -> str:
+async def approved_mail(runtime: Runtime, **given: Any) -> str:
     """The ticket of a mail that waited and was approved."""
-    waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=call_id)
+    waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", **given)
     await runtime.operations.decide(expect(waiting.ticket), approve=True, by="user:boss")
     return expect(waiting.ticket)
 
@@ -180,7 +180,7 @@ async def approved_mail(runtime: Runtime, call_id: str | None = "c1") -> str:
 async def test_a_spent_ticket_buys_no_second_change() -> None:
     made: list[Any] = []
     async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
-        ticket = await approved_mail(runtime)
+        ticket = await approved_mail(runtime, call_id="c1")
         first = await runtime.operations.resume(ticket)
         again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=ticket)
     assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
@@ -190,7 +190,7 @@ async def test_a_spent_ticket_buys_no_second_change() -> None:
 async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
     made: list[Any] = []
     async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
-        ticket = await approved_mail(runtime, None)
+        ticket = await approved_mail(runtime)
         outcomes = await asyncio.gather(
             *(runtime.call("mail", {"to": "x"}, actor="ann", turn="t", ticket=ticket) for _ in range(6))
         )

@@ -43,8 +43,8 @@ async def decide_ticket(
     ticket = await find_ticket(writer.store, name)
     if ticket.kind is TicketKind.ANSWER:  # decided here, it would be approved and never released
         raise NotAllowed(
-            f"ticket {name!r} asks whether an answer may leave: decide it with answers.decide (interlock.answers), which"
-            " releases or rejects the answer, too, or with interlock review"
+            f"ticket {name!r} asks whether an answer may leave: decide it with answers.decide (interlock.answers),"
+            " which releases or rejects the answer, too, or with interlock review"
         )
     return await record_decision(writer, ticket, state, reason, look)
 
