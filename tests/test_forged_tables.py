@@ -57,8 +57,8 @@ def made() -> list[int]:
     return []
 
 
-def paying(made: list[int], lost: Exception | None = None) -> Any:
-    @tool(effect="send")
+def paying(made: list[int], lost: Exception | None = None, **options: Any) -> Any:
+    @tool(effect="send", **options)
     async def pay(amount: int, context: Context) -> str:
         made.append(amount)
         if lost is not None:
@@ -217,6 +217,47 @@ async def test_a_claim_that_was_reset_or_deleted_is_found(durable_url: str, edit
         assert "is failed in the store, and done in the ledger" in await problems(runtime)
         edit("DELETE FROM claims WHERE state = ?", ("failed",))
         assert "it could be made again" in await problems(runtime)
+
+
+ID_ROWS = {  # {ids}: those that stand for call ids
+    "deleted": "DELETE FROM claims WHERE {ids}",
+    "for another change": "UPDATE claims SET request = 'x' WHERE {ids}",
+    "of another id": "UPDATE claims SET call = 'x' WHERE {ids}",
+    "a claim": "UPDATE claims SET tool = 'pay' WHERE {ids}",
+    "a lock": "UPDATE claims SET name = 'interlock.lock|' || name WHERE {ids}",
+    "invented": "INSERT INTO claims (name, request, state, generation, holder, call, tool, keys, tokens, expires_us, at_us)"
+    " SELECT 'x', request, state, generation, holder, 'y', tool, keys, tokens, expires_us, at_us FROM claims"
+    " WHERE {ids}",
+}
+
+
+@pytest.mark.parametrize("forgery", ID_ROWS)
+@pytest.mark.parametrize("within", [{"run": "mon"}, {"turn": "t"}])
+async def test_the_row_of_a_call_id_that_was_deleted_edited_or_invented_is_found(
+    durable_url: str, edit: Edit, made: list[int], within: dict[str, Any], forgery: str
+) -> None:
+    async with running(paying(made, once_per="run"), url=durable_url) as runtime:
+        for _ in range(2):
+            assert (await runtime.call("pay", {"amount": 5}, actor="ann", call_id="order-1", **within)).ok
+        async with runtime.lock("shelf/a"):
+            assert await problems(runtime) == ""
+        edit(ID_ROWS[forgery].format(ids="tool = 'interlock.lock' AND keys = '[]'"), ())
+        assert "call id" in await problems(runtime)
+
+
+async def test_a_call_id_that_was_used_for_two_changes_stays_in_the_report(
+    durable_url: str, edit: Edit, made: list[int]
+) -> None:
+    async with running(paying(made, once_per="run"), url=durable_url) as runtime:
+        call: dict[str, Any] = {"actor": "ann", "call_id": "order-1"}
+        assert (await runtime.call("pay", {"amount": 5}, **call, run="mon")).ok
+        (row,) = [claim for claim in await runtime.store.claims(ChangeFilter()) if claim.is_call_id]
+        edit("DELETE FROM claims WHERE name = ?", (row.name,))
+        assert (await runtime.call("pay", {"amount": 5}, **call, run="tue")).ok
+        edit("UPDATE claims SET request = ? WHERE name = ?", (row.request, row.name))
+        assert made == [5, 5]
+        said = "begins a change under call id 'order-1', which record 1 had used for another one"
+        assert said in await problems(runtime)
 
 
 @pytest.mark.parametrize("redact", [frozenset[str](), frozenset({"id"})])

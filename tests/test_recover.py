@@ -10,7 +10,7 @@ from interlock import Runtime, Status, Tool, tool
 from interlock.answers import Answers
 from interlock.answers.answer_review import decide_any
 from interlock.audit import verify
-from interlock.errors import InDoubt
+from interlock.errors import InDoubt, NotAllowed
 from interlock.operations import UndoStep
 from interlock.state import TicketState
 from interlock.tools import Compensation
@@ -186,3 +186,110 @@ async def test_what_recovery_settled_is_undone_on_the_version_that_it_saw(store_
         assert "shelf/a has changed since" in (await undo_step(runtime)).obstacle
         await runtime.operations.undo(key="shelf/a")
     assert shelf.items == {"a": {"title": "new"}}
+
+
+TWO_DECIDE = OPEN.replace("[review]\n", "[review]\nquorum = 2\n")
+
+
+class Payments:
+    """A payment whose answer is lost, and what a look at it says."""
+
+    def __init__(self) -> None:
+        self.says: bool | None = None
+        self.meanwhile: Any = None
+
+    def tool(self) -> Tool:
+        async def probe(_arguments: Any, _context: Any) -> bool | None:
+            said, meanwhile, self.meanwhile = self.says, self.meanwhile, None
+            if meanwhile is not None:
+                await meanwhile()
+            return said
+
+        @tool(effect="send", probe=probe)
+        async def pay(order: str) -> str:
+            raise InDoubt("lost")
+
+        return pay
+
+    async def lose(self, runtime: Runtime) -> str:
+        """Make one; the ticket that asks whether it landed."""
+        await self.attempt(runtime)
+        (found,) = await runtime.operations.recover()
+        return expect(found.ticket)
+
+    async def attempt(self, runtime: Runtime) -> Any:
+        return await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1")
+
+
+@pytest.mark.parametrize("landed", [True, False])
+@pytest.mark.parametrize("approved", [0, 1])
+async def test_what_the_world_shows_settles_a_change_and_its_question_whatever_the_quorum(
+    store_url: str, approved: int, landed: bool
+) -> None:
+    payments = Payments()
+    async with running(payments.tool(), policy=TWO_DECIDE, url=store_url) as runtime:
+        name = await payments.lose(runtime)
+        for _ in range(approved):
+            await runtime.operations.decide(name, approve=True, by="user:boss")
+        before = expect(await runtime.store.ticket(name))
+        payments.says = landed
+        (found,) = await runtime.operations.recover(by="user:boss")
+        assert found.state == ("done" if landed else "failed")
+        after = expect(await runtime.store.ticket(name))
+        assert (after.state, after.decided_by, after.reason) == (
+            TicketState.SETTLED,
+            "",
+            "nobody had to say it: its probe says so",
+        )
+        assert after.approvals == before.approvals, "nobody has approved it by that"
+        assert await runtime.store.tickets(TicketState.OPEN) == ()
+        with pytest.raises(NotAllowed, match="was found out: nobody had to say it"):
+            await runtime.operations.decide(name, approve=True, by="user:lead")
+        if landed:
+            assert (await payments.attempt(runtime)).ok
+        assert (await verify(runtime.store)).problems == ()
+
+
+async def test_the_next_attempt_has_a_question_of_its_own(store_url: str) -> None:
+    payments = Payments()
+    async with running(payments.tool(), policy=TWO_DECIDE, url=store_url) as runtime:
+        first = await payments.lose(runtime)
+        payments.says = False
+        await runtime.operations.recover()
+        payments.says = None
+        second = await payments.lose(runtime)
+        await runtime.operations.decide(second, approve=True, by="user:boss")
+        payments.says = True
+        assert [one.state for one in await runtime.operations.recover()] == ["done"]
+        states = [expect(await runtime.store.ticket(name)).state for name in (first, second)]
+        assert states == [TicketState.SETTLED] * 2
+        assert (await verify(runtime.store)).problems == ()
+
+
+async def test_nobody_is_asked_about_what_somebody_else_settles_meanwhile(store_url: str) -> None:
+    payments = Payments()
+    async with running(payments.tool(), policy=TWO_DECIDE, url=store_url) as runtime:
+        assert (await payments.attempt(runtime)).status is Status.UNKNOWN
+
+        async def settle_meanwhile() -> None:
+            payments.says = True
+            assert [one.state for one in await runtime.operations.recover()] == ["done"]
+
+        payments.meanwhile = settle_meanwhile
+        assert await runtime.operations.recover() == ()
+        assert await runtime.store.tickets() == ()
+        assert (await verify(runtime.store)).problems == ()
+
+
+@pytest.mark.parametrize("quorum", [1, 2])
+async def test_what_enough_people_have_approved_stays_their_word(store_url: str, quorum: int) -> None:
+    payments = Payments()
+    terms = TWO_DECIDE if quorum == 2 else OPEN
+    async with running(payments.tool(), policy=terms, url=store_url) as runtime:
+        name = await payments.lose(runtime)
+        for by in ("user:boss", "user:lead")[:quorum]:
+            await runtime.operations.decide(name, approve=True, by=by)
+        ticket = expect(await runtime.store.ticket(name))
+        assert (ticket.state, len(ticket.approvals)) == (TicketState.APPROVED, quorum)
+        assert await runtime.operations.recover() == ()
+        assert (await verify(runtime.store)).problems == ()

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from interlock import Outcome, Runtime, Status, Tool
+from interlock import Outcome, Runtime, Status, Tool, tool
+from interlock.answers import Agent, Answers, Intent, TurnStatus
+from interlock.audit import verify
 from interlock.errors import NotAllowed
 from interlock.policy import parse_policy
 from interlock.ports import Query
@@ -168,9 +170,9 @@ async def test_an_approval_is_good_for_what_was_approved_and_nothing_else(attack
 ASK_MAIL = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
 
 
-async def approved_mail(runtime: Runtime) -> str:
+async def approved_mail(runtime: Runtime, **given: Any) -> str:
     """The ticket of a mail that waited and was approved."""
-    waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c1")
+    waiting = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", **given)
     await runtime.operations.decide(expect(waiting.ticket), approve=True, by="user:boss")
     return expect(waiting.ticket)
 
@@ -178,7 +180,7 @@ async def approved_mail(runtime: Runtime) -> str:
 async def test_a_spent_ticket_buys_no_second_change() -> None:
     made: list[Any] = []
     async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
-        ticket = await approved_mail(runtime)
+        ticket = await approved_mail(runtime, call_id="c1")
         first = await runtime.operations.resume(ticket)
         again = await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id="c2", ticket=ticket)
     assert (first.ok, again.status, made) == (True, Status.DENIED, ["x"])
@@ -190,10 +192,7 @@ async def test_two_at_once_cannot_both_spend_a_ticket() -> None:
     async with running(mailing(made, repeatable=True), policy=ASK_MAIL) as runtime:
         ticket = await approved_mail(runtime)
         outcomes = await asyncio.gather(
-            *(
-                runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=f"d{n}", ticket=ticket)
-                for n in range(6)
-            )
+            *(runtime.call("mail", {"to": "x"}, actor="ann", turn="t", ticket=ticket) for _ in range(6))
         )
     assert sorted(outcome.status.value for outcome in outcomes) == ["denied"] * 5 + ["ok"]
     assert made == ["x"]
@@ -212,6 +211,73 @@ async def test_nobody_approves_what_he_proposed_unless_that_is_the_setting() -> 
         assert waiting.ticket is not None
         await runtime.operations.decide(waiting.ticket, approve=True)
         assert (await runtime.operations.resume(waiting.ticket)).ok
+
+
+@pytest.mark.parametrize("principal", [None, "svc:web"])
+async def test_an_actor_that_goes_by_the_name_of_a_principal_does_not_approve_its_own_call(
+    principal: str | None,
+) -> None:
+    async with running(retitle(Shelf(), []), policy=ASK) as runtime:
+        call: dict[str, Any] = {"actor": "user:ann", "turn": "t", "principal": principal}
+        name = expect((await runtime.call("title", {"id": "a", "title": "new"}, **call)).ticket)
+        with pytest.raises(NotAllowed, match="user:Ann asked for this, so somebody else decides"):
+            await runtime.operations.decide(name, approve=True, by="user:Ann")
+        await runtime.operations.decide(name, approve=True, by="user:boss")
+
+
+@pytest.mark.parametrize("options", [{}, {"repeatable": True}])
+async def test_two_requests_of_equal_content_under_two_ids_are_two_questions(
+    store_url: str, options: dict[str, Any]
+) -> None:
+    """Without review each id is a change of its own; with it, one approval would answer for both, and make one."""
+    made: list[Any] = []
+    async with running(mailing(made, **options), policy=ASK_MAIL, url=store_url) as runtime:
+
+        async def ask(name: str, **more: Any) -> Outcome:
+            return await runtime.call("mail", {"to": "x"}, actor="ann", call_id=name, **more)
+
+        first, second = [expect((await ask(f"order-{n}")).ticket) for n in (1, 2)]
+        assert (await ask("order-1")).ticket == first, "the same request is asked about once"
+        await runtime.operations.decide(first, approve=True, by="user:boss")
+        borrowed = await ask("order-2", ticket=first)
+        assert (borrowed.status, made) == (Status.DENIED, [])
+        assert "the call id, the run" in borrowed.summary
+        assert (await runtime.operations.resume(first)).ok
+        assert (await runtime.operations.resume(second)).status is Status.PARKED
+        await runtime.operations.decide(second, approve=True, by="user:boss")
+        assert (await runtime.operations.resume(second)).ok
+        assert (await verify(runtime.store)).problems == ()
+    assert made == ["x", "x"]
+
+
+async def test_in_a_turn_equal_content_is_one_question_whatever_the_ids() -> None:
+    made: list[Any] = []
+    async with running(mailing(made), policy=ASK_MAIL) as runtime:
+        asked = [await runtime.call("mail", {"to": "x"}, actor="ann", turn="t", call_id=name) for name in "ab"]
+        assert asked[0].ticket == asked[1].ticket
+
+
+async def test_an_answer_that_waits_is_decided_where_it_is_released(store_url: str) -> None:
+    agent = Agent(name="desk", tools=("look",), intents=(Intent(name="state", requires="look", keywords=("state",)),))
+
+    @tool(effect="read")
+    async def look(item: str) -> dict[str, int]:
+        """How an item is."""
+        return {"state": 3}
+
+    async with running(look, url=store_url) as runtime:
+        answers = Answers(runtime)
+        async with answers.turn("What is the state of it?", agent=agent) as turn:
+            while turn.result is None:
+                await turn.finish("It is fine.")
+        name = expect(turn.result.ticket)
+        for approve in (True, False):
+            with pytest.raises(NotAllowed, match=r"decide it with answers\.decide"):
+                await runtime.operations.decide(name, approve=approve, by="user:boss")
+        assert expect(await runtime.store.ticket(name)).state is TicketState.OPEN
+        await answers.decide(name, approve=True, by="user:boss")
+        assert (await answers.result(turn.result.turn)).status is TurnStatus.RELEASED
+        assert (await verify(runtime.store)).problems == ()
 
 
 async def test_a_ticket_says_how_many_approvals_it_still_needs() -> None:

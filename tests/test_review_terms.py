@@ -171,6 +171,16 @@ async def test_whoever_has_to_decide_is_reminded() -> None:
         "us​er:x",
         "user:аnn",
         "user:асе",
+        "user:ёѓор",
+        "user:ꓮꓡꓲꓚꓰ",
+        "user:ᎪᏞᎥᏟᎬ",
+        "user:օսո",
+        "user:ⲟⲥ",
+        "user:ഠഠ",
+        "user:هه",
+        "user:ﻩﻩ",
+        "user:ann٥",
+        "user:ㅇㅣ",
         "User:ann",
         "user:",
     ],
@@ -189,7 +199,24 @@ async def test_names_that_could_be_somebody_elses_are_refused(name: str, monkeyp
 
 
 @pytest.mark.parametrize(
-    "name", ["os:root", "user:jürgen", "user:анна", "token:ci-1", "service:a.b@c", "user:Ann Lee", "kim"]
+    "name",
+    [
+        "os:root",
+        "user:jürgen",
+        "user:анна",
+        "user:σοφία",
+        "user:محمد",
+        "user:יוסי",
+        "user:გიორგი",
+        "user:田中",
+        "user:たなか",
+        "user:김철수",
+        "user:สมชาย",
+        "token:ci-1",
+        "service:a.b@c",
+        "user:Ann Lee",
+        "kim",
+    ],
 )
 def test_plain_names_are_taken(name: str) -> None:
     check_name(name)

@@ -370,6 +370,19 @@ async def test_in_a_turn_an_id_is_its_actors_for_every_tool(store_url: str) -> N
     assert made == [1, "x", 2]
 
 
+async def test_in_a_turn_an_id_of_a_repeatable_tool_is_its_actors_too(store_url: str) -> None:
+    made: list[Any] = []
+    async with running(paying(made, repeatable=True), url=store_url) as runtime:
+        calls = [("ann", 1), ("ben", 1), ("cat", 2), ("ann", 1), ("ben", 3)]
+        outcomes = [
+            await runtime.call("pay", {"amount": amount}, actor=actor, call_id="c", turn="t") for actor, amount in calls
+        ]
+        report = await verify(runtime.store)
+    assert [outcome.status.value for outcome in outcomes] == ["ok", "ok", "ok", "ok", "denied"]
+    assert (made, outcomes[3].repeats) == ([1, 1, 2], outcomes[0].record)
+    assert report.intact, report
+
+
 async def test_what_failed_under_an_id_is_tried_again_under_it_and_under_another(store_url: str) -> None:
     made: list[Any] = []
     down = [NothingLanded("down"), NothingLanded("down")]

@@ -617,7 +617,7 @@ async def test_a_settled_claim_takes_its_question_with_it() -> None:
         ticket = await runtime.store.ticket(asked.ticket)
     assert (asked.state, settled.state) == ("asked", "done")
     assert ticket is not None
-    assert ticket.state == "approved"
+    assert ticket.state == "settled"
 
 
 async def test_a_resource_that_hangs_does_not_hold_a_call() -> None:

@@ -29,6 +29,15 @@ def ticket_digest(ticket: Ticket, digest: Digest) -> str:
     return digest(canonical(msgspec.to_builtins(opened), WHATEVER))
 
 
+def call_id_name(digest: Digest, *, tool: str, turn: str | None, actor: str, call: str) -> str:
+    """The name of the row that stands for a caller's own id, so that it is used for one change.
+
+    In a turn an id is its actor's, whatever tool it is used for; elsewhere it is the tool's, whoever calls.
+    """
+    used = [tool, "call", None, call] if turn is None else ["call", turn, actor, call]
+    return digest(canonical(used, WHATEVER))
+
+
 def claim_digest(claim: OpenClaim | Claimed, digest: Digest) -> str:
     """The digest of a claim as it was opened, whatever became of it: it stands in its intent."""
     name = claim.first_name if isinstance(claim, Claimed) else claim.name

@@ -16,8 +16,19 @@ OURS = ("os", "token")
 """Kinds of names that nobody can give: the operating system says the one, a verified token the other."""
 _LONGEST = 256
 _LAST_LATIN = 0x17F
-# Letters of other alphabets that look like Latin ones; a name that is made of these alone reads as another name.
-_LOOKALIKES = frozenset("аеорсухіјѕһԁԛԝѵАВЕІЈКМНОРСТХУЅοινυωαρκτχγεϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
+# Scripts that people write names in without marks, by how Unicode names their letters. In others whole names can be
+# written that read as Latin ones (Cherokee, Lisu, Coptic, Armenian), or nobody has looked: they are refused.
+_SCRIPTS = (
+    "LATIN ", "ARABIC LETTER ", "CJK UNIFIED ", "CYRILLIC ", "DEVANAGARI LETTER ", "GEORGIAN LETTER ", "GREEK ",
+    "HANGUL SYLLABLE ", "HEBREW LETTER ", "HIRAGANA LETTER ", "KATAKANA LETTER ", "THAI CHARACTER ",
+)  # fmt: skip
+# Their letters that look like Latin ones, by the confusables of Unicode (UTS 39) and a few more; a name that is made of
+# these alone reads as another name.
+_LOOKALIKES = frozenset(
+    "аеорсухіјѕһԁԛԝѵАВЕІЈКМНОРСТХУЅБЗЫЬЮбгкћѡѢѣѲѳѴѽҌҍґғҘҚқҞҟҢҪҫҬҮүҰұҲҽҿӀӇӉӍӏӔӕӠӨөԌԜꙄꙇꚕꚘꚙ"  # Cyrillic
+    "οινυωαρκτχγεϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧͿΘβηθσϜϷϸϺᴦ"  # Greek
+    "וטןסاهٳھہەۿॽყჿノ丶丿"
+)
 
 
 def default_principal() -> str:
@@ -58,7 +69,7 @@ def check_name(name: str) -> None:
         raise ConfigError(f"{name!r} has {odd[0]!a}, which reads as something else or as nothing: write it plainly")
     letters = [letter for letter in (rest if colon else name) if letter.isalpha()]
     mixed = len({_script(letter) for letter in letters}) > 1
-    if mixed or (letters and all(letter in _LOOKALIKES for letter in letters)):
+    if mixed or (letters and all(_base(letter) in _LOOKALIKES for letter in letters)):
         raise ConfigError(f"{name!r} has letters of several alphabets, or ones that look like others: write it plainly")
 
 
@@ -81,7 +92,13 @@ def _is_plain(letter: str) -> bool:
         return letter.isalnum() or letter in " :._-@+'/(),&"
     if _script(letter) == "LATIN":
         return letter.isalpha() and ord(letter) <= _LAST_LATIN
-    return letter.isalpha() or letter.isdecimal()
+    # Digits of other scripts pass for letters and digits of this one.
+    return letter.isalpha() and unicodedata.name(letter, "?").startswith(_SCRIPTS)
+
+
+def _base(letter: str) -> str:
+    """A letter without its marks, and without a form that only its place in a word gives it."""
+    return unicodedata.normalize("NFKD", letter)[0]
 
 
 def _script(letter: str) -> str:

@@ -34,6 +34,8 @@ class TicketState(StrEnum):
     DENIED = "denied"
     EXPIRED = "expired"
     SPENT = "spent"
+    SETTLED = "settled"
+    """What it asked was found out, and nobody had to say it."""
 
 
 class TicketKind(StrEnum):
@@ -70,6 +72,11 @@ class Claimed(Value, frozen=True):
     def is_lock(self) -> bool:
         """Whether it only holds its key, or the id of a call, and changes nothing."""
         return self.tool == LOCK
+
+    @property
+    def is_call_id(self) -> bool:
+        """Whether it is the row that stands for a caller's own id, and no lock of a key."""
+        return self.is_lock and not self.name.startswith(f"{LOCK}|")
 
     def is_held_by(self, holder: str) -> bool:
         """Whether somebody is making the change, and it is this holder."""

@@ -114,10 +114,11 @@ class ResolveClaim(Value, frozen=True):
 
 
 class RequireClaim(Value, frozen=True):
-    """What else is in the batch happens under this claim; refused if it is not open, or not ours any more."""
+    """What else is in the batch happens while this claim stands so; refused if it is another's, or in another state."""
 
     name: str
     holder: str
+    state: ClaimState = ClaimState.OPEN
 
 
 class MarkUndone(Value, frozen=True):
@@ -159,6 +160,14 @@ class DecideTicket(Value, frozen=True):
     reason: str
     voice: str = ""
     """For whom, if in somebody's place."""
+
+
+class SettleTicket(Value, frozen=True):
+    """What the open ticket of a binding asks was found out, whoever had said what so far; never refused, as there need
+    not be one."""
+
+    binding: str
+    reason: str
 
 
 class RemindTicket(Value, frozen=True):
@@ -217,6 +226,7 @@ Transition = (
     | MarkStanding
     | OpenTicket
     | DecideTicket
+    | SettleTicket
     | EscalateTicket
     | RemindTicket
     | SpendTicket

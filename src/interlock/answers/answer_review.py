@@ -16,7 +16,7 @@ from interlock.answers.result import Action, TurnResult, TurnStatus
 from interlock.answers.workflows import Workflow
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
-from interlock.operations.approvals import decide_ticket, refuse_forged
+from interlock.operations.approvals import decide_ticket, record_decision, refuse_forged
 from interlock.operations.ledger_writer import LedgerWriter, payload_of, store_digest
 from interlock.ports import Query, Store
 from interlock.records import Stored
@@ -103,7 +103,7 @@ async def decide_answer(writer: LedgerWriter, name: str, state: TicketState, rea
     decision = DecideTicket(name, state, writer.by, reason, voice)
     log, payload = TurnLog(writer, ticket.turn), {"result": msgspec.to_builtins(after)}
     if state is TicketState.APPROVED and len(ticket.approvals) + 1 < ticket.terms.quorum:  # not the last who is needed
-        number = await decide_ticket(writer, name, state, reason)
+        number = await record_decision(writer, ticket, state, reason)
         if await _was_last(writer, name, voice):  # all the same, as somebody else was as quick
             await log.append(event, payload)
         return number

@@ -7,6 +7,7 @@ from functools import partial
 
 import msgspec
 
+from interlock.audit.fold_call_ids import CallIdFold
 from interlock.audit.fold_keys import KeyFold, Landing, exact_keys
 from interlock.audit.fold_tickets import TicketFold
 from interlock.audit.signed_times import CLOCKS_US, is_about
@@ -71,6 +72,7 @@ class Fold:
         self._halts: dict[str, Halted] = {}
         self._spent: dict[str, list[int]] = {}
         self._keys = KeyFold()
+        self._call_ids = CallIdFold()
         self._tickets = TicketFold()
         self._faults: list[str] = []
         """What can be in no honest ledger, whatever the tables say now."""
@@ -117,6 +119,7 @@ class Fold:
             self._close(claim, ClaimState(change.closed), record)
 
     def _begin(self, record: Stored, content: Content, change: Changed) -> None:
+        self._call_ids.begin(record, change)
         name, keys = (change.claim, change.generation), exact_keys(content)
         known, before = self._claims.get(name), self._claims.get((change.claim, change.generation - 1))
         fault = None if before is None else self._again_fault(before)
@@ -209,12 +212,13 @@ class Fold:
         before = await self._keys.read(store)
         found = await store.claims(ChangeFilter())
         after = await self._keys.read(store)
-        problems = [*self._faults, *self._keys.faults, *self._tickets.faults]
+        problems = [*self._faults, *self._keys.faults, *self._call_ids.faults, *self._tickets.faults]
         problems += await self._tickets.compare(store, digest)
         problems += self._halt_faults({halt.scope: halt for halt in await store.halts()})
         # Read after the tables: what these name was written before, or never.
         end = max((head.id for head in await store.heads()), default=0)
         problems += self._claim_faults(found, digest, end)
+        problems += self._call_ids.compare(found, digest, range(self.last + 1, end + 1))
         problems += self._keys.compare(before, found, after, self._landings(found))
         for scope, (calls, cost, ms) in sorted(self._spent.items()):
             spent = await store.spent(scope, 0)

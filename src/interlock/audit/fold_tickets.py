@@ -14,8 +14,8 @@ from interlock.records import Content, Stored
 from interlock.state import Approval, Ticket, TicketState
 from interlock.values import Json
 
-_YES = ("approved", "done", "released", "corrected")
-_NO = ("denied", "failed", "expired", "rejected")
+_YES = ("approved", "released", "corrected")
+_NO = ("denied", "expired", "rejected")
 
 
 class _Said(msgspec.Struct, frozen=True):
@@ -27,12 +27,21 @@ class _Said(msgspec.Struct, frozen=True):
     at_us: int
 
 
+class _Settled(msgspec.Struct, frozen=True):
+    """That what a ticket asks was found out."""
+
+    reason: str
+    at_us: int
+
+
 class _Ticket(msgspec.Struct):
     opened: int
     digest: str
     approvals: dict[int, _Said] = {}
     refused: TicketState | None = None
     refused_by: str = ""
+    settled: _Settled | None = None
+    """Counts where people have not decided it before."""
     spent: int = 0
     readers: tuple[str, ...] = ()
     """The calls of reads that have spent it, as a record of its own says."""
@@ -50,6 +59,8 @@ class TicketFold:
         self.faults: list[str] = []
         """What can be in no honest ledger, whatever the tables say now."""
         self._tickets: dict[str, _Ticket] = {}
+        self._asked: dict[str, _Ticket] = {}
+        """The newest question about each claim in doubt."""
         self._now_us = 0
 
     def see_call(self, record: Stored, content: Content, name: str, *, restated: bool) -> None:
@@ -77,18 +88,24 @@ class TicketFold:
         self._now_us = max(self._now_us, record.at_us)
         opened = what.get("ticket_digest")
         if opened:
-            self._tickets[str(what.get("ticket"))] = _Ticket(record.id, str(opened))
+            self._tickets[str(what.get("ticket"))] = fresh = _Ticket(record.id, str(opened))
+            if record.kind == "settle":
+                self._asked[str(what.get("claim"))] = fresh
             return
         if record.kind == "turn" and record.status != "reviewed":
             return
-        answered = what.get("tickets") if record.kind == "settle" else None
-        for name in (what.get("ticket"), *(answered if isinstance(answered, list) else ())):
-            found = self._tickets.get(str(name))
-            if found is not None and (record.kind, record.status) == ("ticket", "spent"):
-                found.readers += (record.call,)
-                self._spend(record, found, str(name))
-            elif found is not None:
-                self._decide(record, found, by, what)
+        if record.kind == "settle" and "ticket" not in what:
+            question = self._asked.get(str(what.get("claim")))
+            if question is not None and question.settled is None:  # else it was about an attempt before
+                question.settled = _Settled(str(what.get("reason") or ""), record.at_us)
+            return
+        name = str(what.get("ticket"))
+        found = self._tickets.get(name)
+        if found is not None and (record.kind, record.status) == ("ticket", "spent"):
+            found.readers += (record.call,)
+            self._spend(record, found, name)
+        elif found is not None:
+            self._decide(record, found, by, what)
 
     def _decide(self, record: Stored, found: _Ticket, by: str, what: dict[str, Json]) -> None:
         said = str(what.get("status", "")) if record.kind == "turn" else record.status
@@ -133,7 +150,8 @@ class TicketFold:
 
     def _state_faults(self, where: str, known: _Ticket, row: Ticket) -> Iterator[str]:
         approved = len(known.approvals) >= row.terms.quorum and len(row.approvals) >= row.terms.quorum
-        state = TicketState.APPROVED if approved else known.refused or TicketState.OPEN
+        undecided = TicketState.OPEN if known.settled is None else TicketState.SETTLED
+        state = TicketState.APPROVED if approved else known.refused or undecided
         if known.spent:
             state = TicketState.SPENT
         # What nobody decided in time makes way for the same question without a record of its own.
@@ -166,6 +184,9 @@ def _approval_faults(where: str, known: _Ticket, rows: Iterable[Approval]) -> It
 
 
 def _is_decided_so(known: _Ticket, row: Ticket, state: TicketState) -> bool:
+    if state is TicketState.SETTLED and known.settled is not None:
+        found_out = known.settled
+        return (row.decided_by, row.reason) == ("", found_out.reason) and is_about(row.decided_us, found_out.at_us)
     names = ""
     if state in (TicketState.APPROVED, TicketState.SPENT):
         names = ", ".join(dict.fromkeys(said.by for said in row.approvals))

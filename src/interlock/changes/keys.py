@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from interlock.canonical import WHATEVER, Refusal, canonical
+from interlock.openings import call_id_name
 from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
 from interlock.tools.normal_form import same_numbers
@@ -86,17 +87,15 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(undo_name(digest, call.undoes), digest(canonical(call.undoes, WHATEVER)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
-    by_id = digest(canonical([tool.name, "call", call.turn, call.call_id], WHATEVER))
-    name = by_id
     if scope is not None:
         name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
+    else:
+        owner = [None] if call.turn is None else [call.turn, call.actor]  # in a turn an id is its actor's
+        name = digest(canonical([tool.name, "call", *owner, call.call_id], WHATEVER))
     if call.id_is_ours:
         return ClaimName(name, digest(content))
-    if call.turn is not None:  # there an id is its actor's, whatever tool it is used for
-        return ClaimName(
-            name, digest(content), digest(canonical(["call", call.turn, call.actor, call.call_id], WHATEVER))
-        )
-    return ClaimName(name, digest(content), by_id if name != by_id else "")
+    own = call_id_name(digest, tool=tool.name, turn=call.turn, actor=call.actor, call=call.call_id)
+    return ClaimName(name, digest(content), own if name != own else "")
 
 
 def undo_name(digest: Digest, undoes: str) -> str:

@@ -30,6 +30,7 @@ COLOURS = {
     "intent": "blue",
     "open": "magenta",
     "approved": "green",
+    "settled": "green",
     "done": "green",
     "asked": "magenta",
     "agrees": "green",

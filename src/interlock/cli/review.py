@@ -144,7 +144,9 @@ def _describe(ticket: Ticket) -> dict[str, str]:
         "reminds": f"every {timedelta(microseconds=ticket.remind_us)}" if ticket.remind_us else "",
         "may decide": _who_may_decide(ticket),
         "approvals": f"{len(voices)} of {terms.quorum}" + (f": {', '.join(voices)}" if voices else ""),
-        "decided": f"{format_moment(ticket.decided_us)} by {ticket.decided_by}" if ticket.decided_us else "",
+        "decided": f"{format_moment(ticket.decided_us)} by {ticket.decided_by or 'nobody'}"
+        if ticket.decided_us
+        else "",
         "reason": ticket.reason,
         **digests,
         **{name: "" if number is None else str(number) for name, number in records.items()},

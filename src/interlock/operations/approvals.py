@@ -20,6 +20,7 @@ from interlock.transitions import (
     RemindTicket,
     ResolveClaim,
     Settle,
+    SettleTicket,
     Transition,
 )
 from interlock.values import Json
@@ -27,21 +28,35 @@ from interlock.values import Json
 Look = Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...]]]
 """The versions of a change's keys, if they are what was planned; by its claim, and what lies beside its intent."""
 
-_SHOWN = "the world has shown it"
 _LATE = "nobody decided in time"
 
 
 async def decide_ticket(
     writer: LedgerWriter, name: str, state: TicketState, reason: str, look: Look | None = None
 ) -> int:
-    """Approve or deny a ticket; the id of the decision's record.
+    """Approve or deny a ticket about a call or an effect; the id of the decision's record.
 
     `look` is how a change of which somebody says that it landed is looked at, where its resource is at hand.
     """
     if writer.faults is not None:
         writer.faults.at("decide.read")
     ticket = await find_ticket(writer.store, name)
+    if ticket.kind is TicketKind.ANSWER:  # decided here, it would be approved and never released
+        raise NotAllowed(
+            f"ticket {name!r} asks whether an answer may leave: decide it with answers.decide (interlock.answers),"
+            " which releases or rejects the answer, too, or with interlock review"
+        )
+    return await record_decision(writer, ticket, state, reason, look)
+
+
+async def record_decision(
+    writer: LedgerWriter, ticket: Ticket, state: TicketState, reason: str, look: Look | None = None
+) -> int:
+    """What somebody says about a ticket, whatever it asks, if they may; the id of its record."""
     await refuse_forged(writer.store, ticket)
+    name = ticket.id
+    if ticket.state is TicketState.SETTLED:
+        raise NotAllowed(f"what ticket {name!r} asks was found out: {ticket.reason}; there is nothing left to decide")
     by, withdraws = writer.by, state is TicketState.DENIED and ticket.kind is TicketKind.CHANGE
     # One's own question may be withdrawn.
     own = withdraws and is_party(ticket, writer.by)
@@ -171,21 +186,25 @@ async def settle(
     *,
     landed: bool,
     what: dict[str, Json],
-    decision: DecideTicket | None = None,
+    decision: DecideTicket | SettleTicket | None = None,
 ) -> int:
-    """Close a claim in doubt, with what it had set aside and what it had taken back, in one commit."""
+    """Close a claim in doubt, with what it had set aside and what it had taken back, in one commit.
+
+    With it lands the last word of a person, or that the question about it needs none. Neither is needed where people
+    have said enough before.
+    """
     if writer.faults is not None:
         writer.faults.at("settle.held")
     held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.held(claim.holder)]
     state = ClaimState.DONE if landed else ClaimState.FAILED
     closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
-    answered = [decision] if decision is not None else await _answered_by_the_world(writer, claim, landed)
-    closing += answered
-    if decision is None and answered:
-        what = {**what, "tickets": [item.ticket for item in answered], "reason": _SHOWN}
+    if decision is not None:
+        closing.append(decision)
+    if isinstance(decision, SettleTicket):
+        what = {**what, "reason": decision.reason}
     if claim.tokens:  # as its outcome would have said
         what = {**what, "tokens": list(claim.tokens)}
-    status = decision.state.value if decision is not None else state.value
+    status = decision.state.value if isinstance(decision, DecideTicket) else state.value
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
     marks = taking_back(await links_of(writer.store, None if change is None else change.undoes)).close(landed=landed)
@@ -197,12 +216,9 @@ async def settle(
     return await writer.commit(entry, *closing)
 
 
-async def _answered_by_the_world(writer: LedgerWriter, claim: Claimed, landed: bool) -> list[DecideTicket]:
-    """The open question about a claim, if there is one, is decided with it."""
-    state = TicketState.APPROVED if landed else TicketState.DENIED
-    open_tickets = await writer.store.tickets(TicketState.OPEN)
-    about = [ticket for ticket in open_tickets if (ticket.claim, ticket.holder) == (claim.name, claim.holder)]
-    return [DecideTicket(ticket.id, state, writer.by, _SHOWN) for ticket in about]
+def question_about(claim: Claimed) -> str:
+    """The binding of the ticket that asks whether an attempt landed: there is one for each attempt."""
+    return f"settle|{claim.name}|{claim.holder}"
 
 
 async def sweep(writer: LedgerWriter) -> tuple[Ticket, ...]:

@@ -10,13 +10,13 @@ from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_s
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
 from interlock.openings import claim_digest, ticket_digest
-from interlock.operations.approvals import settle, settle_approved
+from interlock.operations.approvals import question_about, settle, settle_approved
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Changed, Stored
 from interlock.review import chained_record
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.tools import Tool, redactor_of
-from interlock.transitions import OpenTicket, ResolveClaim
+from interlock.transitions import OpenTicket, RequireClaim, ResolveClaim, SettleTicket, Transition
 from interlock.values import Context, Json, Plan
 
 
@@ -89,7 +89,9 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     if finding.versions:
         what["versions"] = list(finding.versions)
     try:
-        await settle(writer, claim, record, landed=landed, what=what)
+        # Whatever the terms of its question: nobody has to say what the world shows, and nobody has said it.
+        shown = SettleTicket(question_about(claim), f"nobody had to say it: {how}")
+        await settle(writer, claim, record, landed=landed, what=what, decision=shown)
     # The store decides: between the look and the commit the holder may have come back.
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
@@ -223,9 +225,12 @@ async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent:
     ticket = _question(ctx, claim, intent, how)
     what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
     what["ticket_digest"] = ticket_digest(ticket, ctx.digest)
-    doubt = (ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN),) if claim.state is ClaimState.OPEN else ()
+    # Who settles it meanwhile finds no question to close: then none is opened.
+    doubt: Transition = RequireClaim(claim.name, claim.holder, ClaimState.UNKNOWN)
+    if claim.state is ClaimState.OPEN:
+        doubt = ResolveClaim(claim.name, claim.holder, ClaimState.UNKNOWN)
     try:
-        await writer.commit(LedgerEntry("settle", "asked", what, turn=ticket.turn), OpenTicket(ticket), *doubt)
+        await writer.commit(LedgerEntry("settle", "asked", what, turn=ticket.turn), OpenTicket(ticket), doubt)
     except NotAllowed as error:
         if not error.instead:
             return None
@@ -242,7 +247,7 @@ def _question(ctx: EngineContext, claim: Claimed, intent: _Intent, how: str) -> 
         id=ctx.ids.new(),
         kind=TicketKind.SETTLE,
         state=TicketState.OPEN,
-        binding=f"settle|{claim.name}|{claim.holder}",
+        binding=question_about(claim),
         tool=claim.tool,
         actor=record.actor,
         asked_by=content.principal,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from interlock.canonical import WHATEVER, canonical
 from interlock.changes import plan_difference
 from interlock.errors import NotAllowed
-from interlock.principals import is_same
+from interlock.principals import is_same, kind_of
 from interlock.review.terms import Terms
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Call, Plan, Verdict
@@ -39,8 +39,13 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: 
 
 
 def binding_of(call: Call, plan: Plan, digest: Digest) -> str:
-    """What an approval is good for: the plan, and everything else that rules can see of the call."""
-    seen = [call.actor, call.principal, call.on_behalf_of, call.turn, call.run, call.evidence, call.confidence]
+    """What an approval is good for: the plan, everything else that rules can see of the call, and which change it is.
+
+    Two requests of equal content under two ids are two changes where only the id says what is the same; each is asked
+    about. Where the caller has given none, whoever comes with the approval comes under another.
+    """
+    change = "" if call.id_is_ours else plan.claim
+    seen = [call.actor, call.principal, call.on_behalf_of, call.turn, call.run, call.evidence, call.confidence, change]
     return f"{plan.digest}|{digest(canonical(seen, WHATEVER))}"
 
 
@@ -74,20 +79,21 @@ def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
 
 
 def is_party(ticket: Ticket, name: str) -> bool:
-    """Whether somebody asked for the call, it was made for them, or it was asked from their account."""
+    """Whether somebody asked for the call or made it, it was made for them, or it was asked from their account."""
     return any(is_same(name, party) for party in parties_of(ticket))
 
 
 def parties_of(ticket: Ticket) -> tuple[str, ...]:
-    """Who asked, for whom, and from which account, each once."""
-    names = (ticket.asked_by, ticket.on_behalf_of, ticket.account)
+    """Who asked, for whom, from which account, and who acts, where that is the name of a principal; each once."""
+    actor = ticket.actor if kind_of(ticket.actor) else ""
+    names = (ticket.asked_by, ticket.on_behalf_of, ticket.account, actor)
     return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _own_question(ticket: Ticket, by: str) -> str:
     """Why whoever is a party to a ticket does not decide it, and who can."""
     alone = "(for one person alone: self_approval = true in [review])"
-    if is_same(by, ticket.asked_by) or is_same(by, ticket.on_behalf_of):
+    if any(is_same(by, name) for name in (ticket.asked_by, ticket.on_behalf_of, ticket.actor)):
         return f"{by} asked for this, so somebody else decides {alone}"
     return (
         f"this was asked for from the account {by}, in the name of {ticket.asked_by}, so somebody else decides:"
@@ -106,7 +112,7 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
         case TicketState.APPROVED:
             differs = plan_difference(ticket.plan, plan.digest, since="approved")
             if differs is None and ticket.binding != binding_of(call, plan, digest):
-                differs = "the run, the evidence or the confidence of the call is not what was approved"
+                differs = "the call id, the run, the evidence or the confidence of the call is not what was approved"
             return None if differs is None else f"{differs}; ask again"
         case TicketState.OPEN:
             return waiting_message(ticket)
@@ -114,6 +120,8 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
             return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
         case TicketState.EXPIRED:
             return f"ticket {ticket.id!r} has expired; ask again"
+        case TicketState.SETTLED:
+            return f"what ticket {ticket.id!r} asks was found out: {ticket.reason}"
         case TicketState.SPENT:
             return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
 

@@ -66,7 +66,8 @@ class ClaimTable:
                 before = None if row is None else self._made_before(row, ask)
                 return self._used_otherwise(ask) or before or self._held(ask, now_us)
             case RenewClaim() | CloseClaim() | RequireClaim():
-                if row is not None and row.is_held_by(ask.holder):
+                state = ask.state if isinstance(ask, RequireClaim) else ClaimState.OPEN
+                if row is not None and (row.holder, row.state) == (ask.holder, state):
                     return None
                 return Refused(RefusalKind.LOST, ask.name, "the claim was settled by somebody else meanwhile")
             case ResolveClaim():

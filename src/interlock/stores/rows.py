@@ -18,6 +18,7 @@ from interlock.transitions import (
     OpenClaim,
     OpenTicket,
     Reserve,
+    SettleTicket,
 )
 from interlock.values import Budget
 
@@ -86,11 +87,12 @@ def _lock_leases(connection: Connection, state: State, keys: set[str], shared: s
 
 def _load_tickets(connection: Connection, state: State, asks: list[Any]) -> None:
     opened = [ask.ticket for ask in asks if type(ask) is OpenTicket]
-    for binding in sorted({asked.binding for asked in opened}):
+    settled = {ask.binding for ask in asks if type(ask) is SettleTicket}
+    for binding in sorted({asked.binding for asked in opened} | settled):
         for row in connection.rows(sql.SAME_TICKETS, (binding,)):
             found = ticket(row)
             state.tickets.tickets[found.id] = found
-    named = {ask.ticket for ask in asks if type(ask) is not OpenTicket}
+    named = {ask.ticket for ask in asks if type(ask) not in (OpenTicket, SettleTicket)}
     for name in sorted(named | {asked.id for asked in opened}):
         one = connection.one(sql.LOCK_TICKET, (name,))
         if one is not None:

@@ -18,10 +18,11 @@ from interlock.transitions import (
     Refused,
     RemindTicket,
     RequireNotHalted,
+    SettleTicket,
     SpendTicket,
 )
 
-TicketTransition = OpenTicket | DecideTicket | EscalateTicket | RemindTicket | SpendTicket
+TicketTransition = OpenTicket | DecideTicket | SettleTicket | EscalateTicket | RemindTicket | SpendTicket
 HaltTransition = Halt | Lift | RequireNotHalted
 
 
@@ -41,6 +42,8 @@ class TicketTable:
                 return Refused(RefusalKind.TICKET, ask.ticket.id, f"there is a ticket {ask.ticket.id!r} already")
             same = [t for t in self.tickets.values() if t.binding == ask.ticket.binding and is_open(t, now_us)]
             return Refused(RefusalKind.ASKED, same[0].id, "the same question is open already") if same else None
+        if isinstance(ask, SettleTicket):
+            return None
         ticket = self.tickets.get(ask.ticket)
         if ticket is None:
             return Refused(RefusalKind.TICKET, ask.ticket, f"there is no ticket {ask.ticket!r}")
@@ -63,6 +66,9 @@ class TicketTable:
 
     def apply(self, ask: TicketTransition, now_us: int) -> None:
         """Make a transition that was checked."""
+        if isinstance(ask, SettleTicket):
+            self._settle(ask, now_us)
+            return
         match ask:
             case OpenTicket():
                 ticket = ask.ticket
@@ -85,6 +91,13 @@ class TicketTable:
                 assert_never(ask)
         self.tickets[ticket.id] = ticket
         self.changed.add(ticket.id)
+
+    def _settle(self, ask: SettleTicket, now_us: int) -> None:
+        """Close what is open, due or not: nobody's word is needed, and none is added."""
+        for old in [t for t in self.tickets.values() if t.binding == ask.binding and t.state is TicketState.OPEN]:
+            closed = {"state": TicketState.SETTLED, "decided_us": now_us, "reason": ask.reason}
+            self.tickets[old.id] = msgspec.structs.replace(old, **closed)
+            self.changed.add(old.id)
 
     def number(self, wanting: list[tuple[str, int | None]], record: int) -> None:
         """Tell tickets the id of the record of the call that waits for them, or of an approval.
