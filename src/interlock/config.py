@@ -33,8 +33,7 @@ _TRUTH = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no"
 def parse_toml(text: str) -> dict[str, Any]:
     """What a TOML text holds; `ValueError` says in a sentence why it cannot be read.
 
-    What is nested without end is refused here, for all that read such files: whatever looks at it later, also only to
-    quote it, would go as deep.
+    What is nested without end is refused for all that read such files: whatever quotes it later would go as deep.
     """
     import tomllib  # whoever gives settings and policy as values reads no file
 

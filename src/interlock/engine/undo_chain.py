@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from interlock.changes import TakingBack, undo_name
 from interlock.engine.context import EngineContext
 from interlock.ports import Query, Store
 from interlock.state import Claimed, ClaimState
+
+At = Callable[[str], None]
+"""Names a fault point."""
 
 
 class Link(msgspec.Struct, frozen=True):
@@ -27,29 +32,31 @@ class Link(msgspec.Struct, frozen=True):
         return self.claim is not None and self.claim.key == self.key
 
 
-async def links_of(store: Store, undoes: str | None) -> list[Link]:
+async def links_of(store: Store, at: At, undoes: str | None) -> list[Link]:
     """A change, what it had taken back, and so on down to one that took nothing back."""
     links: list[Link] = []
     while undoes is not None and all(link.key != undoes for link in links):
-        link = Link(undoes, await _claim(store, undoes))
+        link = Link(undoes, await _claim(store, at, undoes))
         links.append(link)
-        undoes = None if link.claim is None else await undoes_of(store, link.claim)
+        undoes = None if link.claim is None else await undoes_of(store, at, link.claim)
     return links
 
 
-async def undoes_of(store: Store, claim: Claimed) -> str | None:
+async def undoes_of(store: Store, at: At, claim: Claimed) -> str | None:
     """What a change was made to take back, as its intent says; None for one that takes nothing back."""
     if claim.intent is None:
         return None
+    at("undo.intent")
     found = [record async for record in store.records(Query(after=claim.intent - 1, until=claim.intent))]
     change = found[0].content().change if found else None
     # Only of the change that it is the intent of: a row that names another one leads nowhere.
     return change.undoes if change is not None and change.claim == claim.first_name else None
 
 
-async def _claim(store: Store, key: str) -> Claimed | None:
+async def _claim(store: Store, at: At, key: str) -> Claimed | None:
     """The claim of an idempotency key, under its own name or under the one that it keeps beside later generations."""
     name, _, generation = key.rpartition(".")
+    at("undo.claim")
     for row in (await store.claim(name), await store.claim(f"{name}#{generation}")):
         if row is not None and row.generation == int(generation):
             return row
@@ -82,7 +89,7 @@ async def claims_to_mark(ctx: EngineContext, undoes: str | None, claim: Claimed 
     again to be taken back. So there is one name for it at any time, whoever asks.
     """
     ctx.at("claim.chain")
-    links = await links_of(ctx.store, undoes)
+    links = await links_of(ctx.store, ctx.at, undoes)
     fault = chain_fault(links)
     if claim is not None and claim.state is ClaimState.UNDONE:
         fault = "it was taken back, and that was taken back in its turn meanwhile"

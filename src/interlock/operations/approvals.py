@@ -207,7 +207,8 @@ async def settle(
     status = decision.state.value if isinstance(decision, DecideTicket) else state.value
     entry = LedgerEntry("settle", status, what, payload=writer.proof, turn=None if intent is None else intent.turn)
     change = None if intent is None else intent.content().change
-    marks = taking_back(await links_of(writer.store, None if change is None else change.undoes)).close(landed=landed)
+    links = await links_of(writer.store, writer.at, None if change is None else change.undoes)
+    marks = taking_back(links).close(landed=landed)
     if marks:
         try:
             return await writer.commit(entry, *closing, *marks)

@@ -42,6 +42,11 @@ class LedgerWriter:
         self.ids = ids
         self.faults = faults
 
+    def at(self, point: str) -> None:
+        """Name a fault point, at which tests stop a process."""
+        if self.faults is not None:
+            self.faults.at(point)
+
     async def commit(self, entry: LedgerEntry, *transitions: Transition) -> int:
         """One record with its transitions; raises `NotAllowed` with the reason if the store refuses them."""
         now_us, payload = self.clock.now_us(), None if entry.payload is None else msgspec.json.encode(entry.payload)
@@ -63,11 +68,9 @@ class LedgerWriter:
             status=entry.status,
             content=content,
         )
-        if self.faults is not None:
-            self.faults.at(f"decide.{entry.kind}")
+        self.at(f"decide.{entry.kind}")
         receipt = await self.store.commit(Batch(now_us, (Append(record, payload), *transitions)))
-        if self.faults is not None:
-            self.faults.at(f"decided.{entry.kind}")
+        self.at(f"decided.{entry.kind}")
         if isinstance(receipt, Refused):
             raise NotAllowed(receipt.message, instead=receipt.limit if receipt.kind is RefusalKind.ASKED else "")
         assert isinstance(receipt, Committed)

@@ -13,12 +13,12 @@ from interlock.state import LANDED, ChangeFilter, Claimed, ClaimState, overlappi
 
 async def takes_back(ctx: EngineContext, claim: Claimed) -> bool:
     """Whether a change was made to take another one back."""
-    return await undoes_of(ctx.store, claim) is not None
+    return await undoes_of(ctx.store, ctx.at, claim) is not None
 
 
 async def _makes(ctx: EngineContext, claim: Claimed) -> bool:
     """Whether something is there by a change: it takes nothing back, or what had taken something back."""
-    return len(await links_of(ctx.store, claim.key)) % 2 == 1
+    return len(await links_of(ctx.store, ctx.at, claim.key)) % 2 == 1
 
 
 def recorded_versions(record: Stored) -> tuple[str, ...]:

@@ -173,7 +173,9 @@ async def _plan_step(ctx: EngineContext, claim: Claimed, so_far: _SoFar) -> Undo
         if in_doubt(claim):
             return with_arguments(impossible(claim, IN_DOUBT), intent)
         change = None if intent is None else intent.content().change
-        fault = "" if change is None or change.undoes is None else chain_fault(await links_of(ctx.store, claim.key))
+        fault = (
+            "" if change is None or change.undoes is None else chain_fault(await links_of(ctx.store, ctx.at, claim.key))
+        )
         if fault:
             return with_arguments(impossible(claim, fault), intent)
         step = with_arguments(await _step(ctx, claim, before, so_far), intent)
