@@ -308,6 +308,18 @@ def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run,
     assert (code, "there is another set called 'n'" in err) == (1, True)
 
 
+def test_a_plan_set_of_which_a_change_was_undone_says_so_and_stops(run: Run, tmp_path: Path) -> None:
+    changes = [{"tool": "set_title", "arguments": {"id": key, "title": "x"}} for key in ("a", "b")]
+    (tmp_path / "set.json").write_text(json.dumps(changes))
+    assert run("plan-set", "set.json", "--name", "n", "--apply")[0] == 0
+    assert run("undo", "--turn", "set:n", "--yes")[0] == 0
+    stops = "change 1 of the set was made"
+    code, out, _ = run("plan-set", "set.json", "--name", "n")
+    assert (code, stops in out, "undone since; the set stops here" in " ".join(out.split())) == (0, True, True)
+    code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
+    assert (code, stops in out, "0 of 2 changes made" in out) == (1, True, True)
+
+
 def test_shadow_plans_are_compared(run: Run) -> None:
     title(run, "a", "x", "--mode", "shadow", "--run", "s", "--turn", "1")
     title(run, "b", "x", "--mode", "shadow", "--run", "s", "--turn", "2")

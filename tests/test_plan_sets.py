@@ -240,3 +240,51 @@ async def test_a_send_with_a_key_can_be_part_of_a_set() -> None:
         planned, _wrong = await runtime.operations.plan_set([Change("letter", {"to": "x"})] * 2, actor="ann")
         outcomes = await runtime.operations.apply_set("s", planned, actor="ann")
     assert ([outcome.ok for outcome in outcomes], sent) == ([True, True], ["x"])
+
+
+async def test_a_change_that_was_undone_stops_its_set_until_it_is_made_again(store_url: str) -> None:
+    shelf, sent = Shelf(bolt={"stock": 17, "reserved": 0}), list[Any]()
+    changes = [*reserves(2, item="bolt"), Change("mail", {"to": "x"})]
+    mail = mailing(sent, NothingLanded("down"), retry=RetryRule(max_attempts=1))
+    async with running(*stock_tools(shelf), mail, url=store_url) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        first = await runtime.operations.apply_set("s", planned, actor="ann")
+        assert [outcome.status.value for outcome in first] == ["ok", "failed"]
+        await runtime.operations.undo(turn="set:s")
+        stored, wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        again = await runtime.operations.apply_set("s", stored, actor="ann")
+        assert (wrong, [outcome.status.value for outcome in again], sent) == (None, ["denied"], ["x"])
+        assert shelf.items["bolt"]["reserved"] == 0
+        (stopped,) = again
+        assert (error(stopped), stopped.undone, stopped.summary) == ("moved", True, stored[0].notes[-1])
+        assert "change 1 of the set was made" in stopped.summary
+        assert "interlock replay --run set:s" in stopped.summary
+        assert "another name" in stopped.summary
+        await runtime.operations.replay("set:s")
+        assert (shelf.items["bolt"]["reserved"], len(sent)) == (2, 2)
+        stored, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        last = await runtime.operations.apply_set("s", stored, actor="ann")
+    assert ([outcome.ok for outcome in last], stored[0].notes, len(sent)) == ([True, True], (), 2)
+
+
+async def test_a_change_that_was_settled_and_then_undone_stops_its_set_too() -> None:
+    shelf = Shelf(bolt={"stock": 17, "reserved": 0}, nut={"stock": 17, "reserved": 0})
+    lost = [True]
+
+    @tool(effect="write", key="{item}", resource=shelf, simulate=_reserved, retry=RetryRule(max_attempts=1))
+    async def take(item: str, count: int) -> str:
+        """Set goods aside; its first answer is lost."""
+        shelf.items[item] = _reserved(shelf.items[item], {"count": count})
+        if lost and lost.pop():
+            raise ConnectionError("the line is dead")
+        return "taken"
+
+    changes = [Change("take", {"item": item, "count": 1}) for item in ("bolt", "nut")]
+    async with running(take) as runtime:
+        planned, _wrong = await runtime.operations.plan_set(changes, actor="ann", name="s")
+        await runtime.operations.apply_set("s", planned, actor="ann")
+        await runtime.operations.recover()
+        await runtime.operations.undo(turn="set:s")
+        before = {key: dict(state) for key, state in shelf.items.items()}
+        again = await runtime.operations.apply_set("s", planned, actor="ann")
+    assert ([outcome.status.value for outcome in again], shelf.items) == (["denied"], before)

@@ -19,7 +19,7 @@ from interlock.operations.halts import halt, refuse_odd_scope, unhalt
 from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
-from interlock.operations.plan_sets import Change, PlannedChange, apply_set, plan_set, stored_as
+from interlock.operations.plan_sets import Change, PlannedChange, apply_set, note_undone, plan_set, stored_as
 from interlock.operations.recover import Recovered, recover, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
@@ -104,11 +104,11 @@ class Operations:
         """Plan changes that belong together, each on what those before it would leave.
 
         Beside the plans, the outcome of the first that cannot be planned. A set that was stored under the name is not
-        planned anew: it goes on as it was planned then.
+        planned anew: it goes on as it was planned then, and `notes` say where it would stop.
         """
         stored = None if name is None else await stored_as(self._ctx, name, changes)
-        if stored is not None:
-            return stored, None
+        if name is not None and stored is not None:
+            return await note_undone(self._ctx, name, stored), None
         return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
 
     async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:

@@ -22,6 +22,7 @@ from interlock.engine.context import Ended, Started
 from interlock.errors import NotAllowed
 from interlock.operations.execute import LeftBehind, Run, left_behind
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
+from interlock.operations.undone_steps import undone_calls, undone_message, undone_outcome
 from interlock.ports import Query
 from interlock.reasons import Reason
 from interlock.state import overlap, overlapping
@@ -234,6 +235,21 @@ async def stored_as(
     return before
 
 
+async def note_undone(ctx: EngineContext, name: str, stored: Sequence[PlannedChange]) -> list[PlannedChange]:
+    """A stored set, with a note beside each of its changes that was taken back: there it would stop."""
+    turn, found = turn_of(name), list(stored)
+    undone = await undone_calls(ctx, turn)
+    for place, item in enumerate(stored):
+        claim = undone.get(_call_id(name, place))
+        if claim is not None:
+            found[place] = msgspec.structs.replace(item, notes=(*item.notes, undone_message(claim, turn, place)))
+    return found
+
+
+def _call_id(name: str, place: int) -> str:
+    return f"{turn_of(name)}.{place}"
+
+
 async def apply_set(
     run: Run, ctx: EngineContext, writer: LedgerWriter, name: str, planned: Sequence[PlannedChange], *, actor: str
 ) -> list[Outcome]:
@@ -242,17 +258,26 @@ async def apply_set(
     What the set wrote itself has not moved: a later change of the same key is held against the version that the
     earlier one left, if that left what it was to leave; else it is refused, as it was planned on something else. The
     same change twice in a set is one change, unless its tool is repeatable: the second outcome `repeats` the first.
+    A change that was made and taken back since stops the set too: nobody has said that it is to be made again.
     """
     # Two who store a set of one name at once would each take their own for the stored one.
     wait_s = ctx.lease_us / 1e6 + _MARGIN_S
     async with hold_locks(ctx, (f"plan_set/{name}",), call=ctx.ids.new(), wait_s=wait_s):
         planned = await _stored_or_store(ctx, writer, name, planned)
     outcomes: list[Outcome] = []
-    so_far = _SoFar(ctx)
+    so_far, turn = _SoFar(ctx), turn_of(name)
+    undone = await undone_calls(ctx, turn)
     for place, item in enumerate(planned):
+        call_id = _call_id(name, place)
         digest = on_versions(ctx.digest, item.digest, await so_far.expected(item))
-        call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn_of(name), mode=Mode.APPLY)
-        outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=f"{turn_of(name)}.{place}"))
+        call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn, mode=Mode.APPLY)
+        outcome = None
+        if call_id not in undone:
+            outcome = await run(msgspec.structs.replace(call, plan=digest, call_id=call_id))
+            if outcome.undone:  # while the set was on its way
+                undone = await undone_calls(ctx, turn)
+        if outcome is None or call_id in undone:
+            outcome = undone_outcome(undone[call_id], undone_message(undone[call_id], turn, place))
         outcomes.append(so_far.say_what_moved(item, outcome))
         if outcome.status is not Status.OK:
             break
