@@ -59,6 +59,71 @@ async def test_a_denial_is_an_outcome_with_its_reason() -> None:
     assert "not that one" in denied.summary
 
 
+TITLE = {"id": "a", "title": "new"}
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "anew"),
+    [
+        ({"call_id": "same"}, {"call_id": "same"}, {"call_id": "other"}),
+        ({"turn": "t", "call_id": "c1"}, {"turn": "t", "call_id": "c2"}, {"turn": "u", "call_id": "c1"}),
+        ({"run": "r"}, {"run": "r"}, {"run": "s"}),
+    ],
+)
+async def test_a_denied_call_hears_so_again_and_nobody_is_asked_a_second_time(
+    first: Any, again: Any, anew: Any
+) -> None:
+    shelf = Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), policy=ASK) as runtime:
+        waiting = await runtime.call("title", TITLE, actor="ann", **first)
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss", reason="never")
+        heard = [await runtime.call("title", TITLE, actor="ann", **again) for _ in range(2)]
+        for outcome in heard:
+            assert (outcome.status, error(outcome), outcome.ticket) == (Status.DENIED, "not_approved", None)
+            assert f"user:boss denied ticket {waiting.ticket!r}: never" in outcome.summary
+            assert expect(outcome.verdict).decision.value == "deny"
+        assert [ticket.id for ticket in await runtime.store.tickets()] == [waiting.ticket]
+        resumed = await runtime.operations.resume(expect(waiting.ticket))
+        assert (resumed.status, error(resumed)) == (Status.DENIED, "not_approved")
+        # Asked anew, by another name, it is another question.
+        other = await runtime.call("title", TITLE, actor="ann", **anew)
+        assert (other.status, other.ticket != waiting.ticket) == (Status.PARKED, True)
+        mine = await runtime.call("title", TITLE, actor="ben", **first)
+        assert mine.status is Status.PARKED, "what ann was denied, ben was not"
+    assert shelf.items == {"a": {"title": "old"}}
+
+
+async def test_a_denial_holds_though_the_world_has_moved_since_and_an_expired_question_is_asked_again() -> None:
+    clock, shelf = ManualClock(), Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), policy=ASK, clock=clock) as runtime:
+        late = await runtime.call("title", TITLE, actor="ann", call_id="same")
+        clock.advance(100 * 86_400)
+        waiting = await runtime.call("title", TITLE, actor="ann", call_id="same")
+        assert (waiting.status, waiting.ticket != late.ticket) == (Status.PARKED, True)
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss", reason="never")
+        shelf.items["a"] = {"title": "newer"}
+        denied = await runtime.call("title", TITLE, actor="ann", call_id="same")
+        assert (denied.status, error(denied)) == (Status.DENIED, "not_approved")
+        clock.advance(100 * 86_400)
+        assert (await runtime.call("title", TITLE, actor="ann", call_id="same")).status is Status.DENIED
+        changed = await runtime.call("title", {**TITLE, "title": "else"}, actor="ann", call_id="same")
+        assert changed.status is Status.PARKED, "another question"
+
+
+async def test_a_denied_read_is_not_asked_for_again_either() -> None:
+    @tool(effect="read")
+    async def title() -> str:
+        """A title."""
+        return "x"
+
+    async with running(title, policy=ASK) as runtime:
+        waiting = await runtime.call("title", {}, actor="ann", turn="t")
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss")
+        denied = await runtime.call("title", {}, actor="ann", turn="t")
+    assert (denied.status, error(denied)) == (Status.DENIED, "not_approved")
+    assert "no reason given; the same call is not asked for again in this turn" in denied.summary
+
+
 async def test_the_same_question_is_asked_once() -> None:
     async with running(retitle(Shelf(), []), policy=ASK) as runtime:
         first, again = await parked(runtime), await parked(runtime, call_id="c2")

@@ -268,6 +268,51 @@ async def test_going_on_makes_the_approved_call_itself_and_opens_no_second_ticke
     await runtime.close()
 
 
+@pytest.mark.parametrize("behaviour", ["obedient", "loops", "silent"])
+async def test_a_denied_call_is_told_to_the_model_and_the_user_and_asked_no_second_time(behaviour: str) -> None:
+    ran: list[str] = []
+    runtime = opened(REVIEWED, ran)
+    answers = Answers(runtime)
+    async with answers.turn("tell the crew", agent=AGENT, requires="notify") as turn:
+        left = await run_turn(turn, make_scripted("obedient", TELL))
+    await answers.decide(left.ticket or "", approve=False, by="user:boss", reason="NO, never")
+    seen: list[str] = []
+
+    class Listening:
+        name, instructable = "listening", True
+        model = make_scripted(behaviour, TELL)
+
+        async def close(self) -> None:
+            return
+
+        async def reply(self, request: Request) -> Reply:
+            seen.append("\n".join(message.text for message in request.messages if message.role == "tool"))
+            return await self.model.reply(request)
+
+    async with answers.reopen(turn.id, agent=AGENT) as again:
+        done = await run_turn(again, Listening())
+    assert "user:boss denied it: NO, never" in done.answer
+    assert (done.outcome, done.verified, ran) == (TurnOutcome.TOOL_FAILED, False, [])
+    assert "try again" not in done.answer
+    assert "user:boss denied it: NO, never" in seen[0], "as the result of that call"
+    assert [ticket.id for ticket in await runtime.store.tickets()] == [left.ticket]
+    await runtime.close()
+
+
+async def test_what_a_person_refused_stands_beside_an_answer_that_did_not_need_it() -> None:
+    runtime = opened(REVIEWED)
+    answers = Answers(runtime)
+    async with answers.turn("hello", agent=AGENT) as turn:
+        left = await run_turn(turn, make_scripted("obedient", TELL))
+    assert left.outcome is TurnOutcome.WAITING
+    await answers.decide(left.ticket or "", approve=False, by="user:boss", reason="NO, never.")
+    async with answers.reopen(turn.id, agent=AGENT) as again:
+        done = await again.finish("Good morning.")
+    assert isinstance(done, TurnResult)
+    assert done.answer == "Good morning.\n\nNote: notify was not done: user:boss denied it: NO, never."
+    await runtime.close()
+
+
 async def test_an_approval_that_is_good_for_nothing_any_more_does_not_keep_a_turn_waiting(tmp_path: Path) -> None:
     ran: list[str] = []
     async with (

@@ -216,7 +216,7 @@ def _stop(common: dict[str, Any], step: Stop) -> TurnResult:
         answer=_limitation(step),
         confidence=0.0,
         reason=reason,
-        action=Action.NONE if step.nothing else Action.RETRY,
+        action=Action.NONE if step.nothing or step.refused else Action.RETRY,
     )
 
 
@@ -226,6 +226,8 @@ def _limitation(step: Stop) -> str:
             return prompts.timeout_text()
         case TurnOutcome.NO_REPLY:
             return prompts.no_reply_text(step.reason)
+        case _ if step.refused:
+            return prompts.refused_text(step.reason)
         case _:
             return (prompts.nothing_found_text if step.nothing else prompts.failure_text)(step.reason)
 

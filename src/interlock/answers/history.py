@@ -76,6 +76,12 @@ class History(Value, frozen=True):
         own = {call.record for call in self.calls}
         return tuple(call for call in self.calls if call.status in _EVIDENCE and call.repeats not in own)
 
+    @property
+    def told(self) -> tuple[CallSeen, ...]:
+        """Those that a model is to know of when the turn goes on: also what a person has refused."""
+        refused = [call for call in self.calls if call.refused]
+        return tuple(sorted((*self.evident, *refused), key=lambda call: call.record))
+
 
 class Histories:
     """The histories of a turn and of those it delegated to: a record is decoded once, however often they are read."""
@@ -336,6 +342,7 @@ class Missing(Value, frozen=True):
     empty: str = ""
     question: str = ""
     lacks: str = ""
+    refused: str = ""
 
 
 def missing_of(requirement: Requirement, history: History) -> Missing:
@@ -345,8 +352,10 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}
     mine = [call for call in history.calls if call.tool in wanted]
-    failed = empty = question = ""
+    failed = empty = question = refused = ""
     if is_hopeless(missing, history.calls):
+        denied = [call for call in mine if call.refused]
+        refused = f"{denied[-1].tool} was not done: {denied[-1].message}" if denied else ""
         ended = [call for call in mine if call.ran and call.status in (Status.FAILED, Status.UNKNOWN)]
         failed = f"{ended[-1].tool} failed: {ended[-1].message}" if ended else ""
     nothing = [call for call in mine if call.status is Status.NO_DATA]
@@ -359,4 +368,4 @@ def missing_of(requirement: Requirement, history: History) -> Missing:
     # Only where nothing else is wrong: a model that wrote a wrong value has to correct it, not the user.
     ungiven = [f.field for f in fields] if all(f.reason is FieldReason.MISSING for f in fields) else []
     lacks = f"to answer this, please say {' and '.join(name.replace('_', ' ') for name in ungiven)}" if ungiven else ""
-    return Missing(missing, failed, empty, question, lacks)
+    return Missing(missing, failed, empty, question, lacks, refused)

@@ -31,6 +31,8 @@ class TurnState(Value, frozen=True):
     missing: Requirement | None = None
     failed: str = ""
     """Why what is missing cannot be had: its tools ran and failed."""
+    refused: str = ""
+    """Who has refused what is missing, and why: a person was asked about its call, and said no."""
     empty: str = ""
     """Why what is missing brought nothing: its tools ran and found nothing on file."""
     ticket: str | None = None
@@ -109,6 +111,8 @@ class Stop(Value, frozen=True):
     reason: str
     nothing: bool = False
     """Nothing is on file: trying again would not help either."""
+    refused: bool = False
+    """A person has said no: nor would it here."""
 
 
 class Escalate(Value, frozen=True):
@@ -153,6 +157,8 @@ def _without_reply(state: TurnState) -> Step:
 
 def _hindrance(state: TurnState) -> Stop | None:
     """What asking the model again could not mend."""
+    if state.refused:
+        return Stop(TurnOutcome.TOOL_FAILED, state.refused, refused=True)
     # A tool that ran and failed is no fault of the model: asking it again would only repeat the failure.
     if state.failed:
         return Stop(TurnOutcome.TOOL_FAILED, state.failed)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+import msgspec
+
 from interlock.answers.history import History
+from interlock.answers.requirements import CallSeen
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
+from interlock.reasons import Reason
 from interlock.runtime import Runtime
 from interlock.state import Ticket, TicketState, state_of
 from interlock.values import Status
@@ -35,6 +39,30 @@ async def resume_approved(runtime: Runtime, history: History) -> tuple[str, ...]
         if after is not None and after.state is TicketState.APPROVED:
             useless.append(ticket.id)
     return tuple(useless)
+
+
+async def with_denials(ctx: EngineContext, history: History) -> History:
+    """The history as it is now: a call that a person has denied waits no longer, and whoever asked is told so."""
+    denied = {ticket.id: ticket for ticket in await _tickets(ctx, history, TicketState.DENIED)}
+    if not denied:
+        return history
+    notes = [f"{ticket.tool} was not done: {_denial(ticket)}." for ticket in denied.values()]
+    calls = [
+        _refused(call, denied[call.ticket]) if call.status is Status.PARKED and call.ticket in denied else call
+        for call in history.calls
+    ]
+    return msgspec.structs.replace(history, calls=tuple(calls), notes=(*history.notes, *notes))
+
+
+def _refused(call: CallSeen, ticket: Ticket) -> CallSeen:
+    said = _denial(ticket)
+    return msgspec.structs.replace(
+        call, status=Status.DENIED, reason=Reason.NOT_APPROVED, message=said, ticket=None, refused=True
+    )
+
+
+def _denial(ticket: Ticket) -> str:
+    return f"{ticket.decided_by} denied it: {ticket.reason.rstrip('.') or 'no reason given'}"
 
 
 async def _tickets(ctx: EngineContext, history: History, *states: TicketState) -> list[Ticket]:

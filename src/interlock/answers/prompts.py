@@ -59,6 +59,11 @@ def failure_text(reason: str) -> str:
     return f"Unable to retrieve the data for this answer. {reason.rstrip('.')}. Please try again."
 
 
+def refused_text(reason: str) -> str:
+    """A person was asked about a required call, and said no."""
+    return f"This was not done, as a person who was asked has refused it. {reason.rstrip('.')}."
+
+
 def nothing_found_text(reason: str) -> str:
     """A required tool found nothing."""
     return f"There is nothing on file for this. {reason.rstrip('.')}."

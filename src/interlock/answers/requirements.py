@@ -68,6 +68,8 @@ class CallSeen(Value, frozen=True):
     ticket: str | None = None
     repeats: int | None = None
     """The record that answered it, if the same call was made before."""
+    refused: bool = False
+    """Whether a person was asked, and said no."""
 
 
 def need(tool: str, *, where: str = "", no_data: bool = False) -> Need:
@@ -167,8 +169,8 @@ def next_needs(missing: Requirement) -> tuple[Need, ...]:
 
 
 def is_hopeless(missing: Requirement, calls: Sequence[CallSeen], statuses: tuple[Status, ...] = _RAN) -> bool:
-    """Whether everything that is missing was tried, reached its tool, and came to nothing there."""
-    tried = {call.tool for call in calls if call.ran and call.status in statuses}
+    """Whether everything that is missing was tried, and came to nothing in its tool, or a person has refused it."""
+    tried = {call.tool for call in calls if call.refused or (call.ran and call.status in statuses)}
     match missing:
         case Need(tool=tool):
             return tool in tried

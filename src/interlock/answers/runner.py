@@ -327,7 +327,7 @@ def recalled(history: History) -> list[Message]:
     """The calls of a turn that is gone on with, as the model saw them when they were made, or would have."""
     found = {source.id: source.value for source in history.sources}
     messages = []
-    for call in history.evident:
+    for call in history.told:
         value = found.get(f"record {call.record}", {})
         given: dict[str, Json] = {"status": call.status.value, **{n: value[n] for n in _RECALLED if n in value}}
         given |= {"reason": call.message} if call.message else {}

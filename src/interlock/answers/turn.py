@@ -30,7 +30,7 @@ from interlock.answers.grounding import Grounded, Source
 from interlock.answers.history import Histories, History, Missing, given_sources, missing_of, outermost
 from interlock.answers.intents import Classified
 from interlock.answers.ladder import Ask, Force, Retry, Step, TurnState, next_step
-from interlock.answers.parked import pending_ticket, resume_approved
+from interlock.answers.parked import pending_ticket, resume_approved, with_denials
 from interlock.answers.prompts import instructions, retry_prompt, tool_names
 from interlock.answers.requirements import Requirement, leaves, next_needs
 from interlock.answers.result import TurnResult
@@ -203,7 +203,7 @@ class Turn:
 
     async def recall(self) -> History:
         """What has been done in this turn so far, with what its calls returned."""
-        return await self._histories.read(self.id)
+        return await with_denials(self._ctx, await self._histories.read(self.id))
 
     async def is_waiting(self) -> bool:
         """Whether a call of this turn waits for a person."""
@@ -307,7 +307,7 @@ class Turn:
         started = self._ctx.clock.monotonic()
         self.replies += draft is not None or bool(model.blocked)  # None: no reply, or one that was counted already
         text = (draft or "").encode(errors="replace").decode().strip()  # half of a cut emoji cannot be written down
-        history = await self._histories.read(self.id)
+        history = await self.recall()
         step = await self._decide(history, text, model)
         self._count_overhead(started)
         if isinstance(step, Again):
@@ -358,6 +358,7 @@ class Turn:
             required=required,
             missing=lacking.what,
             failed=lacking.failed,
+            refused=lacking.refused,
             empty=lacking.empty,
             lacks=lacking.lacks,
             ticket=parked or (None if child is None else child.ticket),

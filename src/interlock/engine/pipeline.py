@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from interlock.engine.admit import accept, admit
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Prepared, Started, refuse
+from interlock.engine.denials import hear_denial
 from interlock.engine.idempotency import look_up, not_looked_up, read_turn
 from interlock.engine.perform.read import read
 from interlock.engine.perform.write import write
@@ -66,7 +67,7 @@ class Engine:
             else:
                 prepared = decide_read(ctx, admitted)
             if not isinstance(prepared, Prepared):
-                return await record(ctx, prepared)
+                return await self._end_unprepared(prepared)
             # PERFORM: a change under its claim, where it is planned again if the world has moved.
             ended = await write(ctx, prepared) if accepted.changes else await read(ctx, prepared)
             return await record(ctx, ended)
@@ -74,6 +75,12 @@ class Engine:
             return await record(ctx, self._end_unanswered(call, started, prepares=prepares))
         finally:
             self.running -= 1
+
+    async def _end_unprepared(self, ended: Ended) -> Outcome:
+        """Record a call that is not made; before it waits for a person, it is asked whether one has denied it."""
+        if ended.asks is not None:
+            ended = await self._in_time(ended.call, ended.started, hear_denial(self._ctx, ended))
+        return await record(self._ctx, ended)
 
     async def _in_time(self, call: Call, started: Started, work: Coroutine[Any, Any, T]) -> T:
         """What has to be known before anything is done is waited for no longer than the call may last."""

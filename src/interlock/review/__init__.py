@@ -2,15 +2,25 @@
 
 from interlock.openings import ticket_digest
 from interlock.review.evidence import approval_fault, chained_record, decisions_fault, opening_fault
-from interlock.review.terms import Terms, terms_of
-from interlock.review.tickets import is_party, open_ticket, parties_of, rejection_reason, voice_of, waiting_message
+from interlock.review.terms import Terms, key_faults, terms_of
+from interlock.review.tickets import (
+    denial_message,
+    is_party,
+    open_ticket,
+    parties_of,
+    rejection_reason,
+    voice_of,
+    waiting_message,
+)
 
 __all__ = [
     "Terms",
     "approval_fault",
     "chained_record",
     "decisions_fault",
+    "denial_message",
     "is_party",
+    "key_faults",
     "open_ticket",
     "opening_fault",
     "parties_of",

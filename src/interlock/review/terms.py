@@ -53,6 +53,17 @@ def terms_of(policy: Policy) -> Terms:
     return Terms(spec.expires_s * 1_000_000, spec.escalate_s * 1_000_000, spec.remind_s * 1_000_000, everywhere, own)
 
 
+def key_faults(policy: Policy) -> tuple[str, ...]:
+    """Why keys that a policy names cannot be used; with one of them no runtime opens."""
+    found = []
+    for name in policy.review.keys:
+        try:
+            _public_key(name, Path(policy.file).parent)
+        except ConfigError as error:
+            found.append(f"{policy.file}: [review] keys: {error}")
+    return tuple(found)
+
+
 def _public_key(name: str, folder: Path) -> str:
     text = name.removeprefix(_INLINE)
     if text == name:

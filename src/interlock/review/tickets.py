@@ -117,13 +117,18 @@ def rejection_reason(ticket: Ticket | None, call: Call, plan: Plan, now_us: int,
         case TicketState.OPEN:
             return waiting_message(ticket)
         case TicketState.DENIED:
-            return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
+            return denial_message(ticket)
         case TicketState.EXPIRED:
             return f"ticket {ticket.id!r} has expired; ask again"
         case TicketState.SETTLED:
             return f"what ticket {ticket.id!r} asks was found out: {ticket.reason}"
         case TicketState.SPENT:
             return f"ticket {ticket.id!r} was spent already; an approval is good for one call"
+
+
+def denial_message(ticket: Ticket) -> str:
+    """Who denied a ticket, and why."""
+    return f"{ticket.decided_by} denied ticket {ticket.id!r}: {ticket.reason or 'no reason given'}"
 
 
 def waiting_message(ticket: Ticket) -> str:

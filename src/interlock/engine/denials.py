@@ -1,0 +1,65 @@
+"""A person's no: a call that they have denied hears it again, and is not put to them a second time."""
+
+from __future__ import annotations
+
+import msgspec
+
+from interlock.changes import read_digest
+from interlock.engine.admit import deny
+from interlock.engine.context import Ended, EngineContext, refuse
+from interlock.errors import StoreError
+from interlock.reasons import Reason
+from interlock.review import denial_message
+from interlock.state import Ticket, TicketState
+from interlock.values import Call, Status
+
+
+async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
+    """The end of a call that would wait for a person; or their denial, where they have denied this very call before.
+
+    The world and the policy may have moved since: whoever denied it has not said that it may be asked then.
+    """
+    asks = parked.asks
+    assert asks is not None
+    try:
+        ctx.at("prepare.denied")
+        denied = await ctx.store.tickets(TicketState.DENIED)
+    except StoreError as error:
+        reading = refuse(Status.FAILED, Reason.STORE_UNAVAILABLE, str(error))
+        return msgspec.structs.replace(parked, reading=reading, asks=None, ticket=None)
+    repeatable = parked.tool is not None and parked.tool.repeatable
+    same = [ticket for ticket in denied if _asks_the_same(ticket, asks, parked.call, repeatable=repeatable)]
+    if not same:
+        return parked
+    message = f"{denial_message(same[-1])}; {_way_on(parked.call)}"
+    version = "" if parked.verdict is None else parked.verdict.policy_version
+    return msgspec.structs.replace(
+        parked,
+        reading=refuse(Status.DENIED, Reason.NOT_APPROVED, message),
+        verdict=deny("review", message, version),
+        asks=None,
+        ticket=None,
+    )
+
+
+def _asks_the_same(ticket: Ticket, asks: Ticket, call: Call, *, repeatable: bool) -> bool:
+    """Whether both are about the same call: by its content in a turn, by the caller's id elsewhere, and where there is
+    only a run, by everything that was asked."""
+    if _asker(ticket) != _asker(asks):
+        return False
+    if asks.turn is None and call.id_is_ours:
+        return call.run is not None and not repeatable and ticket.binding == asks.binding
+    if asks.turn is None and ticket.call != asks.call:
+        return False
+    before, now = read_digest(ticket.plan), read_digest(asks.plan)
+    return before is not None and now is not None and before.request == now.request
+
+
+def _asker(ticket: Ticket) -> tuple[str | None, ...]:
+    return (ticket.kind, ticket.tool, ticket.actor, ticket.asked_by, ticket.on_behalf_of, ticket.turn)
+
+
+def _way_on(call: Call) -> str:
+    if call.turn is not None:
+        return "the same call is not asked for again in this turn"
+    return "to have it asked again, propose it under another call id"
