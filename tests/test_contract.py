@@ -6,11 +6,13 @@ import functools
 import socket
 import threading
 from collections.abc import AsyncIterator, Iterator
-from datetime import date
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from enum import StrEnum
 from math import inf
 from pathlib import Path
 from typing import Annotated, Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -95,6 +97,62 @@ def test_deep_arguments_are_refused_before_they_reach_the_policy_language() -> N
 
 def test_every_wrong_field_is_named_at_once() -> None:
     assert problems({"seson": 1}).count(";") >= 1
+
+
+class Parcel(BaseModel):
+    to: str
+    notes: list[str] = []
+
+
+@tool(effect="read")
+async def book(phone: str, count: int = 1) -> Any:
+    """Takes nothing but what JSON has."""
+
+
+@tool(effect="read")
+async def post(
+    phone: str = "",
+    day: date | None = None,
+    at: datetime | None = None,
+    key: UUID | None = None,
+    price: Decimal | None = None,
+    parcel: Parcel | None = None,
+    tags: dict[str, int] | None = None,
+    raw: bytes = b"",
+) -> Any:
+    """Takes dates, keys and prices too."""
+
+
+@pytest.mark.parametrize("value", [b"1", date(2026, 1, 2), datetime(2026, 1, 2, tzinfo=UTC), UUID(int=1), Decimal(1)])
+def test_a_python_object_is_no_text_because_it_can_be_written_as_one(value: Any) -> None:
+    kind = type(value).__name__
+    schema = {"type": "object", "properties": {"phone": {"type": "string"}}}
+    by_schema = Tool.from_schema("by_schema", _nothing, schema=schema, effect="read", description="x")
+    for arguments, contract in (
+        ({"phone": value}, book),
+        ({"phone": value, "count": 2}, book),
+        ({"phone": value}, post),
+        ({"phone": value}, by_schema),
+    ):
+        with pytest.raises(Refusal, match=f"phone: {kind} is not a JSON value"):
+            contract.input.parse(arguments)
+    with pytest.raises(Refusal, match=rf"parcel.notes\[1\]: {kind} is not a JSON value"):
+        post.input.parse({"parcel": {"to": "x", "notes": ["a", value]}})
+
+
+async def _nothing(_arguments: Any) -> None:
+    return
+
+
+def test_a_python_object_for_a_field_of_its_own_type_stays() -> None:
+    given = {"day": date(2026, 1, 2), "key": UUID(int=1), "price": Decimal("1.50"), "phone": "1"}
+    assert {name: post.input.parse(given).bound[name] for name in given} == given
+    moment = datetime(2026, 1, 2, 3, tzinfo=UTC)
+    assert post.input.parse({"at": moment, "day": "2026-01-02"}).bound["at"] == moment
+    with pytest.raises(Refusal, match="raw: bytes is not a JSON value"):
+        post.input.parse({"raw": b"1"})
+    with pytest.raises(Refusal, match="keys must be strings, not int"):
+        post.input.parse({"tags": {1: 2}})
 
 
 def test_an_int_is_not_a_bool_and_a_bool_is_not_an_int() -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from pydantic_core import ErrorDetails, SchemaValidator, ValidationError, to_jsonable_python
 
-from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, plain_bytes
+from interlock.canonical import MOST_PROBLEMS, Refusal, arguments_bytes, canonical, did_you_mean, guard, plain_bytes
 from interlock.errors import ContractError, install_hint
 from interlock.reasons import FieldReason
 from interlock.tools.exact_types import exact_validator
+from interlock.tools.json_values import refuse_objects
 from interlock.tools.normal_form import SPELLED, UNORDERED, by_value, in_order
 from interlock.values import FieldProblem, Json, Rewrite, shorten
 
@@ -59,6 +60,9 @@ class Input(Protocol):
 class ModelInput:
     """Strict JSON into one Pydantic model; an int is not a string, unknown fields are refused at every depth.
 
+    A Python object that is written as text on its way (bytes, a date, a UUID, a Decimal) is none, unless the field is
+    of that very type. That nothing was rewritten so is seen by comparing, which costs less than looking at types.
+
     What the rules and the record see is what validation made of the arguments, so nothing between the two may differ:
     aliases that only one side knows, fields left out of the dump and secrets dumped as stars are refused here.
     """
@@ -96,10 +100,19 @@ class ModelInput:
         try:
             if self._all is not None:
                 fields, _extra, _given = self._fields(self._text(raw))
-                return Parsed(fields, dict(raw) if len(raw) == len(self._all) else to_jsonable_python(fields))
-            bound = self._validate(self._text(raw))
+                if len(raw) == len(self._all):
+                    if fields != raw:
+                        guard(raw)
+                    return Parsed(fields, dict(raw))
+                if not fields.items() >= raw.items():
+                    guard(raw)
+                return Parsed(fields, to_jsonable_python(fields))
+            text = self._text(raw)
+            bound = self._validate(text)
         except ValidationError as error:
             raise self._refuse(error) from None
+        if msgspec.json.decode(text) != raw:
+            refuse_objects(raw, self._dump(bound, mode="python", by_alias=True))
         shown = self._dump(bound, mode="json", by_alias=True)
         if self._writes_itself:
             self._refuse_disguise(bound, shown)
@@ -277,6 +290,8 @@ class SchemaInput:
     def parse(self, raw: Json) -> Parsed:
         """Arguments that the schema admits, or `Refusal` naming every wrong field."""
         arguments = msgspec.json.decode(arguments_bytes(raw))
+        if arguments != raw:
+            guard(raw)
         dropped = [name for name, value in arguments.items() if value is None and self._means_absent(name)]
         for name in dropped:
             del arguments[name]
