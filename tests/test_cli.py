@@ -158,6 +158,29 @@ def test_policy_check_says_that_all_is_well_or_what_is_not(trails: Path, run: Ru
     assert "the tool has no parameter 'fone'; did you mean 'args.phone'?" in error
 
 
+def test_policy_check_finds_keys_and_lists_that_cannot_be_read(trails: Path, run: Run) -> None:
+    (trails / "garbage.pem").write_text("garbage")
+    (trails / "names.txt").write_text("ann\n")
+    with (trails / "policy.toml").open("a") as policy:
+        policy.write(
+            '\n[review]\nkeys = ["reviewers.pem", "garbage.pem", "ed25519:12"]\n[lists.fine]\nfile = "names.txt"\n'
+            '[lists.gone]\nfile = "nofile.txt"\n'
+            '[lists.asked]\ndatabase = "sqlite:///none.db"\nquery = "SELECT 1"\n'
+        )
+    code, out, _ = run("policy", "check")
+    said = " ".join(out.split())
+    assert (code, out.count("✗"), "✓" in out) == (1, 5, False)
+    for sentence in (
+        "reviewers.pem: cannot be read: No such file or directory",
+        "garbage.pem: not a PEM key",
+        "'ed25519:12' is no key",
+        "[lists.gone]: the file 'nofile.txt' cannot be read, so that every rule that asks it denies: No such file",
+        "[lists.asked]: what its query asks for cannot be read",
+    ):
+        assert sentence in said
+    assert len(json.loads(run("policy", "check", "--json")[1])["never_read"]) == 5
+
+
 def test_policy_coverage_fails_on_a_tool_without_a_decision(trails: Path, run: Run) -> None:
     code, out, _ = run("policy", "coverage")
     assert (code, out.count("✓")) == (0, 7)

@@ -15,16 +15,18 @@ from interlock.cli.output import colorize, console, format_count, print_json, sa
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_ruleset
 from interlock.errors import ConfigError
-from interlock.policy import judge, missing_grant, trace
+from interlock.policy import Policy, judge, missing_grant, trace
 from interlock.policy.cases import ProposedCall, load_cases, run_case
 from interlock.policy.lint import find_idle_rules, find_unapprovable, find_unfit_sets, measure_coverage
+from interlock.policy.lists import find_unreadable_lists
+from interlock.review import key_faults
 
 
 def register(commands: Any, common: Any) -> None:
     parser = commands.add_parser("policy")
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser(
-        "check", help="refuse unknown tools, fields and keys, and what can never decide, approve or fit"
+        "check", help="refuse unknown tools, fields and keys, and what can never decide, approve, fit or be read"
     )
     cover = actions.add_parser("coverage", help="which registered tool has no decision")
     cases = actions.add_parser("test", help="run the cases in a file against the rules")
@@ -35,7 +37,8 @@ def register(commands: Any, common: Any) -> None:
         (
             check,
             _check,
-            "the policy cannot be used, or a rule can never decide, nobody could approve, or a value cannot fit",
+            "the policy cannot be used, or a rule can never decide, nobody could approve, a value cannot fit, or a key"
+            " or list that it names cannot be read",
         ),
         (cover, _coverage, "a tool has no decision, or the policy cannot be used"),
         (cases, _test, "a case differs, or the policy cannot be used"),
@@ -53,6 +56,7 @@ def _check(given: argparse.Namespace) -> int:
         "never_decide": find_idle_rules(ruleset, tuple(tools)),
         "never_approved": find_unapprovable(ruleset, time.time_ns() // 1000),
         "never_fit": find_unfit_sets(ruleset, tools),
+        "never_read": _find_unreadable(ruleset.policy),
     }
     problems = [problem for some in found.values() for problem in some]
     if given.json:
@@ -64,6 +68,11 @@ def _check(given: argparse.Namespace) -> int:
         what = f"{format_count(len(ruleset.policy.rules), 'rule')} for {format_count(len(tools), 'tool')}"
         console().print(f"[green]✓[/] {sanitize(loaded.settings.policy)}: {what}, all can decide")
     return 1 if problems else 0
+
+
+def _find_unreadable(policy: Policy) -> tuple[str, ...]:
+    """What the policy names outside of itself and cannot be read: keys of reviewers, files and queries of lists."""
+    return (*key_faults(policy), *find_unreadable_lists(policy.lists, Path(policy.file).parent))
 
 
 def _coverage(given: argparse.Namespace) -> int:

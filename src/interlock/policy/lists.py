@@ -8,6 +8,7 @@ from pathlib import Path
 
 from interlock.errors import PolicyError
 from interlock.policy.model import ListSpec
+from interlock.values import shorten
 
 ListSource = Callable[[], Collection[str]]
 
@@ -35,6 +36,22 @@ class Lists:
             held = (now + self._ttl_s.get(name, 30.0), frozenset(self._sources[name]()))
             self._held[name] = held
         return value in held[1]
+
+
+def find_unreadable_lists(specs: Mapping[str, ListSpec], folder: Path) -> tuple[str, ...]:
+    """Why lists cannot be read as things are now: every rule that asks one of them would deny."""
+    found = []
+    for name, spec in specs.items():
+        try:
+            _open_source(spec, folder)()
+        except Exception as error:  # noqa: BLE001 - a file, a database and its query may fail in any way
+            what = f"the file {spec.file!r}" if spec.file is not None else "what its query asks for"
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            found.append(
+                f"{spec.place}: [lists.{name}]: {what} cannot be read, so that every rule that asks it denies:"
+                f" {shorten(why.strip(), 200)}"
+            )
+    return tuple(found)
 
 
 def _open_source(spec: ListSpec, folder: Path) -> ListSource:
