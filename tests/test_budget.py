@@ -78,7 +78,9 @@ async def test_an_exhausted_budget_says_what_is_left() -> None:
         outcome = await runtime.call("echo", {"text": "b"}, actor="a")
     assert (outcome.status, expect(outcome.problem).reason) == (Status.DENIED, "budget_exhausted")
     assert "budget 'b' has 0 of 1 calls left" in expect(outcome.problem).message
-    assert expect(outcome.verdict).rule == "open"
+    verdict = expect(outcome.verdict)
+    assert (verdict.decision.value, verdict.rule) == ("deny", "budget_exhausted")
+    assert "budget 'b' has 0 of 1 calls left" in verdict.reason
 
 
 async def test_a_budget_may_be_for_some_actors_only() -> None:

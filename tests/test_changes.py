@@ -578,7 +578,7 @@ async def test_a_timed_out_effect_is_unknown_and_its_key_stays_blocked() -> None
         slow = await runtime.call("put", {"id": "a", "n": 1}, actor="ann", turn="t")
         other = await runtime.call("put", {"id": "a", "n": 2}, actor="ann", turn="t")
     assert slow.status is Status.UNKNOWN
-    assert (other.status, error(other)) == (Status.FAILED, "busy")
+    assert (other.status, error(other)) == (Status.FAILED, "blocked")
 
 
 async def test_a_cancelled_caller_waits_for_the_outcome_and_it_is_recorded() -> None:

@@ -12,7 +12,10 @@ import pytest
 
 from interlock.audit import load_or_make_key
 from interlock.cli.main import main
+from interlock.ports import SystemClock
 from interlock.principals import default_principal
+from interlock.stores import open_store
+from interlock.transitions import Batch, Committed, OpenClaim
 
 TOOLS = '''
 from interlock import Context, tool
@@ -108,6 +111,7 @@ def test_a_plan_is_looked_at_and_then_exactly_that_is_performed(run: Run) -> Non
     assert title(run, "a", "new", "--plan", digest)[0] == 0
     code, out, _ = title(run, "a", "new", "--plan", digest)
     assert (code, "the resource changed since the plan was looked at" in out) == (1, True)
+    assert ("rule plan_moved: the resource changed" in out, "allows this" in out) == (True, False)
 
 
 def test_undo_shows_first_and_then_does_it(run: Run) -> None:
@@ -306,6 +310,27 @@ def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run,
     (tmp_path / "set.json").write_text(json.dumps(changes[:1]))
     code, _, err = run("plan-set", "set.json", "--name", "n")
     assert (code, "there is another set called 'n'" in err) == (1, True)
+
+
+def test_recover_says_what_is_under_way_and_when_to_run_it_again(run: Run) -> None:
+    assert title(run, "a", "one")[0] == 0
+    assert run("recover")[0] == 0
+
+    async def leave_behind() -> None:
+        """As a process does that is killed while it makes a change."""
+        store = open_store("sqlite:///interlock.db")
+        claim = OpenClaim("n", "request", 1, "holder", "c9", "set_title", ("shelf/a",), 30_000_000)
+        assert isinstance(await store.commit(Batch(SystemClock().now_us(), (claim,))), Committed)
+        await store.close()
+
+    asyncio.run(leave_behind())
+    code, out, _ = run("recover")
+    assert (code, "0 effects were in doubt" in out) == (1, True)
+    assert "1 change is under way, or left by a process that has just died" in out
+    assert ("call c9" in out, "lease until" in out, "run interlock recover again after" in out) == (True, True, True)
+    code, out, _ = run("recover", "--json")
+    (found,) = json.loads(out)
+    assert (code, found["state"], found["call"], found["until_us"] > found["begun_us"]) == (1, "under_way", "c9", True)
 
 
 def test_a_plan_set_of_which_a_change_was_undone_says_so_and_stops(run: Run, tmp_path: Path) -> None:

@@ -52,6 +52,26 @@ async def test_calls_are_counted_by_agent_tool_and_outcome() -> None:
     assert metrics.denials == {'no"pe': 2, "contract": 1, "budget_exhausted": 1}
 
 
+async def test_what_was_answered_from_a_record_is_counted_apart() -> None:
+    charged: list[str] = []
+
+    @tool(effect="send", key="{to}")
+    async def charge(to: str) -> str:
+        charged.append(to)
+        return "charged"
+
+    async with running(charge, policy='mode = "apply"\n' + ALLOW) as runtime:
+        for call_id in ("a", "b", "a", "a", "b"):
+            await runtime.call("charge", {"to": call_id}, actor="ann", call_id=call_id)
+        metrics = await fold(runtime.store.records(Query()))
+    (line,) = metrics.lines
+    assert (charged, line.calls, line.outcomes, line.repeats) == (["a", "b"], 2, {"ok": 2}, {"ok": 3})
+    text = exposition(metrics)
+    assert 'interlock_calls_total{actor="ann",tool="charge",outcome="ok",repeat="false"} 2\n' in text
+    assert 'interlock_calls_total{actor="ann",tool="charge",outcome="ok",repeat="true"} 3\n' in text
+    assert 'interlock_call_seconds_count{actor="ann",tool="charge"} 2\n' in text
+
+
 async def test_quantiles_are_those_of_the_recorded_durations() -> None:
     clock = ManualClock()
 
@@ -70,7 +90,7 @@ async def test_quantiles_are_those_of_the_recorded_durations() -> None:
 
 async def test_the_prometheus_text_can_be_read_by_its_parser() -> None:
     text = exposition(await sample())
-    assert 'interlock_calls_total{actor="ann",tool="echo",outcome="ok"} 2\n' in text
+    assert 'interlock_calls_total{actor="ann",tool="echo",outcome="ok",repeat="false"} 2\n' in text
     assert 'interlock_denials_total{rule="no\\"pe"} 2\n' in text
     assert 'interlock_retries_total{actor="bob",tool="shaky"} 2\n' in text
     for line in text.splitlines():

@@ -526,6 +526,8 @@ async def test_what_was_done_otherwise_than_planned_is_said(store_url: str) -> N
         assert outcome.summary == "new (not as planned: shelf/a)"
         (entry,) = [entry async for entry in runtime.operations.journal(run="r")]
         assert entry.deviates == ("a",)
+        repeat = await set_title(runtime, "new", run="r")
+        assert (repeat.repeats, repeat.deviates, repeat.summary) == (outcome.record, ("shelf/a",), outcome.summary)
         as_planned = await runtime.call("title", {"id": "b", "title": "X"}, actor="ann", run="r")
         assert (as_planned.deviates, as_planned.summary) == ((), "X")
         ((_step, undone),) = await runtime.operations.undo(record=outcome.record)

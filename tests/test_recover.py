@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from interlock.answers.answer_review import decide_any
 from interlock.audit import verify
 from interlock.errors import InDoubt, NotAllowed
 from interlock.operations import UndoStep
+from interlock.resources import Documents
 from interlock.state import TicketState
 from interlock.tools import Compensation
 from interlock.values import Versioned
@@ -104,6 +107,38 @@ async def test_what_a_person_settles_is_undone_if_nobody_came_after_it(store_url
         ((_step, outcome),) = await runtime.operations.undo(key="shelf/a")
         assert expect(outcome).ok, outcome
     assert shelf.items == {"a": {"title": "old"}}
+
+
+async def test_a_key_in_doubt_is_not_waited_for_and_what_settles_it_is_named(store_url: str) -> None:
+    shelf = Numbered(a={"title": "old"})
+    async with running(losing(shelf), url=store_url) as runtime:
+        lost = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="c1")
+        shelf.broken = False
+        assert lost.status is Status.UNKNOWN
+        started = time.monotonic()
+        blocked = await runtime.call("title", {"id": "a", "title": "other"}, actor="ann", call_id="c2")
+        assert (expect(blocked.problem).reason, time.monotonic() - started < 5.0) == ("blocked", True)
+        assert expect(blocked.problem).hints == ("interlock recover",)
+        (found,) = await runtime.operations.recover()
+        if found.ticket is not None:
+            blocked = await runtime.call("title", {"id": "a", "title": "other"}, actor="ann", call_id="c2")
+            assert expect(blocked.problem).hints == (f"interlock review show {found.ticket}",)
+            assert f"ticket {found.ticket} asks a person" in expect(blocked.problem).message
+
+
+async def test_why_an_untouched_resource_proves_nothing_is_said_as_it_is(tmp_path: Path) -> None:
+    documents = Documents(f"sqlite:///{tmp_path}/d.db", "box")
+
+    @tool(effect="write", key="{id}", resource=documents, simulate=lambda _state, _arguments: {"v": 1})
+    async def put(id: str) -> str:
+        raise InDoubt("lost")
+
+    async with running(put) as runtime:
+        await runtime.call("put", {"id": "a"}, actor="ann", call_id="c1")
+        (found,) = await runtime.operations.recover()
+    await documents.close()
+    assert (found.state, "'put' does not take context" in found.how) == ("asked", True)
+    assert "does not check fencing tokens" not in found.how
 
 
 @pytest.mark.parametrize("looks", ["it cannot be read", "it is not there"])

@@ -327,7 +327,10 @@ async def test_a_holder_that_may_be_alive_is_not_declared_dead_by_a_look_at_an_u
         await entered.wait()
         other = Runtime.open(runtime.store, policy=parse_policy(OPEN), tools=[put], clock=clock)
         assert await other.operations.recover() == ()
+        (going_on,) = await other.operations.under_way()
+        assert (going_on.state, going_on.call, going_on.until_us > clock.now_us()) == ("under_way", going_on.call, True)
         clock.advance(61)
+        assert await other.operations.under_way() == ()
         (found,) = await other.operations.recover()
         release.set()
         outcome = await task

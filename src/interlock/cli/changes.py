@@ -53,7 +53,7 @@ def register(commands: Any, common: Any) -> None:
         parser.set_defaults(run=lambda given, run=run: run_to_end(run(given)))
     document_exits(undo, wrong="nothing matches, or something was not taken back, or the policy cannot be used")
     document_exits(replay, wrong="nothing matches, or something was not made again, or the policy cannot be used")
-    document_exits(recover, wrong="something still waits for a person, or the policy cannot be used")
+    document_exits(recover, wrong="something waits for a person or is still under way, or the policy cannot be used")
 
 
 async def _undo(given: argparse.Namespace) -> int:
@@ -86,11 +86,26 @@ async def _recover(given: argparse.Namespace) -> int:
     async with open_runtime(given, enter=False) as runtime:
         with notes().status("recovering"):
             found = await runtime.operations.recover()
+            going_on = await runtime.operations.under_way()
     if given.json:
-        print_json(found)
+        print_json([*found, *going_on])
     else:
         _show_recovered(found, store_option(given))
-    return 1 if any(item.state in ("asked", "waiting") for item in found) else 0
+        _show_under_way(going_on)
+    return 1 if going_on or any(item.state in ("asked", "waiting") for item in found) else 0
+
+
+def _show_under_way(found: Sequence[Recovered]) -> None:
+    """What is not in doubt yet: whoever makes it is alive, or died less than a lease ago."""
+    if not found:
+        return
+    out, last_us = console(), max(item.until_us for item in found)
+    are = "is" if len(found) == 1 else "are"
+    out.print(f"[bold]{format_count(len(found), 'change')} {are} under way[/], or left by a process that has just died")
+    for item in found:
+        what = "  ".join(sanitize(part) for part in (item.tool, ", ".join(item.keys), f"call {item.call}") if part)
+        out.print(f"  {what}  [dim]begun {format_moment(item.begun_us)}, lease until {format_moment(item.until_us)}[/]")
+    out.print(f"run interlock recover again after {format_moment(last_us)}: what is not renewed is in doubt then")
 
 
 def _show_recovered(found: Sequence[Recovered], where: str) -> None:

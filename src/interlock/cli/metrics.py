@@ -184,15 +184,14 @@ def _rated(line: AgentLine, name: str) -> str:
 
 
 def _show(metrics: Metrics) -> None:
-    columns = ("agent", "tool", "calls", "p50/p90/p99 ms", "retries", "cost", "outcomes")
+    columns = ("agent", "tool", "calls", "repeats", "p50/p90/p99 ms", "retries", "cost", "outcomes")
     rows = table("calls", columns)
     for line in metrics.lines:
         outcomes = "  ".join(f"{colorize(status)} {count}" for status, count in line.outcomes.items())
         times = "/".join(f"{ms:.1f}" for ms in (line.p50_ms, line.p90_ms, line.p99_ms))
         cost = f"${line.cost_usd:.4f}" if line.cost_usd else "–"
-        rows.add_row(
-            sanitize(line.actor), sanitize(line.tool), str(line.calls), times, str(line.retries), cost, outcomes
-        )
+        counts = (str(line.calls), str(sum(line.repeats.values())) if line.repeats else "–", times, str(line.retries))
+        rows.add_row(sanitize(line.actor), sanitize(line.tool), *counts, cost, outcomes)
     console().print(rows)
     if metrics.denials:
         denials = table("\ndenials", ("rule", "calls"))

@@ -284,7 +284,8 @@ async def _answer_of_record(ctx: EngineContext, stage: Accepted | Admitted, reco
         return answer
     content, status = record.content(), Status(record.status)
     if status is Status.OK:
-        return _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
+        ended = _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
+        return msgspec.structs.replace(ended, deviates=_deviates(content))
     reading = Reading(status=status, said=content.said, problem=content.problem)
     return _end(stage, reading, repeats=record.id)
 
@@ -371,7 +372,12 @@ async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, recor
         confidence=content.result_confidence,
         sources=content.sources,
     )
-    return msgspec.structs.replace(_end(stage, reading, repeats=record.id), verdict=content.verdict)
+    ended = _end(stage, reading, repeats=record.id)
+    return msgspec.structs.replace(ended, verdict=content.verdict, deviates=_deviates(content))
+
+
+def _deviates(content: Content) -> tuple[str, ...]:
+    return () if content.change is None else content.change.deviates
 
 
 class _Held(msgspec.Struct, frozen=True):

@@ -37,11 +37,12 @@ from interlock.transitions import (
     Settle,
     Transition,
 )
-from interlock.values import Effect, Json, Mode, Outcome, Plan, Problem, Status, Trust
+from interlock.values import Decision, Effect, Json, Mode, Outcome, Plan, Problem, Status, Trust
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
 _MARKS = (MarkUndone, MarkStanding)
+_DENIED = Status.DENIED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
 """Of records that calls are made from again: what waits for a person, and intents."""
 
@@ -49,6 +50,7 @@ _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
 async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     """Write down how the call ended; nothing that is not recorded is given out. Whoever cancelled it hears so then."""
     duration_us = int((ctx.clock.monotonic() - ended.started.clock) * 1e6)
+    ended = ended if ended.reading.status is not _DENIED else _denied_by_its_problem(ended)
     if ended.tool is None or ended.tool.redact:
         work = partial(_entry, ctx, ended, duration_us)
         (entry, payload), interrupt = await redact_long(size_to_redact(ctx, ended), work)
@@ -84,6 +86,16 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     if ended.interrupt is not None:
         raise ended.interrupt
     return outcome
+
+
+def _denied_by_its_problem(ended: Ended) -> Ended:
+    """The end of a denied call with a verdict that says what denied it: a rule may have let it pass, and a budget, a
+    rate or a plan that moved have not."""
+    verdict, problem = ended.verdict, ended.reading.problem
+    if verdict is None or verdict.decision is Decision.DENY or problem is None:
+        return ended
+    denies = msgspec.structs.replace(verdict, decision=Decision.DENY, rule=problem.reason.value, reason=problem.message)
+    return msgspec.structs.replace(ended, verdict=denies)
 
 
 def _without(ended: Ended, receipt: Refused) -> Ended:

@@ -47,6 +47,18 @@ async def _find_question(ctx: EngineContext, claim: Claimed) -> str | None:
     return None
 
 
+async def read_blocked(ctx: EngineContext, key: str, message: str) -> Reading:
+    """The reading of a call that wants a key on which another change is in doubt; it names what settles that."""
+    leases = await _look(ctx, "claim.holders", ctx.store.leases((key,)), ())
+    holders = {lease.holder for lease in leases if lease.holder}
+    tickets = await _look(ctx, "claim.question", ctx.store.tickets(TicketState.OPEN), ())
+    asked = [ticket.id for ticket in tickets if ticket.kind is TicketKind.SETTLE and ticket.holder in holders]
+    way_out = f"interlock review show {asked[0]}" if asked else "interlock recover"
+    tail = f"ticket {asked[0]} asks a person ({way_out})" if asked else f"run {way_out}"
+    message = f"{message}, and nobody knows whether that landed: {tail}"
+    return refuse(Status.FAILED, Reason.BLOCKED, message, hints=(way_out,))
+
+
 async def _look(ctx: EngineContext, point: str, asked: Coroutine[Any, Any, T], otherwise: T) -> T:
     """What the store says in a moment, or something else: it only words what nobody knows."""
     try:

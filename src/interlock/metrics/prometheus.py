@@ -8,13 +8,18 @@ from interlock.metrics.fold import Metrics
 def exposition(metrics: Metrics) -> str:
     """The text that a scraper reads."""
     rows = [
-        "# HELP interlock_calls_total Calls by agent, tool and outcome.",
+        "# HELP interlock_calls_total Calls by agent, tool and outcome; repeat: answered from the record of another.",
         "# TYPE interlock_calls_total counter",
     ]
     for line in metrics.lines:
-        for outcome, count in line.outcomes.items():
-            rows.append(f"interlock_calls_total{_labels(actor=line.actor, tool=line.tool, outcome=outcome)} {count}")
-    rows += ["# HELP interlock_call_seconds Duration of calls.", "# TYPE interlock_call_seconds summary"]
+        for repeat, counts in (("false", line.outcomes), ("true", line.repeats)):
+            for outcome, count in counts.items():
+                labels = _labels(actor=line.actor, tool=line.tool, outcome=outcome, repeat=repeat)
+                rows.append(f"interlock_calls_total{labels} {count}")
+    rows += [
+        "# HELP interlock_call_seconds Duration of calls, without repeats.",
+        "# TYPE interlock_call_seconds summary",
+    ]
     for line in metrics.lines:
         for q, ms in (("0.5", line.p50_ms), ("0.9", line.p90_ms), ("0.99", line.p99_ms)):
             rows.append(f"interlock_call_seconds{_labels(actor=line.actor, tool=line.tool, quantile=q)} {ms / 1000:g}")

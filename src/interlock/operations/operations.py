@@ -20,7 +20,7 @@ from interlock.operations.journal import Entry, journal
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
 from interlock.operations.plan_sets import Change, PlannedChange, apply_set, note_undone, plan_set, stored_as
-from interlock.operations.recover import Recovered, recover, versions_left
+from interlock.operations.recover import Recovered, recover, under_way, versions_left
 from interlock.operations.replay import replay_steps
 from interlock.operations.retention import Erasure, Expiry, Target, forget, plan_forget, plan_purge, purge
 from interlock.operations.shadow import ShadowComparison, compare
@@ -97,6 +97,10 @@ class Operations:
         writer = self.writer(by)
         await sweep(writer)
         return await recover(self._ctx, writer)
+
+    async def under_way(self) -> tuple[Recovered, ...]:
+        """Changes that `recover` leaves alone as their leases still run: until then nobody knows who lives."""
+        return await under_way(self._ctx)
 
     async def plan_set(
         self, changes: Sequence[Change], *, actor: str, name: str | None = None

@@ -37,13 +37,15 @@ class Recovered(msgspec.Struct, frozen=True):
     call: str
     keys: tuple[str, ...]
     state: str
-    """done, failed, or asked (a person has to say)."""
+    """done, failed, asked (a person has to say), or under_way (whoever makes it may be dead)."""
     how: str
     ticket: str | None = None
     arguments: Json = None
     """Those of the call as its intent has them, redacted; None where the ledger does not hold its intent."""
     begun_us: int = 0
     """When it was begun, by the store's clock."""
+    until_us: int = 0
+    """Of a change under way: when its lease ends, by that clock, unless its holder lives and renews it."""
 
 
 def _recovered(
@@ -73,6 +75,19 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
         if one is not None:
             found.append(one)
     return tuple(found)
+
+
+async def under_way(ctx: EngineContext) -> tuple[Recovered, ...]:
+    """Changes whose leases still run: being made now, or left by one who died; which, shows when the lease is over."""
+    ctx.at("recover.under_way")
+    now_us = await ctx.store.now_us(ctx.clock.now_us())
+    found = await ctx.store.unsettled(_EVER_US)
+    how = "its lease still runs: it is being made, or whoever made it has died; run it again when the lease is over"
+    return tuple(
+        msgspec.structs.replace(_recovered(claim, "under_way", how), until_us=claim.expires_us)
+        for claim in found
+        if claim.state is ClaimState.OPEN and claim.expires_us > now_us and not claim.is_lock
+    )
 
 
 async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
@@ -148,7 +163,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
             left = await versions_left(ctx, claim, payload) if said else ()
             return _Finding(said, "its probe says so", left)
     try:
-        fenced = await _fence(ctx, claim, tool)
+        unfenced = await _fence(ctx, claim, tool)
         snapshots = await read_snapshots(tool, claim.keys, ctx.snapshot_reader)
     except Unreadable as error:  # the question to a person quotes it, and a key may hold what is redacted
         return _Finding(None, redactor_of(tool, payload["arguments"], *held).text(str(error)))
@@ -161,7 +176,7 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
         versions=() if content.change is None else content.change.versions,
     )
     said = landed_by_snapshots(plan, snapshots)
-    hidden = "" if said is not False else await _not_shown(ctx, claim, fenced=fenced)
+    hidden = "" if said is not False else await _not_shown(ctx, claim, unfenced)
     if hidden:
         return _Finding(None, f"the resource looks untouched, but {hidden}")
     if said is None:
@@ -169,10 +184,10 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
     return _Finding(said, "the resource shows it", await versions_left(ctx, claim, payload) if said else ())
 
 
-async def _not_shown(ctx: EngineContext, claim: Claimed, *, fenced: bool) -> str:
+async def _not_shown(ctx: EngineContext, claim: Claimed, unfenced: str) -> str:
     """Why an untouched resource does not show that nothing was made; empty if it does."""
-    if not fenced:
-        return "does not check fencing tokens, so that who began may still be at it"
+    if unfenced:
+        return f"{unfenced}, so that who began may still be at it"
     outcome = None if claim.record is None else (await read_record(ctx, claim.record))[0]
     change = None if outcome is None else outcome.content().change
     return "the call may have changed something besides it" if change is not None and change.beyond else ""
@@ -191,23 +206,29 @@ async def versions_left(ctx: EngineContext, claim: Claimed, payload: Mapping[str
     return tuple(snapshot.version for snapshot in after) if as_planned else ()
 
 
-async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> bool:
+async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> str:
     """Shut out whoever holds the claim, where the resource can: only then does "not there" mean "never".
+
+    Why they are not shut out; empty if they are.
 
     Tokens grow by one or more with each holder, so that the next one is shut out by nobody before it.
     """
     raise_fence = getattr(tool.resource, "fence", None)
     tokens = {local_key(key): token + 1 for key, token in zip(claim.keys, claim.tokens, strict=True)}
-    if raise_fence is None or not tool.wants_context or not tokens or "*" in tokens:
-        return False
+    if raise_fence is None:
+        return "does not check fencing tokens"
+    if not tool.wants_context:
+        return f"{tool.name!r} does not take context, and so does not hand its fencing tokens on"
+    if not tokens or "*" in tokens:
+        return f"{tool.name!r} names no keys of its own that could be fenced"
     if claim.state is ClaimState.OPEN and claim.expires_us > await ctx.store.now_us(ctx.clock.now_us()):
-        return False  # its holder is alive
+        return "its holder is alive"
     ctx.at("recover.fence")
     try:
         await ctx.deadlines.within(tool.timeout_s, raise_fence(tokens, ctx.store.identity.ledger))
     except Exception:  # noqa: BLE001 - a resource is somebody else's; a fence that is not up shuts nobody out
-        return False
-    return True
+        return "its fence could not be raised"
+    return ""
 
 
 async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent) -> Recovered | None:
@@ -267,4 +288,6 @@ def _question(ctx: EngineContext, claim: Claimed, intent: _Intent, how: str) -> 
     )
 
 
+_EVER_US = 2**62
+"""Later than every lease."""
 _A_LONG_TIME_US = 10 * 365 * 86_400 * 1_000_000

@@ -104,6 +104,10 @@ class ClaimTable:
                 if ask.state in _OVER:
                     untouched = frozenset(ask.untouched if isinstance(ask, CloseClaim) else ())
                     self._release(row, untouched, now_us, landed=ask.state is ClaimState.DONE)
+                else:  # nobody renews it any more: whoever wants its keys is told so now, not when the lease is over
+                    for key in row.keys:
+                        lease = self.leases[key]
+                        self._lease(msgspec.structs.replace(lease, expires_us=min(lease.expires_us, now_us)))
             case MarkUndone() | MarkReturning() | MarkStanding():
                 self.claims[ask.name] = msgspec.structs.replace(self.claims[ask.name], state=_MARKS[type(ask)][0])
             case _:

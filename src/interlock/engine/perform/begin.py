@@ -13,6 +13,7 @@ from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
+from interlock.engine.unsettled import read_blocked
 from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError, StoreSilent
 from interlock.openings import claim_digest
@@ -125,6 +126,8 @@ async def _after_refusal(
             return refuse(Status.FAILED, Reason.MOVED, message)
     elif receipt.kind is RefusalKind.IN_DOUBT and await release_dead(ctx, lock_name(receipt.limit)):
         return None  # it was only held, by somebody who is dead
+    elif receipt.kind is RefusalKind.IN_DOUBT:
+        return await read_blocked(ctx, receipt.limit, receipt.message)
     elif receipt.kind is not RefusalKind.LEASED or late:
         return _refusal(work, receipt)
     await ctx.clock.sleep(_WAIT_S)
@@ -176,9 +179,6 @@ def _refusal(work: Work, receipt: Refused) -> Reading:
     reading = work.not_begun(receipt)
     if receipt.kind is RefusalKind.LEASED:
         return refuse(Status.FAILED, Reason.BUSY, f"{receipt.message}, and did not come free in time")
-    if receipt.kind is RefusalKind.IN_DOUBT:
-        message = f"{receipt.message}, and nobody knows whether that landed: run interlock recover"
-        return refuse(Status.FAILED, Reason.BLOCKED, message, hints=("interlock recover",))
     if receipt.kind is RefusalKind.LOST:
         return refuse(
             Status.FAILED, Reason.LEASE_LOST, f"what it was to be made under is not held any more: {receipt.limit}"
