@@ -293,6 +293,9 @@ def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     assert run("plan-set", "set.json", "--name", "m", "--json")[0] == 1
     (tmp_path / "set.json").write_text("{")
     assert run("plan-set", "set.json", "--name", "m")[0] == 2
+    (tmp_path / "set.json").write_text("[]")
+    code, _, err = run("plan-set", "set.json", "--name", "m", "--apply")
+    assert (code, "the list of changes is empty" in err) == (2, True)
 
 
 def test_a_plan_set_shows_each_change_on_what_the_one_before_it_leaves(run: Run, tmp_path: Path) -> None:
@@ -343,6 +346,22 @@ def test_a_plan_set_of_which_a_change_was_undone_says_so_and_stops(run: Run, tmp
     assert (code, stops in out, "undone since; the set stops here" in " ".join(out.split())) == (0, True, True)
     code, out, _ = run("plan-set", "set.json", "--name", "n", "--apply")
     assert (code, stops in out, "0 of 2 changes made" in out) == (1, True, True)
+    nothing = [run("undo", "--turn", "set:n", *more)[:2] for more in ((), ("--yes",))]
+    assert (nothing[0], "nothing matches" in nothing[0][1], nothing[0][0]) == (nothing[1], True, 1)
+    code, out, _ = run("replay", "--turn", "set:n", "--yes")
+    assert (code, "2 of 2 done" in out) == (0, True)
+
+
+def test_a_ticket_shows_the_record_that_made_its_change_however_often_it_is_resumed(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY + "[review]\nself_approval = true\n")
+    waiting = json.loads(title(run, "precious", "x", "--turn", "t", "--call-id", "c", "--json")[1])
+    made = json.loads(run("review", "approve", waiting["ticket"], "--resume", "--json")[1])
+    again = json.loads(run("review", "resume", waiting["ticket"], "--json")[1])
+    assert (again["repeats"], again["record"] > again["repeats"]) == (made["record"], True)
+    shown = json.loads(run("review", "show", waiting["ticket"], "--json")[1])["made"]
+    assert (shown["id"], shown["outcome"]) == (again["repeats"], "ok")
+    tree = run("turns", "show", "t")[1]
+    assert ("intent set_title: about to change shelf/precious" in tree, "intent intent" in tree) == (True, False)
 
 
 def test_shadow_plans_are_compared(run: Run) -> None:
@@ -362,6 +381,7 @@ def test_shadow_plans_are_compared(run: Run) -> None:
     [
         (("undo",), 2, "undo what?"),
         (("undo", "--run", "nope"), 1, ""),
+        (("replay",), 2, "replay what? name --run or --turn"),
         (("undo", "--since", "yesterday"), 2, "is not a time"),
         (("review", "approve", "nope"), 2, "there is no ticket 'nope'"),
         (("review", "token", "x", "--for", "long"), 2, "is not a stretch of time"),

@@ -20,6 +20,7 @@ from interlock.values import Outcome, Status
 
 _NO_WAY_BACK = "no way back"
 _NOT_AGAIN = "cannot be made again"
+_NOTHING = "nothing matches: no change that stands is meant by this"
 
 
 def register(commands: Any, common: Any) -> None:
@@ -41,7 +42,8 @@ def register(commands: Any, common: Any) -> None:
         description="Make failed changes of a run again with their own keys, and undone ones as the next generation:"
         " writes of different keys side by side, a send when everything before it is made.",
     )
-    replay.add_argument("--run", dest="run_id", metavar="RUN", required=True, help="the run")
+    replay.add_argument("--run", dest="run_id", metavar="RUN", help="the changes of a run")
+    replay.add_argument("--turn", metavar="TURN", help="the changes of a turn; a plan set is both: set:NAME")
     replay.add_argument("--yes", action="store_true", help="do it (otherwise it is only shown)")
     recover = commands.add_parser(
         "recover",
@@ -72,12 +74,14 @@ async def _undo(given: argparse.Namespace) -> int:
 
 
 async def _replay(given: argparse.Namespace) -> int:
+    if not given.run_id and not given.turn:
+        raise ConfigError("replay what? name --run or --turn")
     async with open_runtime(given) as runtime:
         if not given.yes:
-            steps = await runtime.operations.replay_plan(given.run_id)
+            steps = await runtime.operations.replay_plan(given.run_id, turn=given.turn)
             return _show_steps(steps, given, "would be made again", _NOT_AGAIN)
         with notes().status("replaying"):
-            done = await runtime.operations.replay(given.run_id)
+            done = await runtime.operations.replay(given.run_id, turn=given.turn)
     return _show_done(done, given, _NOT_AGAIN)
 
 
@@ -128,7 +132,7 @@ def _show_steps(steps: Sequence[UndoStep], given: argparse.Namespace, what: str,
         print_json([_step(step, None) for step in steps])
         return 0 if steps else 1
     if not steps:
-        console().print("nothing matches: no change that stands is meant by this")
+        console().print(_NOTHING)
         return 1
     out, able = console(), sum(not step.obstacle for step in steps)
     for step in steps:
@@ -142,6 +146,8 @@ def _show_done(done: Sequence[tuple[UndoStep, Outcome | None]], given: argparse.
     fine = sum(outcome is not None and outcome.status is Status.OK for _step, outcome in done)
     if given.json:
         print_json([_step(step, outcome) for step, outcome in done])
+    elif not done:
+        console().print(_NOTHING)
     else:
         out = console()
         for step, outcome in done:

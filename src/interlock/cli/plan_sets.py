@@ -82,7 +82,10 @@ def _show_planned(given: argparse.Namespace, planned: Sequence[PlannedChange], r
 def _read_changes(file: str) -> list[Change]:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        return msgspec.json.decode(data, type=list[Change])
+        changes = msgspec.json.decode(data, type=list[Change])
     except (OSError, msgspec.MsgspecError, RecursionError) as error:
         example = '[{"tool": "set_title", "arguments": {"id": "a"}}]'
         raise ConfigError(f"{file}: not a list of changes: {error}; write {example}") from None
+    if not changes:
+        raise ConfigError(f"{file}: the list of changes is empty; there is nothing to plan")
+    return changes

@@ -180,8 +180,11 @@ async def _made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
     """How the call ended that an approval was spent on."""
     if ticket.state is not TicketState.SPENT:
         return None
-    which = Query(turn=ticket.turn, call=ticket.call, newest=1)
-    rows = [as_row(record) async for record in store.records(which) if record.kind == "call"]
+    which = Query(after=ticket.record or 0, turn=ticket.turn, call=ticket.call)
+    own = [record async for record in store.records(which) if record.kind == "call" and record.tool == ticket.tool]
+    # Whoever resumes it again is answered from the record of the one that made it, and that is meant.
+    made = [record for record in own if record.content().repeats is None and record.status != Status.DENIED]
+    rows = [as_row(record) for record in made[-1:]]
     return {key: rows[0][key] for key in ("id", "outcome", "summary", "deviates")} if rows else None
 
 

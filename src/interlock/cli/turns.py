@@ -210,6 +210,8 @@ def _needs(requirement: Requirement) -> str:
 def _call_line(record: Stored) -> str:
     content = record.content()
     if record.kind != "call":
+        if record.kind == "intent":
+            return f"{colorize(record.kind)} [dim]{sanitize(record.tool)}: {sanitize(content.said)}[/]"
         reason = content.arguments.get("reason", "") if isinstance(content.arguments, dict) else ""
         return f"{record.kind} {colorize(record.status)} [dim]{sanitize(reason)}[/]"
     said = sanitize(content.summary if content.problem is None else content.problem.message)

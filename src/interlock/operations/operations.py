@@ -76,20 +76,21 @@ class Operations:
         steps, who = hold_back(ctx, steps, BACK), self.writer(by).by
         return tuple(await run_undo(self._run, ctx, steps, by=who, name=name, locks=held))
 
-    async def replay_plan(self, run: str) -> Sequence[UndoStep]:
-        """What of a run would be made again, and what could not be; nothing is done."""
+    async def replay_plan(self, run: str | None = None, *, turn: str | None = None) -> Sequence[UndoStep]:
+        """What of a run or turn would be made again, and what could not be; nothing is done."""
         ctx, who = self._ctx, self._principal
-        steps = await replay_steps(ctx, run)
+        steps = await replay_steps(ctx, _require_filter(Changes(run=run, turn=turn), "replay"))
         calls = [None if step.obstacle else await call_of_replay(ctx, step, who) for step in steps]
         return hold_back(ctx, await foresee(ctx, list(zip(steps, calls, strict=True))), AGAIN)
 
-    async def replay(self, run: str, *, locks: Locks = ()) -> Sequence[Done]:
+    async def replay(self, run: str | None = None, *, turn: str | None = None, locks: Locks = ()) -> Sequence[Done]:
         """Make what failed in a run again with its own keys, and what was undone as the next generation.
 
         What was locked for a change is locked for it again, unless the caller has it (`locks`).
         """
         held = _handed_over(locks)
-        steps = hold_back(self._ctx, await replay_steps(self._ctx, run), AGAIN)
+        which = _require_filter(Changes(run=run, turn=turn), "replay")
+        steps = hold_back(self._ctx, await replay_steps(self._ctx, which), AGAIN)
         return tuple(await run_replay(self._run, self._ctx, steps, principal=self._principal, locks=held))
 
     async def recover(self, *, by: str | None = None) -> tuple[Recovered, ...]:

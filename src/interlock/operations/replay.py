@@ -9,11 +9,11 @@ from interlock.operations.undo import IN_DOUBT, UndoStep, impossible, in_doubt, 
 from interlock.state import ChangeFilter, ClaimState
 
 
-async def replay_steps(ctx: EngineContext, run: str) -> list[UndoStep]:
-    """What of a run failed or was undone, in the order in which it was tried, with its own arguments."""
+async def replay_steps(ctx: EngineContext, which: ChangeFilter) -> list[UndoStep]:
+    """What of a run or turn failed or was undone, in the order in which it was tried, with its own arguments."""
     ctx.at("replay.read")
     steps = []
-    for claim in await ctx.store.claims(ChangeFilter(run=run)):
+    for claim in await ctx.store.claims(which):
         if claim.is_superseded or not (in_doubt(claim) or claim.state in (ClaimState.FAILED, ClaimState.UNDONE)):
             continue
         if await takes_back(ctx, claim):
