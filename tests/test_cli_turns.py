@@ -209,6 +209,8 @@ def test_an_answer_that_waits_names_the_commands_that_go_on_with_it(
     assert main(ask) == 0
     assert "The crew was told: true." in capsys.readouterr().out
     assert main(turn) == 0
+    tree = " ".join(capsys.readouterr().out.split())
+    assert ("intent notify: about to change notify/crew" in tree, "intent intent" in tree) == (True, False)
     assert main(resume) == 1  # it was made already
 
 

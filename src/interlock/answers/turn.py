@@ -60,9 +60,8 @@ class Turn:
         self.replies = 0
         """How many times the model has replied in this turn."""
         ctx = self._ctx = runtime.context
-        self._runtime = runtime
+        self._runtime, self._classify = runtime, classify
         self._histories = Histories(ctx.store, ctx.faults)
-        self._classify = classify
         self._root_turn: str | None = None
         self._overhead_s = 0.0
         self._offered = agent.tools
