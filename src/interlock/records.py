@@ -86,6 +86,11 @@ class Content(Value, frozen=True):
     """Of everything that lies beside the record of a change, images included."""
 
     @property
+    def deviates(self) -> tuple[str, ...]:
+        """Keys that became something else than was planned, as they are written here."""
+        return () if self.change is None else self.change.deviates
+
+    @property
     def summary(self) -> str:
         """One line, as an outcome gives it."""
         return self.said or one_line(self.value)

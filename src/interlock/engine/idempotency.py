@@ -26,9 +26,9 @@ from interlock.stores.claims import changed_since
 from interlock.tools import Reading
 from interlock.values import Call, Effect, Json, Mode, Status
 
-_FIRST_LOOK_S = 0.01
-_LAST_LOOK_S = 0.25
+_FIRST_LOOK_S, _LAST_LOOK_S = 0.01, 0.25
 T = TypeVar("T")
+Keys = tuple[str, ...]
 
 
 async def read_turn(ctx: EngineContext, call: Call, started: Started) -> FoldedTurn | Ended | None:
@@ -284,8 +284,7 @@ async def _answer_of_record(ctx: EngineContext, stage: Accepted | Admitted, reco
         return answer
     content, status = record.content(), Status(record.status)
     if status is Status.OK:
-        ended = _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
-        return msgspec.structs.replace(ended, deviates=_deviates(content))
+        return _end_made(stage, record, f"made before (record {record.id}); {answer.why}")
     reading = Reading(status=status, said=content.said, problem=content.problem)
     return _end(stage, reading, repeats=record.id)
 
@@ -327,7 +326,7 @@ async def _record(ctx: EngineContext, number: int) -> Stored:
     return found[0]
 
 
-def _end(stage: Accepted | Admitted, reading: Reading, repeats: int | None = None) -> Ended:
+def _end(stage: Accepted | Admitted, reading: Reading, repeats: int | None = None, deviates: Keys = ()) -> Ended:
     return Ended(
         call=stage.facts.call,
         started=stage.started,
@@ -336,12 +335,13 @@ def _end(stage: Accepted | Admitted, reading: Reading, repeats: int | None = Non
         arguments=stage.facts.arguments,
         verdict=stage.verdict if isinstance(stage, Admitted) else None,
         repeats=repeats,
+        deviates=deviates,
     )
 
 
 def _end_made(stage: Accepted | Admitted, record: Stored, said: str) -> Ended:
     """The change was made, and there is no answer to give beside that."""
-    return _end(stage, Reading(status=Status.OK, said=said), repeats=record.id)
+    return _end(stage, Reading(status=Status.OK, said=said), record.id, record.content().deviates)
 
 
 class _NoValue(msgspec.Struct, frozen=True):
@@ -372,12 +372,7 @@ async def _recorded_answer(ctx: EngineContext, stage: Accepted | Admitted, recor
         confidence=content.result_confidence,
         sources=content.sources,
     )
-    ended = _end(stage, reading, repeats=record.id)
-    return msgspec.structs.replace(ended, verdict=content.verdict, deviates=_deviates(content))
-
-
-def _deviates(content: Content) -> tuple[str, ...]:
-    return () if content.change is None else content.change.deviates
+    return msgspec.structs.replace(_end(stage, reading, record.id, content.deviates), verdict=content.verdict)
 
 
 class _Held(msgspec.Struct, frozen=True):
