@@ -316,8 +316,8 @@ def test_a_part_that_two_fires_have_is_asked_about(folder: FireFolder) -> None:
     fires = Fires(folder.path.parent)
     with pytest.raises(Ambiguous, match="which fire is meant"):
         fires.find(None, sector="NW-1")
-    assert fires.find("bootleg-2021", sector="NW-1").id == "bootleg-2021"
-    assert fires.find(None, sector="NW-1", stand="north-fork").id == "cedar-creek-2022"
+    assert fires.find("bootleg-2021", sector="NW-1").fire.id == "bootleg-2021"
+    assert fires.find(None, sector="NW-1", stand="north-fork").fire.id == "cedar-creek-2022"
 
 
 def _call_the_first_nw_1(document: Any) -> None:
