@@ -20,15 +20,20 @@ class Found(NamedTuple):
 
 
 class Fires:
-    """The fires of a folder, read once."""
+    """The fires of a folder, read once.
 
-    def __init__(self, folder: Path) -> None:
+    One that is refused is an error; with `skip_refused` it is kept in `refused`, if there is another that can be used.
+    """
+
+    def __init__(self, folder: Path, *, skip_refused: bool = False) -> None:
         self.folder = folder
         # By any of its files: a folder without fire.json is half a fire, and not none.
         found = sorted({path.parent for name in FILES for path in folder.glob(f"*/{name}")})
         if not found:
             raise ConfigError(f"{folder}: there is no fire here; a fire is a folder with {', '.join(FILES)}")
-        fires, refused = list[Fire](), list[str]()
+        fires = list[Fire]()
+        self.refused: dict[str, ConfigError] = {}
+        """Why each folder that cannot be used was refused."""
         for item in reversed(found):
             try:
                 fires.append(read_fire(item))
@@ -36,9 +41,9 @@ class Fires:
                 # With one folder the error itself goes on: it holds the problems as values.
                 if len(found) == 1:
                     raise
-                refused.append(str(error))
-        if refused:
-            raise ConfigError("\n".join(refused))
+                self.refused[item.name] = error
+        if self.refused and not (skip_refused and fires):
+            raise ConfigError("\n".join(map(str, self.refused.values())))
         self.by_id = {fire.id: fire for fire in fires}
         if len(self.by_id) < len(fires):
             names = ", ".join(f"{fire.folder.name} ({fire.id})" for fire in fires)
