@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -356,3 +357,23 @@ def test_every_command_says_what_its_exit_codes_mean(capsys: pytest.CaptureFixtu
         with pytest.raises(SystemExit):
             main(["catalog", name, "--help"])
         assert "exit codes:" in capsys.readouterr().out, name
+
+
+def test_whether_a_page_can_be_written_is_tried_before_the_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["catalog", "run", "--family", "squat", "--html", "no/such/page.html"]) == 2
+    assert "--html no/such/page.html: nothing can be written there" in capsys.readouterr().err
+    assert said(capsys, "runs") == []
+    assert main(["catalog", "run", "--family", "squat", "--no-scout", "--html", "page.html"]) in (0, 1)
+    assert "<html" in (home / "page.html").read_text(encoding="utf-8")
+
+
+def test_every_database_of_a_catalog_is_for_its_owner_alone(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert main(["catalog", "run", "--family", "squat", "--no-scout"]) in (0, 1)
+    finally:
+        os.umask(before)
+    files = list(home.glob("*.db*"))
+    assert (home / "runs.db") in files
+    assert {file.name: file.stat().st_mode & 0o077 for file in files} == dict.fromkeys((f.name for f in files), 0)
