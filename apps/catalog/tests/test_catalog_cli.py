@@ -377,3 +377,24 @@ def test_every_database_of_a_catalog_is_for_its_owner_alone(home: Path) -> None:
     files = list(home.glob("*.db*"))
     assert (home / "runs.db") in files
     assert {file.name: file.stat().st_mode & 0o077 for file in files} == dict.fromkeys((f.name for f in files), 0)
+
+
+def test_a_backup_holds_the_log_of_searches_and_one_without_it_leaves_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "backup", "b.jsonl"]) == 0
+    lines = (home / "b.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    searches = [line for line in lines if json.loads(line)["key"].startswith("search:")]
+    assert searches
+    assert main(["catalog", "init", "--empty", "--home", "two"]) == 0
+    (home / "few.jsonl").write_text("".join(searches[:3]), encoding="utf-8")
+    capsys.readouterr()
+    done = said(capsys, "restore", "few.jsonl", "--home", "two", "--yes")
+    assert (list(done["put_back"].values()), done["searches"]) == (["ok"] * 3, "")
+    assert main(["catalog", "backup", "two.jsonl", "--home", "two"]) == 0
+    assert (home / "two.jsonl").read_text(encoding="utf-8") == "".join(searches[:3])
+    (home / "old.jsonl").write_text("", encoding="utf-8")
+    capsys.readouterr()
+    done = said(capsys, "restore", "old.jsonl", "--home", "two", "--delete-others", "--yes")
+    assert done["deleted"] == {}
+    assert "holds no log of searches" in done["searches"]
