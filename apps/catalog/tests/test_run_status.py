@@ -29,8 +29,9 @@ from interlock_catalog.app import POLICY
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.checks import check_apart, run_checks
 from interlock_catalog.normalise import FamilyFacts, normalise
+from interlock_catalog.runner.health import check_health
 from interlock_catalog.runner.lanes import carry_out
-from interlock_catalog.runner.records import FamilyResult, RunRequest, open_run_store, status_of
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, format_now, open_run_store, status_of
 from interlock_catalog.runner.work_items import ORPHANS, WorkItem
 from interlock_catalog.snapshot import Snapshot
 
@@ -242,6 +243,18 @@ def test_health_tells_of_a_run_that_is_degraded(
     assert json.loads(capsys.readouterr().out)["run"]["status"] == "degraded"
     assert main(["catalog", "health", "--home", str(home)]) == 1
     assert "1 of 1 family crashed" in " ".join(capsys.readouterr().out.split())
+
+
+async def test_health_tells_of_a_family_that_failed_in_the_last_run(tmp_path: Path) -> None:
+    loaded = prepare_home(tmp_path / "home")
+    families = (FamilyResult(family="curl", state="failed", reason="denied"), FamilyResult(family="row", state="ok"))
+    run = Run(id="r1", mode="apply", status="partial", ended=format_now(), families=families)
+    async with open_run_store(loaded.settings) as runs:
+        await runs.put(run)
+        found = await check_health(loaded.settings, runs, None)
+    assert not found.ok
+    assert found.failed_families == {"curl": "denied"}
+    assert found.alarms == ("in the last run (r1), curl failed: denied",)
 
 
 def test_a_run_that_only_waits_for_people_ends_well_every_night(
