@@ -167,9 +167,11 @@ def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: Facts | None) -> Ite
     # A sum is held against the whole only where each part is right: one mistake is told once.
     if sectors or parts.sectors.problems:
         return
-    yield from find_oversized_stands(parts.sectors.records, parts.stands.records, parts.plots.records)
+    stands = tuple(find_oversized_stands(parts.sectors.records, parts.stands.records, parts.plots.records))
+    yield from stands
     if facts is not None and perimeter is not None:
-        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, parts.stands.records)
+        right = () if stands else parts.stands.records
+        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, right)
 
 
 def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[InputProblem]:
