@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -356,3 +357,44 @@ def test_every_command_says_what_its_exit_codes_mean(capsys: pytest.CaptureFixtu
         with pytest.raises(SystemExit):
             main(["catalog", name, "--help"])
         assert "exit codes:" in capsys.readouterr().out, name
+
+
+def test_whether_a_page_can_be_written_is_tried_before_the_run(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert main(["catalog", "run", "--family", "squat", "--html", "no/such/page.html"]) == 2
+    assert "--html no/such/page.html: nothing can be written there" in capsys.readouterr().err
+    assert said(capsys, "runs") == []
+    assert main(["catalog", "run", "--family", "squat", "--no-scout", "--html", "page.html"]) in (0, 1)
+    assert "<html" in (home / "page.html").read_text(encoding="utf-8")
+
+
+def test_every_database_of_a_catalog_is_for_its_owner_alone(home: Path) -> None:
+    before = os.umask(0)
+    try:
+        assert main(["catalog", "run", "--family", "squat", "--no-scout"]) in (0, 1)
+    finally:
+        os.umask(before)
+    files = list(home.glob("*.db*"))
+    assert (home / "runs.db") in files
+    assert {file.name: file.stat().st_mode & 0o077 for file in files} == dict.fromkeys((f.name for f in files), 0)
+
+
+def test_a_backup_holds_the_log_of_searches_and_one_without_it_leaves_it(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "backup", "b.jsonl"]) == 0
+    lines = (home / "b.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    searches = [line for line in lines if json.loads(line)["key"].startswith("search:")]
+    assert searches
+    assert main(["catalog", "init", "--empty", "--home", "two"]) == 0
+    (home / "few.jsonl").write_text("".join(searches[:3]), encoding="utf-8")
+    capsys.readouterr()
+    done = said(capsys, "restore", "few.jsonl", "--home", "two", "--yes")
+    assert (list(done["put_back"].values()), done["searches"]) == (["ok"] * 3, "")
+    assert main(["catalog", "backup", "two.jsonl", "--home", "two"]) == 0
+    assert (home / "two.jsonl").read_text(encoding="utf-8") == "".join(searches[:3])
+    (home / "old.jsonl").write_text("", encoding="utf-8")
+    capsys.readouterr()
+    done = said(capsys, "restore", "old.jsonl", "--home", "two", "--delete-others", "--yes")
+    assert done["deleted"] == {}
+    assert "holds no log of searches" in done["searches"]

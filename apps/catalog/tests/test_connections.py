@@ -19,6 +19,7 @@ from interlock.errors import ConfigError
 from interlock_catalog.runner.endpoint import serve_endpoint
 from interlock_catalog.runner.records import open_run_store
 from interlock_catalog.server.connections import MAX_CONNECTIONS, ImpatientProtocol, build_config, open_listener
+from interlock_catalog.server.request_limits import RequestLimits
 from interlock_catalog.server.tokens import create_token
 
 SLOW = 500
@@ -162,3 +163,20 @@ async def test_without_a_token_in_the_settings_nobody_starts_a_run(tmp_path: Pat
     ):
         for header in ("Bearer ", "Bearer", "Bearer x"):
             assert (await client.post("/runs", json={}, headers={"Authorization": header})).status_code == 401
+
+
+async def test_tokens_of_strangers_are_not_remembered() -> None:
+    async def answer(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b""}
+
+    async def send(_message: Any) -> None: ...
+
+    limits = RequestLimits(answer, {})
+    scope = {"type": "http", "path": "/health", "method": "GET"}
+    for number in range(50):
+        await limits({**scope, "headers": [(b"authorization", b"Bearer t%d" % number)]}, receive, send)
+    assert not limits._under_way

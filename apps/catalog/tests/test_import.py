@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,7 +14,8 @@ import pytest
 
 from catalog_testing import source_record
 from interlock.cli.main import main
-from interlock_catalog.contracts import value_at
+from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.contracts import Doc, value_at
 from interlock_catalog.import_account import PLACES
 from interlock_catalog.source_records import SourceRecord, read_records, read_source_file
 from interlock_catalog.vocabulary import slug
@@ -169,3 +173,51 @@ def test_validate_says_that_words_of_fresh_data_are_mended_by_a_run(
     said = capsys.readouterr()
     assert "not in the vocabulary" in said.out
     assert "interlock catalog run --dry-run" in said.err
+
+
+def test_ctrl_c_while_a_catalog_is_filled_leaves_a_whole_one_or_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill = DatabaseBackend.fill
+
+    async def interrupted(self: DatabaseBackend, docs: Mapping[str, Doc | None]) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        await fill(self, docs)
+
+    file, home = tmp_path / "source.json", tmp_path / "home"
+    records = [source_record(name=f"Barbell Curl {number}", id=f"curl-{number}") for number in range(700)]
+    file.write_text(json.dumps(records), encoding="utf-8")
+    with monkeypatch.context() as patched:
+        patched.setattr(DatabaseBackend, "fill", interrupted)
+        assert main(["catalog", "init", "--home", str(home), "--from", str(file)]) == 130
+    capsys.readouterr()
+    assert main(["catalog", "backup", "--home", str(home), str(tmp_path / "all.jsonl")]) == 0
+    kinds = [json.loads(line)["key"].partition(":")[0] for line in (tmp_path / "all.jsonl").read_text().splitlines()]
+    assert kinds.count("exercise") == 700
+    assert "family" in kinds
+
+
+def test_an_init_that_is_refused_leaves_no_catalog_that_points_at_another_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert main(["catalog", "init", "--home", str(first), "--clean"]) == 0
+    other = ["catalog", "init", "--home", str(second), "--clean", "--backend", f"sqlite:///{first / 'catalog.db'}"]
+    assert main(other) == 2
+    assert "there are documents already" in capsys.readouterr().err
+    assert list(second.iterdir()) == []
+
+
+def test_a_file_without_exercises_is_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "source.json"
+    file.write_text("[]", encoding="utf-8")
+    assert main(["catalog", "init", "--home", str(tmp_path / "home"), "--from", str(file)]) == 2
+    assert "it holds no exercise; an empty catalog is made with --empty" in capsys.readouterr().err
+
+
+def test_all_that_is_wrong_with_a_record_is_said_at_once() -> None:
+    (rejected,) = read_records([source_record(name="弯举", id="弯举")]).rejected
+    assert "give it an id that has" in rejected.reason
+    assert "write the name in Latin letters" in rejected.reason
+    (nameless,) = read_records([{"title": "Curl", "gear": "barbell"}]).rejected
+    assert "the fields of the record are title, gear" in nameless.reason

@@ -14,6 +14,7 @@ from catalog_testing import PRESS, clean_families, fill_catalog, prepare_home, r
 from interlock import Outcome, Runtime
 from interlock_catalog.app import POLICY, AppContext, open_app
 from interlock_catalog.backends import Write
+from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.backends.planned import PlannedView, planning
 from interlock_catalog.changes import build_alias, content_digest
 from interlock_catalog.checks.issues import FIELDS
@@ -110,6 +111,23 @@ async def test_a_slug_is_unique_and_no_alias_stands_in_its_way(app: AppContext) 
     ]
     outcome = await upsert(app.runtime, PRESS, *taken)
     assert "has the name slug 'incline-bench-press-barbell' already" in why(outcome)
+
+
+async def test_a_change_that_does_not_touch_the_name_is_not_judged_by_a_namesake(
+    app: AppContext, loaded: Loaded
+) -> None:
+    docs = await read_catalog(loaded)
+    doc = docs[f"exercise:{PRESS}"]
+    backend = DatabaseBackend(loaded.settings.backend)
+    await backend.fill({"exercise:came-with-it": {**doc, "id": "came-with-it"}})
+    await backend.close()
+    outcome = await upsert(app.runtime, PRESS, patch("equipment", doc["equipment"], ["barbell"]))
+    assert outcome.ok, outcome
+    other = [
+        patch("name", doc["name"], "Decline Bench Press (Barbell)"),
+        patch("name_slug", doc["name_slug"], "incline-bench-press-barbell"),
+    ]
+    assert "already" in why(await upsert(app.runtime, PRESS, *other))
 
 
 async def test_what_is_planned_is_seen_in_its_own_task_and_nothing_is_written_on_it(app: AppContext) -> None:

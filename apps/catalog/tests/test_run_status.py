@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,14 @@ from catalog_testing import (
 )
 from interlock.cli.main import main
 from interlock.errors import RateLimited, Unavailable
-from interlock.models import ModelFailed, Reply, Request
+from interlock.models import ModelFailed, Proposal, Reply, Request
 from interlock_catalog.app import POLICY
 from interlock_catalog.backends.embedded import DatabaseBackend
 from interlock_catalog.checks import check_apart, run_checks
 from interlock_catalog.normalise import FamilyFacts, normalise
+from interlock_catalog.runner.health import check_health
 from interlock_catalog.runner.lanes import carry_out
-from interlock_catalog.runner.records import FamilyResult, RunRequest, open_run_store, status_of
+from interlock_catalog.runner.records import FamilyResult, Run, RunRequest, format_now, open_run_store, status_of
 from interlock_catalog.runner.work_items import ORPHANS, WorkItem
 from interlock_catalog.snapshot import Snapshot
 
@@ -156,6 +158,49 @@ class Silent:
 
 SILENT = Silent()
 """For `--model python:test_run_status:SILENT`."""
+UNUSABLE: dict[str, Callable[[Request], Reply]] = {
+    "a tool that is not there": lambda _request: Reply(proposals=(Proposal("no_such_tool", {}),)),
+    "half a call": lambda request: Reply(proposals=(Proposal(str(request.force), '{"issues": ['),)),
+    "a report without its list": lambda request: Reply(proposals=(Proposal(str(request.force), {}),)),
+    "a list of nothing that fits": lambda request: Reply(proposals=(Proposal(str(request.force), {"issues": [{}]}),)),
+    "words alone": lambda _request: Reply("All is well."),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+@pytest.mark.parametrize("instructable", [True, False], ids=["writes", "chooses"])
+async def test_a_run_in_which_no_reply_could_be_used_is_degraded_and_says_that_there_were_replies(
+    tmp_path: Path, kind: str, instructable: bool
+) -> None:
+    class Useless(Says):
+        name = "useless"
+
+        async def reply(self, request: Request) -> Reply:
+            self.asked.append(request)
+            return UNUSABLE[kind](request)
+
+    model = Useless()
+    model.instructable = instructable
+    loaded = prepare_home(tmp_path / "home")
+    docs = clean_families("bench-press")
+    docs[KEY]["stimulus_tags"] = []
+    await fill_catalog(loaded, docs)
+    async with open_steps(loaded, model) as steps:
+        run, _ = await run_all(steps, request_for("r1", "dry_run", families=("bench-press",)))
+    assert model.asked
+    assert run.status == "degraded"
+    times = f"asked {len(model.asked)} time"
+    assert times in run.degradation
+    assert "never with anything that could be used" in run.degradation
+    assert "never answered" not in run.degradation
+
+
+async def test_a_report_with_an_empty_list_can_be_used(tmp_path: Path) -> None:
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, clean_families("bench-press"))
+    async with open_steps(loaded, Says()) as steps:
+        run, _ = await run_all(steps, request_for("r1", "dry_run", families=("bench-press",)))
+    assert run.degradation == ""
 
 
 def test_a_run_is_degraded_if_families_crashed_or_the_model_never_answered() -> None:
@@ -198,6 +243,18 @@ def test_health_tells_of_a_run_that_is_degraded(
     assert json.loads(capsys.readouterr().out)["run"]["status"] == "degraded"
     assert main(["catalog", "health", "--home", str(home)]) == 1
     assert "1 of 1 family crashed" in " ".join(capsys.readouterr().out.split())
+
+
+async def test_health_tells_of_a_family_that_failed_in_the_last_run(tmp_path: Path) -> None:
+    loaded = prepare_home(tmp_path / "home")
+    families = (FamilyResult(family="curl", state="failed", reason="denied"), FamilyResult(family="row", state="ok"))
+    run = Run(id="r1", mode="apply", status="partial", ended=format_now(), families=families)
+    async with open_run_store(loaded.settings) as runs:
+        await runs.put(run)
+        found = await check_health(loaded.settings, runs, None)
+    assert not found.ok
+    assert found.failed_families == {"curl": "denied"}
+    assert found.alarms == ("in the last run (r1), curl failed: denied",)
 
 
 def test_a_run_that_only_waits_for_people_ends_well_every_night(

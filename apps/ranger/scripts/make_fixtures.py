@@ -318,7 +318,7 @@ def large_plan(seed: int = 7) -> dict[str, Any]:
         {"plot_id": f"L-{n:04d}", "stand_id": f"stand-{n % 20:02d}", "sector_id": f"L{n % 1000:04d}",
          "plot_type": "variable",
          "baf": 20, "plot_acres": "", "slope_pct": 20, "trees": 10, "species": {"PSME": 0.7, "ABGR": 0.3}, "dbh_in": 20,
-         "dead": 0.8, "measured_on": "2024-06-01"}
+         "dead": 0.8, "measured_on": "2025-06-01"}
         for n in range(2000)
     ]  # fmt: skip
     names = {f"L{n:04d}": {"name": f"Cell {n}", "dnbr": float(rng.uniform(0.05, 0.8)),
@@ -327,9 +327,9 @@ def large_plan(seed: int = 7) -> dict[str, Any]:
     fire = {
         "fire_id": "large-2024", "name": "Large", "year": 2024, "state": "OR", "forests": ["made up"],
         "phase": "in_restoration",
-        "ignition_date": "2023-07-01", "containment_date": "2023-10-01", "survey_date": "2024-05-01",
-        "cruise_date": "2024-06-01", "containment_pct": 100, "places": {},
-        "imagery": {"pre_date": "2023-06-20", "post_date": "2024-06-22", "sensor": "made up"},
+        "ignition_date": "2024-07-01", "containment_date": "2024-10-01", "survey_date": "2025-05-01",
+        "cruise_date": "2025-06-01", "containment_pct": 100, "places": {},
+        "imagery": {"pre_date": "2024-06-20", "post_date": "2025-06-22", "sensor": "made up"},
         "analyst_thresholds": {"increased_greenness": -0.15, "low": 0.09, "moderate": 0.25, "high": 0.6},
     }  # fmt: skip
     stands = [{"stand_id": f"stand-{n:02d}", "name": f"Stand {n}", "acres": 500, "sector_id": "L0000", "access": "road",

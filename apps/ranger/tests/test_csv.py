@@ -48,7 +48,7 @@ async def test_a_messy_file_is_read_and_every_bad_cell_is_named(ask: Call) -> No
         (3, "DBH", "120 is outside 1 to 80"),
         (4, "Species", "unknown species code"),
         (4, "Height", "empty"),
-        (5, "DBH", "not a number"),  # 22,5 is no two hundred and twenty-five
+        (5, "DBH", "not a number; write a decimal point and no separator of thousands"),
     }
     assert found["quality_pct"] == 25.0
     assert (await ask("deep/wide.csv")).value["encoding"] == "utf-16"
@@ -183,3 +183,44 @@ async def test_a_table_has_its_own_date_and_label(ask: Call, shelf: Path) -> Non
     (dated,) = (await ask("dated.csv")).value["evidence"]["data_sources"]
     (trees,) = (await ask("cedar-creek-2022/trees.csv")).value["evidence"]["data_sources"]
     assert (dated["dated"], trees["dated"]) == ("2018-04-01", "2023-07-11")
+
+
+@pytest.mark.parametrize(
+    ("text", "mean", "counts", "quality"),
+    [
+        ("volume_bf\n100\n200\n300\nn/a\n1.500.000\n", 200.0, (3, 0, 2), 60.0),
+        ("a;volume_bf\nx;1,234\nx;2,345\nx;3,5\n", None, (0, 0, 3), 0.0),
+        ("a\tvolume_bf\nx\t1,234\nx\t7\n", 7.0, (1, 0, 1), 50.0),
+        ("volume_bf,a\n1.234,x\n1.500.000,x\n2,x\n", 2.0, (1, 0, 2), 33.3),
+        ('volume_bf,a\n"1,234",x\n"2,345,678.5",x\n,x\n', 1173456.25, (2, 1, 0), 100.0),
+        ("a;volume_bf\nx;1,234,567\nx;1,234.5\n", 617900.75, (2, 0, 0), 100.0),
+    ],
+)
+async def test_whatever_a_mean_leaves_out_is_a_problem(
+    ask: Call, shelf: Path, text: str, mean: float | None, counts: tuple[int, int, int], quality: float
+) -> None:
+    (shelf / "own.csv").write_text(text, encoding="utf-8")
+    found = (await ask("own.csv")).value
+    column = next(column for column in found["columns"] if column["name"] == "volume_bf")
+    assert (column["mean"], column["numeric"]) == (mean, True)
+    assert (column["filled"], column["missing"], column["unusable"]) == counts
+    assert (found["problem_count"], found["quality_pct"]) == (counts[2], quality)
+    assert found["evidence"]["confidence"]["score"] <= quality / 100 + 0.001
+
+
+async def test_a_row_that_a_filter_cannot_decide_on_is_left_out_and_said(ask: Call, shelf: Path) -> None:
+    (shelf / "own.csv").write_text("a;volume_bf\nx;1,234\nx;9\nx;2\n", encoding="utf-8")
+    found = (await ask("own.csv", filters=[{"column": "volume_bf", "compare": "at_least", "value": 5}])).value
+    assert found["rows_kept"] == 1
+    (left_out,) = found["problems"]
+    assert (left_out["row"], "can mean 1234 or 1.234" in left_out["message"]) == (2, True)
+
+
+async def test_rows_that_a_quotation_mark_took_into_a_cell_and_rows_that_end_early_are_problems(
+    ask: Call, shelf: Path
+) -> None:
+    (shelf / "own.csv").write_text('dbh,note\n20,"x\n21,y\n22,z"\n23\n', encoding="utf-8")
+    found = (await ask("own.csv")).value
+    said = {(problem["row"], problem["column"]): problem["message"] for problem in found["problems"]}
+    assert said[(4, "note")] == "lines 2 to 4 are one row: a quotation mark took them into this cell"
+    assert said[(5, "note")] == "the row ends before 1 of its columns"

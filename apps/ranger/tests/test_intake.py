@@ -57,6 +57,41 @@ def test_a_quotation_mark_that_is_never_closed_does_not_take_the_rest_of_the_fil
         read_fire(folder.path)
 
 
+def _with_tree_last(lines: list[str]) -> list[str]:
+    """The free text at the end, where a quotation mark does the most harm."""
+    at = lines[0].split(",").index("tree")
+    rows = [line.split(",") for line in lines]
+    return [",".join([*cells[:at], *cells[at + 1 :], cells[at]]) for cells in rows]
+
+
+def test_a_cell_that_takes_in_the_rows_below_it_is_refused_with_its_line(folder: FireFolder) -> None:
+    lines = _with_tree_last(folder.text("trees.csv").splitlines())
+    before, _, number = lines[10].rpartition(",")
+    lines[10], lines[40] = f'{before},"{number}', f'{lines[40]}"'
+    (folder.path / "trees.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(RefusedFire, match=r"trees.csv, row 11: tree .*; it holds a line end, so that the lines to 41"):
+        read_fire(folder.path)
+
+
+@pytest.mark.parametrize("file", TABLES)
+def test_a_row_has_a_cell_for_every_column(folder: FireFolder, file: str) -> None:
+    lines = folder.text(file).splitlines()
+    lines[4] = lines[4].rpartition(",")[0]
+    (folder.path / file).write_text("\n".join(lines) + "\n")
+    with pytest.raises(RefusedFire, match=rf"{file}, row 5: has no cell for {lines[0].rpartition(',')[2]}"):
+        read_fire(folder.path)
+
+
+@pytest.mark.parametrize("again", ["01", "1.0", "+1"])
+def test_a_tree_is_the_same_however_its_number_is_written(folder: FireFolder, again: str) -> None:
+    first = folder.text("trees.csv").splitlines()[1]
+    assert ",1," in first
+    with (folder.path / "trees.csv").open("a") as out:
+        out.write(first.replace(",1,", f",{again},", 1) + "\n")
+    with pytest.raises(RefusedFire, match="a tree of a plot may be there once only"):
+        read_fire(folder.path)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
 def test_a_document_is_the_same_with_a_mark(folder: FireFolder, encoding: str) -> None:
     before = read_fire(folder.path)
@@ -113,6 +148,17 @@ def test_dead_is_what_people_write_for_it(folder: FireFolder, said: str, dead: b
         ("sectors.geojson", '"dnbr_mean": 0.693', '"dnbr_mean": 693', "NW-1: dnbr_mean '693'; give a number from -2"),
         ("sectors.geojson", '"sector_id": "NW-2"', '"sector_id": "NW-1"', "sector_id 'NW-1'; each may be there once"),
         ("sectors.geojson", '"slope_pct": 42', '"slope_pct": NaN', "sectors.geojson cannot be read"),
+        ("stands.json", '"wilderness"', '"none"', "high-divide: designation 'none'; sectors.geojson calls its sector"),
+        ("stands.json", '"acres": 2600', '"acres": 9000', "salmon-creek: acres '9,000'; the sectors that it and its"),
+        ("plots.csv", "38,2023-07-11", "38,2131-07-11", "47-ALPHA: measured_on '2131-07-11'; it is yet to come"),
+        (
+            "fire.json",
+            '"survey_date": "2023',
+            '"survey_date": "2019',
+            "ignition_date '2022-08-01'; it may not be after",
+        ),
+        ("fire.json", '"cruise_date": "2023', '"cruise_date": "2123', "cruise_date '2123-07-20'; it is yet to come"),
+        ("fire.json", '"year": 2022', '"year": 1999', "the fire: year '1999'; it was ignited on 2022-08-01"),
         ("trails.json", '"severity": 5', '"severity": 6', "severity '6'; give a whole number from 1 to 5"),
         ("trails.json", '"severity": 5', '"severity": 0', "severity '0'"),
         ("trails.json", '"BRIDGE_FAILURE"', '"BRIDGE_OUT"', "type 'BRIDGE_OUT'; give one of BRIDGE_FAILURE, DEBRIS"),
@@ -316,8 +362,8 @@ def test_a_part_that_two_fires_have_is_asked_about(folder: FireFolder) -> None:
     fires = Fires(folder.path.parent)
     with pytest.raises(Ambiguous, match="which fire is meant"):
         fires.find(None, sector="NW-1")
-    assert fires.find("bootleg-2021", sector="NW-1").id == "bootleg-2021"
-    assert fires.find(None, sector="NW-1", stand="north-fork").id == "cedar-creek-2022"
+    assert fires.find("bootleg-2021", sector="NW-1").fire.id == "bootleg-2021"
+    assert fires.find(None, sector="NW-1", stand="north-fork").fire.id == "cedar-creek-2022"
 
 
 def _call_the_first_nw_1(document: Any) -> None:
@@ -346,3 +392,10 @@ def _repeat(text: str, start: str) -> str:
     """A table in which the row that begins so stands twice."""
     lines = text.splitlines()
     return "\n".join([*lines, *(line for line in lines if line.startswith(start)), ""])
+
+
+def test_of_two_things_that_are_wrong_in_fire_json_both_are_told(folder: FireFolder) -> None:
+    folder.edit("fire.json", lambda facts: {**facts, "containment_pct": 180, "containment_date": "2022-07-01"})
+    said = folder.refusal()
+    assert "containment_pct '180'" in said
+    assert "ignition_date '2022-08-01'; it may not be after 2022-07-01" in said

@@ -51,7 +51,12 @@ def straighten(document: Any) -> None:
         (
             "stands.json",
             lambda d: d["stands"][0].update(acres=320_000),
-            "stands.json, all stands: acres '325,300'; together they are larger than the fire, of which 127,311 are",
+            "stands.json, north-fork: acres '320,000'; the sectors that it and its plots are in have",
+        ),
+        (
+            "stands.json",
+            lambda d: d["stands"].extend({**d["stands"][0], "stand_id": f"s{n}", "acres": 15_000} for n in range(9)),
+            "stands.json, all stands: acres '143,500'; together they are larger than the fire, of which 127,311 are",
         ),
     ],
 )

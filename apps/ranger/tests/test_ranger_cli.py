@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
@@ -14,7 +17,10 @@ import pytest
 
 import interlock_ranger.app as ranger
 from interlock.cli.main import main
-from ranger_parts import FireFolder, policy_text
+from interlock.errors import ConfigError
+from interlock_ranger.briefing import compose
+from interlock_ranger.briefing.compose import Briefing
+from ranger_parts import Composed, FireFolder, policy_text
 
 
 @pytest.fixture(autouse=True)
@@ -41,9 +47,11 @@ def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
 def test_without_one_of_the_specialists_there_is_no_briefing_but_a_sentence(
     command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = policy_text(ranger.APP).replace('"estimate_volume", ', "")
+    opened = ranger.open_ranger()
+    text = policy_text(opened.app).replace('"estimate_volume", ', "")
     Path("p.toml").write_text(text, encoding="utf-8")
-    monkeypatch.setattr(ranger, "APP", msgspec.structs.replace(ranger.APP, policy=Path("p.toml")))
+    strict = opened._replace(app=msgspec.structs.replace(opened.app, policy=Path("p.toml")))
+    monkeypatch.setattr(ranger, "open_ranger", lambda **_: strict)
     more = ["--to", "out"] if command == ["export"] else []
     assert main(["ranger", command[0], "cedar-creek-2022", *command[1:], *more, "--store", "sqlite:///own.db"]) == 1
     said = capsys.readouterr()
@@ -123,19 +131,70 @@ def test_every_command_says_what_its_exit_codes_mean(action: str, capsys: pytest
 
 
 def test_a_fire_that_cannot_be_used_is_a_sentence_and_exit_code_2(tmp_path: Path) -> None:
-    """In a process of its own, as the fires are read when the application is loaded."""
+    """In a process of its own, as the application is loaded once."""
     folder = FireFolder(tmp_path / "data")
     folder.replace("trails.json", '"severity": 5', '"severity": 6')
     program = "import sys; from interlock.cli.main import main; sys.exit(main(sys.argv[1:]))"
-    for words in (["ranger", "fires"], ["ask", "ranger", "How badly did Cedar Creek burn?"]):
-        ended = subprocess.run(
-            [sys.executable, "-c", program, *words],
-            env={**os.environ, "RANGER_DATA": str(folder.path.parent)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=600,
-        )
-        assert ended.returncode == 2, ended.stderr
-        assert "severity '6'; give a whole number from 1 to 5" in ended.stderr
-        assert "Traceback" not in ended.stderr
+    words = ["ask", "ranger", "How badly did Cedar Creek burn?"]
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        env={**os.environ, "RANGER_DATA": str(folder.path.parent)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "severity '6'; give a whole number from 1 to 5" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_fire_that_cannot_be_used_is_named_and_the_others_go_on(
+    tmp_path: Path,
+    composed: dict[str, Composed],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    FireFolder(tmp_path / "data")
+    bad = FireFolder(tmp_path / "data", "bootleg-2021")
+    bad.edit("fire.json", lambda facts: {**facts, "year": 1999})
+    monkeypatch.setenv("RANGER_DATA", str(tmp_path / "data"))
+    assert main(["ranger", "fires", "--json"]) == 1
+    said = capsys.readouterr()
+    assert [row["fire_id"] for row in json.loads(said.out)] == ["cedar-creek-2022"]
+    assert "bootleg-2021 cannot be used:" in said.err
+    assert "year '1999'; it was ignited on 2021-07-06" in said.err
+    made = composed["cedar-creek-2022"].briefing
+
+    async def compose_again(*_: object) -> Briefing:
+        return made
+
+    monkeypatch.setattr(compose, "compose_briefing", compose_again)
+    assert main(["ranger", "briefing", "cedar-creek-2022"]) == 1
+    said = capsys.readouterr()
+    assert "verified" in said.out
+    assert "bootleg-2021 cannot be used:" in said.err
+    assert main(["ranger", "briefing", "bootleg-2021"]) == 2
+    assert "year '1999'" in capsys.readouterr().err
+    # An answer may be about all fires, so one that is missing is not passed over there.
+    with pytest.raises(ConfigError, match="bootleg-2021 cannot be used"):
+        ranger.open_ranger()
+
+
+def test_ctrl_c_ends_the_briefing_while_a_thread_of_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    released, done = threading.Event(), threading.Event()
+
+    def work() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        released.wait(20)
+        done.set()
+
+    async def interrupted(*_: object) -> None:
+        await asyncio.to_thread(work)
+
+    monkeypatch.setattr(compose, "compose_briefing", interrupted)
+    try:
+        assert main(["ranger", "briefing", "cedar-creek-2022"]) == 130
+        assert not done.is_set()
+    finally:
+        released.set()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -15,7 +16,7 @@ from interlock.answers import Answers, App, TurnResult, TurnStatus, run_turn
 from interlock.answers.constrained import constrain
 from interlock.testing import FirstChoice
 from interlock_ranger.app import build_app
-from ranger_parts import PATIENCE_S, TODAY, FireFolder
+from ranger_parts import PATIENCE_S, TODAY, FireFolder, problem
 
 # Names that nothing in the code, the fixtures or the examples of the agents has.
 PLACES = ("Odell Butte", "Snake River", "Tumblebug Meadow", "Upper Larison", "Mount Thielsen", "Quartz Canyon")
@@ -126,3 +127,49 @@ async def test_what_is_on_file_is_answered_and_the_only_fire_is_meant_where_none
 ) -> None:
     (result,) = await ask_all(own_app, [(agent, question)])
     assert (result.status, result.tools) == (TurnStatus.VERIFIED, (tool,)), result.answer
+
+
+class Namesake(NamedTuple):
+    """A kind of part: where it is written, how it is asked for, and which record of its file is renamed."""
+
+    file: str
+    tool: str
+    field: str
+    record: Callable[[Any], dict[str, str]]
+
+
+NAMESAKES = [
+    Namesake("stands.json", "estimate_volume", "stand_id", lambda document: document["stands"][0]),
+    Namesake("sectors.geojson", "assess_severity", "sector_id", lambda document: document["features"][0]["properties"]),
+    Namesake("trails.json", "classify_damage", "trail_id", lambda document: document["trails"][0]),
+    Namesake("fire.json", "classify_damage", "near", lambda document: next(iter(document["places"].values()))),
+]
+
+
+def _copy_fire(parent: Path, fire_id: str, renamed: Namesake, name: str) -> None:
+    """Cedar Creek under another id, with another name for one of its parts."""
+    folder = FireFolder(parent)
+    folder.edit("fire.json", lambda facts: {**facts, "fire_id": fire_id, "name": fire_id[:3].title()})
+    folder.edit(renamed.file, lambda document: renamed.record(document).update(name=name))
+    folder.path.rename(parent / fire_id)
+
+
+@pytest.mark.parametrize("kind", NAMESAKES, ids=lambda kind: kind.field)
+async def test_a_name_belongs_to_a_part_of_one_fire_also_where_two_fires_use_one_id(
+    tmp_path: Path, kind: Namesake
+) -> None:
+    own = {"aaa-2022": "Quartz Ridge", "bbb-2022": "Salmon Valley"}
+    for fire_id, name in own.items():
+        _copy_fire(tmp_path, fire_id, kind, name)
+    app = build_app(tmp_path, today=lambda: TODAY)
+    async with Runtime.open("memory://", policy=app.policy or "", tools=app.tools) as runtime:
+        for fire_id, name in own.items():
+            for given in ({"fire_id": fire_id, kind.field: name}, {kind.field: name}):
+                found = await runtime.call(kind.tool, given, actor="operator")
+                assert found.status == "ok", found.problem
+                assert isinstance(found.value, dict)
+                assert found.value["fire_id"] == fire_id
+            (other,) = own.keys() - {fire_id}
+            refused = await runtime.call(kind.tool, {"fire_id": other, kind.field: name}, actor="operator")
+            assert (refused.status, refused.value) == ("no_data", None)
+            assert f"; it is of {fire_id[:3].title()}" in problem(refused).message

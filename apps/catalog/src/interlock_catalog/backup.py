@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from interlock.errors import ConfigError
-from interlock.values import Versioned
 from interlock_catalog.app import AppContext, open_app, open_backend
 from interlock_catalog.backends import Backend, iterate_pages
 from interlock_catalog.contracts import KINDS, Doc, Json
-from interlock_catalog.document_keys import kind_of
+from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.evidence import Evidence
 from interlock_catalog.runner.ids import new_run_id
 from interlock_catalog.settings import Loaded
@@ -22,12 +21,23 @@ from interlock_catalog.settings import Loaded
 _CHUNK = 500
 
 
-async def iterate_documents(backend: Backend) -> AsyncIterator[tuple[str, Versioned]]:
-    """Every document of a catalog with its key, page by page."""
+_KINDS = frozenset({*KINDS, DocumentKind.SEARCH})
+
+
+async def iterate_documents(backend: Backend) -> AsyncIterator[tuple[str, Json]]:
+    """Every document of a catalog with its key, page by page; the log of searches last."""
     for read_page in (backend.exercises, backend.aliases, backend.families):
         async for page in iterate_pages(read_page):
-            for item in page.items():
-                yield item
+            for key, doc in page.items():
+                yield key, doc.value
+    after = ""
+    while found := await backend.searches(after=after, limit=_CHUNK):
+        # As they are written; a server gives only what they say.
+        written = await backend.read_many(search.id for search in found)
+        for search in found:
+            said = {"query": search.query, "hits": search.hits, "count": search.count}
+            yield search.id, written[search.id].value if search.id in written else said
+        after = found[-1].id
 
 
 async def write_backup(loaded: Loaded, file: Path) -> int:
@@ -37,8 +47,8 @@ async def write_backup(loaded: Loaded, file: Path) -> int:
     backend, count, partial = open_backend(loaded.settings), 0, file.with_name(f"{file.name}.part")
     try:
         with partial.open("w", encoding="utf-8") as out:
-            async for key, doc in iterate_documents(backend):
-                out.write(json.dumps({"key": key, "state": doc.value}, ensure_ascii=False, sort_keys=True) + "\n")
+            async for key, state in iterate_documents(backend):
+                out.write(json.dumps({"key": key, "state": state}, ensure_ascii=False, sort_keys=True) + "\n")
                 count += 1
     finally:
         await backend.close()
@@ -55,7 +65,7 @@ def read_backup(file: Path) -> dict[str, Doc]:
             if not line.strip():
                 continue
             item = json.loads(line, object_pairs_hook=_refuse_repeated)
-            if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in KINDS or "state" not in item:
+            if not isinstance(item, dict) or kind_of(str(item.get("key"))) not in _KINDS or "state" not in item:
                 raise ConfigError(f"{file}:{number}: is no document of a backup")
             if item["key"] in found:
                 raise ConfigError(f"{file}:{number}: {item['key']} comes a second time; which of the two is right?")
@@ -87,6 +97,8 @@ class Restored(msgspec.Struct, frozen=True):
     """Documents that are not in the backup; only where that was asked for."""
     left: tuple[str, ...]
     """Documents that are not in the backup, and stay as they are."""
+    searches: str = ""
+    """Why the log of searches was left as it is; '' if it was restored, too."""
 
     @property
     def is_complete(self) -> bool:
@@ -100,8 +112,12 @@ async def restore_backup(loaded: Loaded, file: Path, *, apply: bool, delete_othe
     What is not in the backup may have been made since by somebody who wants it: it is deleted only on request.
     """
     wanted, run = read_backup(file), new_run_id()
+    why = _leave_searches(loaded, wanted)
+    if why:
+        wanted = {key: state for key, state in wanted.items() if not _is_search(key)}
     async with open_app(loaded) as app:
-        present = {key: doc.value async for key, doc in iterate_documents(app.backend)}
+        found = iterate_documents(app.backend)
+        present = {key: state async for key, state in found if not (why and _is_search(key))}
         differ = sorted(key for key, state in wanted.items() if present.get(key) != state)
         others = sorted(key for key in present if key not in wanted)
 
@@ -110,7 +126,18 @@ async def restore_backup(loaded: Loaded, file: Path, *, apply: bool, delete_othe
 
         put_back = await restore(differ)
         deleted = await restore(others) if delete_others else {}
-    return Restored(run, put_back, deleted, () if delete_others else tuple(others))
+    return Restored(run, put_back, deleted, () if delete_others else tuple(others), why)
+
+
+def _leave_searches(loaded: Loaded, wanted: Mapping[str, Doc]) -> str:
+    """Why the log of searches stays as it is, if it does: what a backup never held must not be deleted by it."""
+    if not any(map(_is_search, wanted)):
+        return "the backup holds no log of searches, as those of earlier versions do not"
+    return "it is the server's: restore it where the server is" if loaded.settings.is_remote else ""
+
+
+def _is_search(key: str) -> bool:
+    return kind_of(key) is DocumentKind.SEARCH
 
 
 async def _restore_document(app: AppContext, run: str, key: str, state: Doc | None, *, apply: bool) -> str:

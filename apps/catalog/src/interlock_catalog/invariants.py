@@ -168,9 +168,25 @@ async def _check_identity(backend: Backend, changes: Mapping[str, _Change]) -> l
     }
     if not moved:
         return []
+    found = await _check_names(backend, changes, {i: change for i, change in moved.items() if _is_renamed(change)})
+    for identity, change in moved.items():
+        found += await _check_qualifier(backend, change, identity)
+    return found
+
+
+def _is_renamed(change: _Change) -> bool:
+    """Whether it comes to have its name now: one that was there before may have a namesake that was there, too."""
+    was_live = change.before is not None and is_live(change.before)
+    return not was_live or value_at(change.before, "name_slug") != value_at(change.after, "name_slug")
+
+
+async def _check_names(backend: Backend, changes: Mapping[str, _Change], renamed: Mapping[str, _Change]) -> list[str]:
+    """A name that is given is nobody else's, neither as a name nor as an alias."""
+    if not renamed:
+        return []
     found = []
-    slugs = {str(change.after.get("name_slug")): identity for identity, change in moved.items()}
-    if len(slugs) < len(moved):
+    slugs = {str(change.after.get("name_slug")): identity for identity, change in renamed.items()}
+    if len(slugs) < len(renamed):
         found.append("two of them would have the same name")
     for key, other in (await backend.find_by_name(slugs)).items():
         identity = name_of(key)
@@ -179,10 +195,7 @@ async def _check_identity(backend: Backend, changes: Mapping[str, _Change]) -> l
         still = changes[identity].after if identity in changes else other.value
         if is_live(still) and still.get("name_slug") == slug and slugs.get(slug) != identity:
             found.append(f"{identity!r} has the name slug {slug!r} already")
-    found += await _alias_clashes(backend, slugs)
-    for identity, change in moved.items():
-        found += await _check_qualifier(backend, change, identity)
-    return found
+    return found + await _alias_clashes(backend, slugs)
 
 
 async def _check_qualifier(backend: Backend, change: _Change, identity: str) -> list[str]:

@@ -86,10 +86,13 @@ SOURCE = SettingsSource(kind=Settings, file=FILE, prefix="CATALOG_", home="CATAL
 
 
 def load_catalog_settings(
-    folder: Path | None = None, environment: Mapping[str, str] | None = None, given: Mapping[str, Any] | None = None
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    given: Mapping[str, Any] | None = None,
+    file: str = FILE,
 ) -> Loaded:
     """The settings of a folder, whether or not there is a catalog in it."""
-    return SOURCE.load(folder=folder, environment=environment, given=given)
+    return msgspec.structs.replace(SOURCE, file=file).load(folder=folder, environment=environment, given=given)
 
 
 def find_ledger_file(loaded: Loaded) -> Path | None:

@@ -92,6 +92,8 @@ def read_source_file(file: Path) -> ReadRecords:
         raise ConfigError(f"{file}: {_EXPECTED}, and this is nested too deeply") from None
     if not isinstance(raw, list):
         raise ConfigError(f"{file}: {_EXPECTED}; this is no free-exercise-db: it holds no list of exercises")
+    if not raw:
+        raise ConfigError(f"{file}: it holds no exercise; an empty catalog is made with --empty")
     return read_records(raw)
 
 
@@ -130,7 +132,8 @@ def _read(item: Json) -> SourceRecord | str:
         # Strict: a number in the place of a text is a mistake of the source, and not for us to convert.
         record = msgspec.convert(known, SourceRecord)
     except msgspec.ValidationError as error:
-        return str(error)
+        fields = ", ".join(map(_shown, item)) or "none"
+        return f"{error}; the fields of the record are {fields[:200]}"
     for text in _texts(record):
         if not text.isprintable() and not all(sign.isprintable() or sign in "\n\r\t" for sign in text):
             return f"{_shown(text)} has signs in it that cannot be printed or stored"
@@ -138,14 +141,19 @@ def _read(item: Json) -> SourceRecord | str:
 
 
 def _identity_error(record: SourceRecord) -> str | None:
-    identity = record.exercise_id
+    """All that is wrong with what it is known by: the next try must not be refused for what was wrong in the first."""
+    identity, found = record.exercise_id, list[str]()
     if not identity:
-        return "its id has no Latin letter or digit, of which ids are made; give it an id that has"
+        what = "id" if record.id else "name, of which its id would be made,"
+        found.append(f"its {what} has no Latin letter or digit, of which ids are made; give it an id that has")
     if len(identity) > MAX_ID_CHARS:
-        return f"its id has {len(identity)} characters; {MAX_ID_CHARS} are the most"
+        found.append(f"its id has {len(identity)} characters; {MAX_ID_CHARS} are the most")
     if not slug(record.name):
-        return "its name has no Latin letter or digit, of which the slug that it is found by is made"
-    return None
+        found.append(
+            "its name has no Latin letter or digit, of which the slug that it is found by is made; write the name in"
+            " Latin letters"
+        )
+    return "; ".join(found) or None
 
 
 def _dropped_fields(item: dict[str, Json]) -> Iterator[str]:

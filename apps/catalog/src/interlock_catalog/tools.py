@@ -27,6 +27,7 @@ from interlock_catalog.resource import Catalog
 Id = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[^\s/]+$")]
 FamilySlug = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[a-z0-9-]+$")]
 Key = Annotated[str, Field(pattern=r"^(exercise|alias|family):[^\s/]+$", max_length=160)]
+BackupKey = Annotated[str, Field(pattern=r"^(exercise|alias|family|search):[^\s/]+$", max_length=160)]
 Why = Annotated[str, Field(min_length=3, max_length=2000)]
 States = Mapping[str, Json]
 Simulation = Callable[[Doc | None, States, str], Doc | None]
@@ -238,7 +239,7 @@ def _restore(catalog: Catalog) -> Tool:
         idempotent=True,
         capabilities={"catalog:admin"},
     )
-    async def restore_document(key: Key, state: dict[str, Any] | None, context: Context) -> dict[str, Any]:
+    async def restore_document(key: BackupKey, state: dict[str, Any] | None, context: Context) -> dict[str, Any]:
         """Bring a document back to what it is in a backup; null removes it."""
         found = await catalog.backend.read_many([key])
         await catalog.change(Write("restore", {key: state}, arguments={"key": key}), found, context)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from interlock.answers import App, delegation
 from interlock_ranger.agents import DEADLINE_S, PURPOSES, SPECIALISTS, coordinator, specialist
 from interlock_ranger.burn.tools import build_burn_tools
 from interlock_ranger.coordinator.tools import build_coordinator_tools
-from interlock_ranger.evidence import Today
+from interlock_ranger.evidence import Today, today_utc
 from interlock_ranger.fires import Fires
 from interlock_ranger.nepa.tools import build_nepa_tools
 from interlock_ranger.settings import HERE, load_settings
@@ -20,10 +20,6 @@ from interlock_ranger.view.result_tables import ResultTables
 
 DATA = HERE / "data"
 CORPUS = HERE / "corpus"
-
-
-def today_utc() -> date:
-    return datetime.now(UTC).date()
 
 
 def build_app(
@@ -58,7 +54,29 @@ def build_app(
     )
 
 
-# When it is imported: `interlock ask ranger` finds the application as an entry point by the name APP.
-_SETTINGS = load_settings().settings
-FIRES = Fires(Path(_SETTINGS.data))
-APP = build_app(FIRES, Path(_SETTINGS.corpus), tuple(map(Path, _SETTINGS.tables)))
+class Opened(NamedTuple):
+    """RANGER over the folders of the settings."""
+
+    app: App
+    fires: Fires
+
+
+def open_ranger(*, skip_refused: bool = False) -> Opened:
+    """As the settings say; with `skip_refused`, also over a folder in which some of the fires cannot be used."""
+    settings = load_settings().settings
+    fires = Fires(Path(settings.data), skip_refused=skip_refused)
+    return Opened(build_app(fires, Path(settings.corpus), tuple(map(Path, settings.tables))), fires)
+
+
+if TYPE_CHECKING:
+    APP: App
+    """What `interlock ask ranger` finds as an entry point."""
+else:
+
+    def __getattr__(name: str) -> App:
+        # When it is asked for, and not when this is imported: a fire that is refused must not keep the commands from
+        # telling which one it is.
+        if name != "APP":
+            raise AttributeError(name)
+        globals()[name] = open_ranger().app
+        return globals()[name]

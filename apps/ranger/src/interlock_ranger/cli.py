@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import load_command_settings, store_option
 from interlock.cli.output import console, notes, print_json, sanitize, table
 from interlock.cli.parser import document_exits
@@ -39,16 +39,16 @@ def register(commands: Any, common: Any) -> None:
     actions.add_parser("fires", help="the fires on file")
     rules = actions.add_parser("rules", help="the rule packs, with citation and what each was verified against")
     rules.add_argument("--unverified", action="store_true", help="only those that nobody has checked yet")
-    unverified = "there is no briefing: a specialist did not succeed"
+    unverified = "there is no briefing: a specialist did not succeed; or there is one, and another fire cannot be used"
     for command, run, wrong in (
         (briefing, run_briefing, unverified),
         (export, run_export, unverified),
-        (actions.choices["fires"], run_fires, ""),
+        (actions.choices["fires"], run_fires, "a fire of the folder cannot be used; the others are listed"),
         (rules, run_rules, ""),
     ):
         common(command)
         # Only a command that writes records needs its store.
-        document_exits(command, wrong=wrong, store=bool(wrong), more={2: _WRONG})
+        document_exits(command, wrong=wrong, store=wrong is unverified, more={2: _WRONG})
         command.set_defaults(run=run)
 
 
@@ -57,6 +57,8 @@ def _find_fire(fires: Fires, name: str) -> str:
     from interlock.errors import ConfigError
     from interlock.tools import match_values
 
+    if name in fires.refused:
+        raise fires.refused[name]
     known = {key: (key, *names) for key, names in fires.names().items()}
     found = (name,) if name in known else match_values(name, known)
     if len(found) != 1:
@@ -64,27 +66,42 @@ def _find_fire(fires: Fires, name: str) -> str:
     return found[0]
 
 
-async def _compose(given: argparse.Namespace) -> Briefing:
+async def _compose(given: argparse.Namespace) -> Composed:
     from interlock import Runtime
-    from interlock_ranger.app import APP, FIRES, today_utc
+    from interlock_ranger.app import open_ranger
     from interlock_ranger.briefing.compose import compose_briefing
+    from interlock_ranger.evidence import today_utc
 
     settings = load_command_settings(given).settings
-    fire = FIRES.by_id[_find_fire(FIRES, given.fire)]
+    app, fires = open_ranger(skip_refused=True)
+    fire = fires.by_id[_find_fire(fires, given.fire)]
+    _tell_refused(fires)
     async with Runtime.open(
-        settings.store, policy=APP.policy or settings.policy, tools=APP.tools, settings=settings
+        settings.store, policy=app.policy or settings.policy, tools=app.tools, settings=settings
     ) as runtime:
         # A line of its own: the first time on a machine it takes longer than all the rest.
         notes().print(
             "[dim]reading what the specialists are asked for (the first time on a machine, it is learned) …[/]"
         )
         with notes().status(f"asking four specialists about {sanitize(fire.facts.name)} …"):
-            return await compose_briefing(runtime, APP, fire, today_utc(), given.season)
+            return Composed(await compose_briefing(runtime, app, fire, today_utc(), given.season), bool(fires.refused))
+
+
+class Composed(NamedTuple):
+    briefing: Briefing
+    others_refused: bool
+    """Whether there are fires beside it that cannot be used."""
+
+
+def _tell_refused(fires: Fires) -> None:
+    """Which fires cannot be used and why, beside what is said of the others."""
+    for error in fires.refused.values():
+        notes().print(sanitize(error), soft_wrap=True)
 
 
 def run_briefing(given: argparse.Namespace) -> int:
     """Print the briefing, and write the page if it is asked for."""
-    briefing = asyncio.run(_compose(given))
+    briefing, others_refused = run_to_end(_compose(given))
     if not briefing.turn.verified:
         return _refuse(given, briefing)
     if given.html is not None:
@@ -101,7 +118,7 @@ def run_briefing(given: argparse.Namespace) -> int:
         from interlock_ranger.briefing.terminal import print_briefing
 
         print_briefing(console(), briefing, store_option(given))
-    return 0
+    return int(others_refused)
 
 
 def _refuse(given: argparse.Namespace, briefing: Briefing) -> int:
@@ -118,7 +135,7 @@ def run_export(given: argparse.Namespace) -> int:
     from interlock_ranger.briefing.exports import write_exports
     from interlock_ranger.briefing.page import render_page
 
-    briefing = asyncio.run(_compose(given))
+    briefing, others_refused = run_to_end(_compose(given))
     if not briefing.turn.verified:
         return _refuse(given, briefing)
     files = write_exports(briefing, given.to, datetime.now(UTC).isoformat())
@@ -129,12 +146,15 @@ def run_export(given: argparse.Namespace) -> int:
     else:
         for name in names:
             console().print(sanitize(name))
-    return 0
+    return int(others_refused)
 
 
 def run_fires(given: argparse.Namespace) -> int:
-    from interlock_ranger.app import FIRES
+    from interlock_ranger.fires import Fires
+    from interlock_ranger.settings import load_settings
 
+    fires = Fires(Path(load_settings().settings.data), skip_refused=True)
+    _tell_refused(fires)
     rows = [
         {
             "fire_id": key,
@@ -143,20 +163,27 @@ def run_fires(given: argparse.Namespace) -> int:
             "contained": fire.facts.containment_date.isoformat(),
             "synthetic": fire.facts.synthetic,
             "phase": fire.facts.phase,
-            "on file": f"{len(fire.sectors)} sectors, {len(fire.trails)} trails, {len(fire.plots)} plots",
+            "on file": ", ".join(
+                f"{count} {name}{'' if count == 1 else 's'}"
+                for name, count in (
+                    ("sector", len(fire.sectors)),
+                    ("trail", len(fire.trails)),
+                    ("plot", len(fire.plots)),
+                )
+            ),
         }
-        for key, fire in FIRES.by_id.items()
+        for key, fire in fires.by_id.items()
     ]
     if given.json:
         print_json(rows)
-        return 0
+        return int(bool(fires.refused))
     listing = table("fires on file", rows[0])
     for row in rows:
         listing.add_row(
             *(f"{v:,}" if isinstance(v, int) and not isinstance(v, bool) else sanitize(v) for v in row.values())
         )
     console().print(listing)
-    return 0
+    return int(bool(fires.refused))
 
 
 def run_rules(given: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date
+from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -13,6 +13,11 @@ from interlock import Result
 
 Today = Callable[[], date]
 """The clock: what day it is."""
+
+
+def today_utc() -> date:
+    return datetime.now(UTC).date()
+
 
 FRESH_DAYS = 365
 """Data up to this old counts in full."""

@@ -11,9 +11,6 @@ from interlock_catalog.backends.port import Docs, Search, Write
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.document_keys import RESOURCE, DocumentKind
 
-_BATCH = 500
-"""Documents of one transaction."""
-
 
 class DatabaseBackend:
     """Documents in one table, found by family, by target and by name."""
@@ -57,10 +54,8 @@ class DatabaseBackend:
         await self.documents.fence(tokens, ledger)
 
     async def fill(self, docs: Mapping[str, Doc | None]) -> None:
-        """Put documents there as they are, past the gate: for `init`, before anybody works."""
-        keys = sorted(docs)
-        for start in range(0, len(keys), _BATCH):
-            await self.documents.write_all({key: docs[key] for key in keys[start : start + _BATCH]})
+        """Put documents there as they are, past the gate: for `init`, before anybody works. All of them or none."""
+        await self.documents.write_all(docs)
 
     async def read_all(self) -> dict[str, Json]:
         return await self.documents.snapshot()

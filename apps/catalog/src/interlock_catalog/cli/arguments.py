@@ -19,7 +19,7 @@ _DONE: dict[str, str] = {
 }
 _WRONG: dict[str, str] = {
     "run": "the run is partial, failed or degraded",
-    "health": "something is beyond its alert_* setting, or the last run is degraded",
+    "health": "something is beyond its alert_* setting, or in the last run families failed or it is degraded",
     "validate": "a document breaks its contract, or has the name slug of another",
     "drift": "a document is not what the journal says",
     "list": "the read was refused, or failed",

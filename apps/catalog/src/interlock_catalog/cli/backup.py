@@ -73,6 +73,8 @@ def _print_restored(done: Restored, *, made: bool) -> None:
         out.print(f"  left      {sanitize(key)}  [dim]not in the backup[/]")
     if len(done.left) > _MAX_LEFT:
         out.print(f"  [dim]… and {len(done.left) - _MAX_LEFT} more that are not in the backup[/]")
+    if done.searches:
+        out.print(f"  [dim]the log of searches is left as it is: {sanitize(done.searches)}[/]")
     parts = [_describe(done.put_back, "put back", made=made)]
     if done.deleted:
         parts.append(f"{_describe(done.deleted, 'deleted', made=made)}: not in the backup")

@@ -13,8 +13,9 @@ from interlock.errors import ConfigError
 from interlock.reasons import Reason
 from interlock_catalog.cli.arguments import add_command
 from interlock_catalog.cli.suggestions import naming_a_run
-from interlock_catalog.contracts import Json
+from interlock_catalog.contracts import KINDS, Json
 from interlock_catalog.counts import format_count
+from interlock_catalog.document_keys import kind_of
 from interlock_catalog.settings import home_option, load_existing_catalog
 
 
@@ -167,7 +168,7 @@ async def _validate_all(given: argparse.Namespace) -> list[Json]:
 
     found = []
     async with open_app(load_existing_catalog(given.home)) as app:
-        keys = [key async for key, _doc in iterate_documents(app.backend)]
+        keys = [key async for key, _state in iterate_documents(app.backend) if kind_of(key) in KINDS]
         for key in keys:
             outcome = await app.runtime.call("validate_exercise", {"key": key}, actor="person")
             found.append(outcome.value or {"key": key, "valid": False, "violations": []})

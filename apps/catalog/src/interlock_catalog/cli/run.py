@@ -81,6 +81,7 @@ def run_run(given: argparse.Namespace) -> int:
     loaded = load_existing_catalog(given.home, model=given.model, record=given.record, replay=given.replay)
     if given.max_changes is not None and given.max_changes < 0:
         raise ConfigError("--max-changes is zero or more")
+    _try_page(given.html)
     asyncio.run(
         require_families(loaded.settings, given.family, given.home)
     )  # a mistyped one is a mistake, and not a failed run
@@ -104,6 +105,20 @@ def run_run(given: argparse.Namespace) -> int:
         report = asyncio.run(_run_here(loaded, request, resume=bool(given.resume)))
     _print_report(given, loaded, report)
     return 0 if report.run.status in GOOD_STATUSES else 1
+
+
+def _try_page(file: Path | None) -> None:
+    """Whether a page can be written there is found out before a run: afterwards its report would be lost."""
+    if file is None:
+        return
+    existed = file.exists()
+    try:
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--html {file}: nothing can be written there: {error.strerror}; nothing was done") from None
+    if not existed:
+        file.unlink()
 
 
 async def _run_here(loaded: Loaded, request: RunRequest, *, resume: bool) -> ChangeReport:
@@ -168,6 +183,7 @@ async def _read_runs(loaded: Loaded, newest: int) -> list[Run]:
 def run_show(given: argparse.Namespace) -> int:
     """One run: its report, or its journal."""
     loaded = load_existing_catalog(given.home)
+    _try_page(given.html)
     with naming_a_run(given):
         if given.journal:
             print_json(asyncio.run(_read_journal(loaded, given.run_id)))

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,15 @@ from interlock_catalog.cli.imports import Import, print_import, read_import
 from interlock_catalog.counts import format_count
 from interlock_catalog.document_keys import DocumentKind, kind_of
 from interlock_catalog.enabled import ENABLED, EVERY, read_enabled
-from interlock_catalog.settings import FILE, Loaded, Settings, home_option, is_remote_address, load_existing_catalog
+from interlock_catalog.settings import (
+    FILE,
+    Loaded,
+    Settings,
+    home_option,
+    is_remote_address,
+    load_catalog_settings,
+    load_existing_catalog,
+)
 
 if TYPE_CHECKING:
     from interlock_catalog.contracts import Doc
@@ -103,15 +112,7 @@ def run_init(given: argparse.Namespace) -> int:
     if given.check:
         _print_beginning(given, "nothing was written; it would be", catalog, imported)
         return 0
-    _write_settings(folder, given)
-    loaded = load_existing_catalog(folder)
-    if not loaded.settings.is_remote:
-        with notes().status("filling the catalog"):
-            asyncio.run(_fill(loaded, catalog.docs))
-        if catalog.faults:
-            # What is planted and what is right, so that a newcomer can compare; how it is planted is of no use there.
-            planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
-            (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
+    loaded = _make(folder, given, catalog)
     if loaded.settings.is_remote and not given.json:
         console().print(f"{sanitize(folder)}: nothing (the catalog is behind the address)")
     else:
@@ -119,6 +120,28 @@ def run_init(given: argparse.Namespace) -> int:
     if not given.json:
         console().print(f"now: interlock catalog run --dry-run{sanitize(home_option(given.home))}")
     return 0
+
+
+def _make(folder: Path, given: argparse.Namespace, catalog: PlantedCatalog) -> Loaded:
+    """Fill the catalog, and only then write what makes the folder one: an init that fails leaves none behind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = folder / f"{FILE}.part"
+    names = {"backend": given.backend or "sqlite:///catalog.db", "engine": given.engine or "sqlite:///runs.db"}
+    partial.write_text(_CATALOG.format(**names, model=given.model), encoding="utf-8")
+    try:
+        loaded = load_catalog_settings(folder, file=partial.name)
+        if loaded.settings.is_remote:
+            _write_settings(folder, given, partial)
+        else:
+            with notes().status("filling the catalog"):
+                asyncio.run(_fill(loaded, catalog.docs, lambda: _write_settings(folder, given, partial)))
+            if catalog.faults:
+                # What is planted and what is right, so that a newcomer can compare; how is of no use there.
+                planted = [msgspec.structs.replace(fault, edits=()) for fault in catalog.faults]
+                (folder / "planted.json").write_bytes(msgspec.json.format(msgspec.json.encode(planted), indent=1))
+    finally:
+        partial.unlink(missing_ok=True)
+    return load_existing_catalog(folder)
 
 
 def _print_beginning(given: argparse.Namespace, lead: str, catalog: PlantedCatalog, imported: Import | None) -> None:
@@ -150,28 +173,38 @@ def _choose_catalog(given: argparse.Namespace, imported: Import | None) -> Plant
     return PlantedCatalog(build_clean_catalog(), ()) if given.clean else build_demonstration()
 
 
-def _write_settings(folder: Path, given: argparse.Namespace) -> None:
+def _write_settings(folder: Path, given: argparse.Namespace, partial: Path) -> None:
     from interlock_catalog.app import POLICY
 
-    folder.mkdir(parents=True, exist_ok=True)
-    names = {"backend": given.backend or "sqlite:///catalog.db", "engine": given.engine or "sqlite:///runs.db"}
-    (folder / FILE).write_text(_CATALOG.format(**names, model=given.model), encoding="utf-8")
     if not (folder / "interlock.toml").exists():
         store = given.store or "sqlite:///interlock.db"
         (folder / "interlock.toml").write_text(_LEDGER.format(store=store), encoding="utf-8")
     if not (folder / "policy.toml").exists():
         shutil.copyfile(POLICY, folder / "policy.toml")
     (folder / ENABLED).touch()
+    # Last: with this file the folder is a catalog.
+    partial.replace(folder / FILE)
 
 
-async def _fill(loaded: Loaded, docs: dict[str, Doc]) -> None:
+async def _fill(loaded: Loaded, docs: dict[str, Doc], write_settings: Callable[[], None]) -> None:
     from interlock_catalog.backends.embedded import DatabaseBackend
 
     backend = DatabaseBackend(loaded.settings.backend)
+
+    async def fill_whole() -> None:
+        await backend.fill(docs)
+        write_settings()
+
     try:
         if await backend.documents.count():
             raise ConfigError(f"{loaded.settings.backend}: there are documents already; name another, or remove it")
-        await backend.fill(docs)
+        filling = asyncio.ensure_future(fill_whole())
+        try:
+            await asyncio.shield(filling)
+        except asyncio.CancelledError:
+            # Ctrl-C: a transaction that has begun is waited for, so that there is a whole catalog or none.
+            await filling
+            raise
     finally:
         await backend.close()
 

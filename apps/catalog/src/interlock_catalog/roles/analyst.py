@@ -9,10 +9,9 @@ import msgspec
 from interlock_catalog.checks import Issue
 from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.document_keys import exercise_key, name_of
-from interlock_catalog.roles.coercion import coerce_entries
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import Question, request_choices, request_report
-from interlock_catalog.roles.reports import ReportedIssue
+from interlock_catalog.roles.reports import ISSUES
 from interlock_catalog.snapshot import Snapshot
 
 # The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
@@ -50,13 +49,12 @@ async def analyse(context: RoleContext, family: Snapshot, issues: Sequence[Issue
         "exercises": [visible_exercise(doc) for _identity, doc in sorted(family.live.items())],
         "suspicions": [visible_issue(issue) for issue in suspected],
     }
-    report = await request_report(context, "analyst", "report_issues", INSTRUCTIONS, content)
-    # A model that is silent has judged nothing. What the checks are certain of holds all the same.
-    if report.arguments is None:
-        return Analysis(tuple(certain), (build_rejection("report_issues", None, report.reason),))
-    coerced = coerce_entries(report.arguments.get("issues"), ReportedIssue)
-    rejections = [build_rejection("report_issues", item.entry, item.reason) for item in coerced.rejected]
-    arguments = {"family_slug": family.slug, "issues": list(coerced.entries)}
+    report = await request_report(context, "analyst", ISSUES, INSTRUCTIONS, content)
+    # A model that made no report has judged nothing. What the checks are certain of holds all the same.
+    if report.entries is None:
+        return Analysis(tuple(certain), report.rejections)
+    rejections = list(report.rejections)
+    arguments = {"family_slug": family.slug, "issues": list(report.entries)}
     outcome = await context.call("report_issues", arguments, actor="analyst")
     if not outcome.ok:
         rejections.append(build_rejection("report_issues", arguments, outcome.summary))

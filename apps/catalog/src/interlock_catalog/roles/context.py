@@ -44,8 +44,10 @@ class RoleContext(msgspec.Struct, frozen=True, kw_only=True):
     """After how long a reply of the model is given up."""
     model_calls: Counter[str] = msgspec.field(default_factory=Counter)
     """How often the model was called, by role; counted while the work goes on."""
+    model_replies: Counter[str] = msgspec.field(default_factory=Counter)
+    """How often it replied, whatever it said, by role."""
     model_answers: Counter[str] = msgspec.field(default_factory=Counter)
-    """How often it answered with what it was asked for, by role."""
+    """How often its reply could be used: a report, or a choice of what was offered; by role."""
 
     @property
     def judge(self) -> str:

@@ -9,7 +9,9 @@ import msgspec
 
 from interlock.models import Message, ModelFailed, Reply, Request, ToolCard, guarded_reply
 from interlock_catalog.contracts import Json
-from interlock_catalog.roles.context import RoleContext
+from interlock_catalog.roles.coercion import coerce_entries
+from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
+from interlock_catalog.roles.reports import ReportShape
 
 _QUESTIONS_AT_A_TIME = 6
 """So many answers fit well into the 160 tokens that a constrained model has for one reply."""
@@ -23,15 +25,17 @@ class Question(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """The arguments of the report that a model wrote; None, and why, if there are none."""
+    """The entries of a report that fit; None if there is no report that could be used."""
 
-    arguments: dict[str, Json] | None
-    reason: str = ""
+    entries: tuple[dict[str, Json], ...] | None
+    rejections: tuple[Rejection, ...] = ()
 
 
-async def request_report(context: RoleContext, role: str, report: str, instructions: str, content: Json) -> Report:
+async def request_report(
+    context: RoleContext, role: str, shape: ReportShape, instructions: str, content: Json
+) -> Report:
     """Have a model write a report: the one call that it is forced to make."""
-    tool = context.tools[report]
+    tool = context.tools[shape.tool]
     card = ToolCard(tool.name, tool.description, tool.input.schema)
     # In a fixed order: recorded replies are found by the digest of the request.
     text = json.dumps(content, ensure_ascii=False, sort_keys=True)
@@ -41,13 +45,28 @@ async def request_report(context: RoleContext, role: str, report: str, instructi
     try:
         reply = await _request_reply(context, role, request)
     except ModelFailed as error:
-        return Report(None, str(error))
-    found = next((item for item in reply.proposals if item.tool == tool.name), None)
+        return Report(None, (build_rejection(tool.name, None, str(error)),))
+    report = _read_report(reply, shape)
+    context.model_answers[role] += report.entries is not None
+    return report
+
+
+def _read_report(reply: Reply, shape: ReportShape) -> Report:
+    """A report can be used if it has its list, and the list is empty or has an entry that fits."""
+    found = next((item for item in reply.proposals if item.tool == shape.tool), None)
     if found is None:
-        return Report(None, reply.blocked or "the model made no report")
+        reason = reply.blocked or "the model made no report"
+        return Report(None, (build_rejection(shape.tool, None, reason),))
     if not isinstance(found.arguments, dict):
-        return Report(None, "the report is no object")
-    return Report(found.arguments)
+        return Report(None, (build_rejection(shape.tool, None, "the report is no object"),))
+    entries = found.arguments.get(shape.entries)
+    # Nothing said is not "nothing is wrong": that is a list with nothing in it.
+    if not isinstance(entries, list):
+        reason = f"the report has no list {shape.entries}"
+        return Report(None, (build_rejection(shape.tool, found.arguments, reason),))
+    coerced = coerce_entries(entries, shape.entry)
+    rejections = tuple(build_rejection(shape.tool, item.entry, item.reason) for item in coerced.rejected)
+    return Report(coerced.entries if coerced.entries or not entries else None, rejections)
 
 
 async def _request_reply(context: RoleContext, role: str, request: Request) -> Reply:
@@ -58,8 +77,7 @@ async def _request_reply(context: RoleContext, role: str, request: Request) -> R
         reply = await guarded_reply(context.model, request, context.reply_s)
     except TimeoutError:
         raise ModelFailed(f"no reply within {context.reply_s:g} s") from None
-    # Words beside the one call that was asked for are no answer.
-    context.model_answers[role] += bool(reply.proposals)
+    context.model_replies[role] += 1
     return reply
 
 
@@ -94,4 +112,6 @@ async def _choose(context: RoleContext, role: str, task: str, questions: Sequenc
     if reply.proposals and isinstance(reply.proposals[0].arguments, dict):
         given = reply.proposals[0].arguments
     picked = [given.get(name) for name in names]
-    return [item if item in q.options else None for item, q in zip(picked, questions, strict=True)]
+    answers = [item if item in q.options else None for item, q in zip(picked, questions, strict=True)]
+    context.model_answers[role] += any(answer is not None for answer in answers)
+    return answers

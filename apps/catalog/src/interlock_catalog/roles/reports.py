@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import AfterValidator, Field
 
@@ -74,6 +74,19 @@ class DraftDecision(Strict):
     approve: bool
     justification: Words
     evidence: Annotated[list[OwnTag], Field(min_length=1)]
+
+
+class ReportShape(NamedTuple):
+    """A report that a model can be asked for: the tool that takes it, and the list that it consists of."""
+
+    tool: str
+    entries: str
+    entry: type[Strict]
+
+
+ISSUES = ReportShape("report_issues", "issues", ReportedIssue)
+CHANGES = ReportShape("propose_changes", "changes", ProposedChange)
+ACTIONS = ReportShape("propose_actions", "actions", ProposedAction)
 
 
 def build_report_tools() -> tuple[Tool, ...]:

@@ -15,10 +15,9 @@ from interlock_catalog.document_keys import alias_key, name_of
 from interlock_catalog.evidence import Evidence
 from interlock_catalog.naming import build_exercise_id, name_words
 from interlock_catalog.planning.ops import Op
-from interlock_catalog.roles.coercion import coerce_entries
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import request_report
-from interlock_catalog.roles.reports import ProposedAction
+from interlock_catalog.roles.reports import ACTIONS
 from interlock_catalog.vocabulary import slug
 
 # The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
@@ -135,14 +134,12 @@ async def _judge(
     for start in range(0, len(searches), _SEARCHES_PER_REPORT):
         batch = searches[start : start + _SEARCHES_PER_REPORT]
         content = {"searches": [_visible_search(search, similar[search.query]) for search in batch]}
-        report = await request_report(context, "scout", "propose_actions", INSTRUCTIONS, content)
-        if report.arguments is None:
-            yield _reject(None, report.reason)
+        report = await request_report(context, "scout", ACTIONS, INSTRUCTIONS, content)
+        for rejection in report.rejections:
+            yield SearchFinding(rejection=rejection)
+        if report.entries is None:
             continue
-        coerced = coerce_entries(report.arguments.get("actions"), ProposedAction)
-        for item in coerced.rejected:
-            yield _reject(item.entry, item.reason)
-        outcome = await context.call("propose_actions", {"actions": list(coerced.entries)}, actor="scout")
+        outcome = await context.call("propose_actions", {"actions": list(report.entries)}, actor="scout")
         queries = {search.query for search in batch}
         for action in outcome.value["actions"] if outcome.ok else ():
             # Or a model could make a search up, and have an alias added for it.

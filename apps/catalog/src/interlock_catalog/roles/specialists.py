@@ -14,10 +14,9 @@ from interlock_catalog.evidence import Evidence, find_accountable
 from interlock_catalog.planning.candidates import candidate_values, estimate_confidence, sibling_support
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.analyst import visible_exercise, visible_issue
-from interlock_catalog.roles.coercion import coerce_entries
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import Question, request_choices, request_report
-from interlock_catalog.roles.reports import ProposedChange
+from interlock_catalog.roles.reports import CHANGES
 from interlock_catalog.snapshot import Snapshot
 
 # The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
@@ -75,12 +74,11 @@ async def _request_changes(context: RoleContext, family: Snapshot, role: str, is
         "siblings": others,
     }
     instructions = INSTRUCTIONS.format(role=role, fields=", ".join(FIELDS[role]))
-    report = await request_report(context, role, "propose_changes", instructions, content)
-    if report.arguments is None:
-        return _Proposed((), (build_rejection("propose_changes", None, report.reason),))
-    coerced = coerce_entries(report.arguments.get("changes"), ProposedChange)
-    rejections = [build_rejection("propose_changes", item.entry, item.reason) for item in coerced.rejected]
-    arguments = {"family_slug": family.slug, "changes": list(coerced.entries)}
+    report = await request_report(context, role, CHANGES, instructions, content)
+    if report.entries is None:
+        return _Proposed((), report.rejections)
+    rejections = list(report.rejections)
+    arguments = {"family_slug": family.slug, "changes": list(report.entries)}
     outcome = await context.call("propose_changes", arguments, actor=role)
     if not outcome.ok:
         rejections.append(build_rejection("propose_changes", arguments, outcome.summary))

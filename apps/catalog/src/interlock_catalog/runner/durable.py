@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import json
 import logging
+import os
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -93,9 +94,16 @@ def migrate(url: str) -> None:
         DBOS.migrate(url, schema=SCHEMA)
         return
     path = Path(url.removeprefix("sqlite:///"))
-    with path.with_suffix(".lock").open("a") as lock:
+    with open(path.with_suffix(".lock"), "a", opener=_open_private) as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file
+        # Made before DBOS does, which would leave its mode to the umask; its log gets the mode of the file.
+        with open(path, "a", opener=_open_private):
+            pass
         DBOS.migrate(url)
+
+
+def _open_private(file: str, flags: int) -> int:
+    return os.open(file, flags, 0o600)
 
 
 def _config(engine: sqlalchemy.Engine, executor: str) -> dict[str, Any]:

@@ -35,6 +35,8 @@ class Health(msgspec.Struct, frozen=True, kw_only=True):
     """Of the recent runs that ended, the share that failed or were degraded."""
     degradation: str
     """Why the last run is degraded; '' if it is not."""
+    failed_families: dict[str, str] = {}
+    """The families whose changes failed in the last run, and why; of those that crashed, `degradation` tells."""
     lock_age_s: float | None
     """Of the family that has been locked for the longest."""
     workers: dict[str, float]
@@ -57,6 +59,7 @@ async def check_health(settings: Settings, runs: RunStore, runtime: Runtime | No
         recent_runs=len(ended),
         failure_rate=round(failures, 3),
         degradation=ended[0].degradation if ended else "",
+        failed_families=_find_failed(ended[0]) if ended else {},
         lock_age_s=None if runtime is None else await _lock_age_s(runtime),
         workers={name: round(time.time() - at, 1) for name, at in (await runs.heartbeats()).items()},
     )
@@ -72,6 +75,10 @@ def _alarms(health: Health, settings: Settings) -> Iterator[str]:
         yield f"the last run ended {age_s / 3600:.1f} h ago (alert_age_h = {settings.alert_age_h:g})"
     if health.degradation:
         yield f"the last run ({health.last_run}) is degraded: {health.degradation}"
+    if health.failed_families:
+        (name, why), more = next(iter(health.failed_families.items())), len(health.failed_families) - 1
+        others = f" and {format_count(more, 'other')}" if more else ""
+        yield f"in the last run ({health.last_run}), {name}{others} failed{f': {why}' if why else ''}"
     if health.queue_depth > settings.alert_queue:
         wait = "run waits" if health.queue_depth == 1 else "runs wait"
         yield f"{health.queue_depth} {wait} (alert_queue = {settings.alert_queue})"
@@ -80,6 +87,10 @@ def _alarms(health: Health, settings: Settings) -> Iterator[str]:
         yield f"{share} failed (alert_failures = {settings.alert_failures})"
     if lock_s is not None and lock_s > settings.alert_lock_s:
         yield f"a family has been locked for {lock_s:.0f} s (alert_lock_s = {settings.alert_lock_s:g})"
+
+
+def _find_failed(run: Run) -> dict[str, str]:
+    return {result.family: result.reason for result in run.families if result.state == "failed" and not result.crashed}
 
 
 def _age_s(run: Run) -> float:

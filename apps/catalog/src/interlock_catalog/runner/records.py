@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -66,7 +66,9 @@ class FamilyResult(msgspec.Struct, frozen=True, kw_only=True):
     """Why nothing, or not everything, was done."""
     exercises: int = 0
     model_answers: dict[str, int] = {}
-    """By role: how often the model answered with what it was asked for."""
+    """By role: how often a reply of the model could be used."""
+    model_replies: dict[str, int] = {}
+    """By role: how often it replied, whatever it said."""
     foreseen: tuple[ForeseenChange, ...] = ()
     """Approvals that are decided once the changes before them are made."""
     crashed: bool = False
@@ -123,20 +125,30 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def describe_degradation(results: Sequence[FamilyResult]) -> str:
-    """Why a run cannot be relied on, whatever it did: families crashed, or the model never answered; '' if neither."""
+    """Why a run cannot be relied on, whatever it did: families crashed, or the model was of no use; '' if neither."""
     families = [result for result in results if result.work.is_family]
     crashed = [result for result in families if result.crashed]
     others = [result for result in results if result.crashed and not result.work.is_family]
-    calls = sum(count for result in results for count in result.model_calls.values())
-    answers = sum(count for result in results for count in result.model_answers.values())
     found = []
     if crashed:
         how_many = f"{len(crashed)} of {format_count(len(families), 'family', 'families')}"
         found.append(f"{how_many} crashed ({crashed[0].family}: {crashed[0].reason})")
     found += [f"the work on {result.work.kind.value} crashed ({result.reason})" for result in others]
-    if calls and not answers:
-        found.append(f"the model was asked {format_count(calls, 'time')} and never answered")
-    return "; ".join(found)
+    return "; ".join([*found, *_describe_model(results)])
+
+
+def _describe_model(results: Sequence[FamilyResult]) -> Iterator[str]:
+    """A model that was asked in vain. Whether it was silent or useless is told apart: only silence is an outage."""
+    calls = sum(count for result in results for count in result.model_calls.values())
+    if not calls or any(count for result in results for count in result.model_answers.values()):
+        return
+    replies = sum(count for result in results for count in result.model_replies.values())
+    asked = f"the model was asked {format_count(calls, 'time')} and"
+    if not replies:
+        yield f"{asked} never answered"
+    else:
+        reason = next((item.reason for result in results for item in result.rejected), "no choice of what was offered")
+        yield f"{asked} answered {format_count(replies, 'time')}, never with anything that could be used ({reason})"
 
 
 def status_of(results: Iterable[FamilyResult], mode: str) -> str:

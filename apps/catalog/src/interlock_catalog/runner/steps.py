@@ -260,6 +260,7 @@ class RunSteps:
             issues={name: severities[name] for name in reversed(SEVERITIES) if severities[name]},
             unresolved=plan.unresolved,
             model_calls=plan.model_calls,
+            model_replies=dict(context.model_replies),
             model_answers=dict(context.model_answers),
             rejected=plan.rejected,
             foreseen=tuple(_foresee(op) for op in done.foreseen),

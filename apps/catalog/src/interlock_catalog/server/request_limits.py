@@ -81,6 +81,9 @@ class RequestLimits:
                 refused = await self._run(scope, exchange)
             finally:
                 self._under_way[whose] -= 1
+                # Whoever asks without a token may write one of their own each time: none of them is remembered.
+                if not self._under_way[whose]:
+                    del self._under_way[whose]
         if refused is not None:
             await self._answer(send, refused)
 

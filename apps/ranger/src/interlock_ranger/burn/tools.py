@@ -14,12 +14,13 @@ from interlock_ranger.burn.mtbs import MtbsClassification, classify_fire
 from interlock_ranger.burn.severity import Scale
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
+from interlock_ranger.part_names import PartKind
 
 SCALES = {"generic": ("generic breakpoints", "Key and Benson"), "analyst": ("analyst thresholds", "analyst's")}
 
 
 def build_burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
-    known = {"fire_id": fires.names(), "sector_id": fires.sector_names()}
+    known = {"fire_id": fires.names(), "sector_id": fires.part_names(PartKind.SECTOR)}
 
     @tool(effect="read", known_values={**known, "scale": SCALES})
     def assess_severity(
@@ -33,12 +34,14 @@ def build_burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
         `scale`: generic breakpoints, or the thresholds that the analyst set for this fire. `sectors`: your own readings
         instead of those on file.
         """
-        return assess_burn(fires.find(fire_id, sector=sector_id), sector_id, scale, sectors, today)
+        fire, ids = fires.find(fire_id, sector=sector_id)
+        return assess_burn(fire, ids["sector"], scale, sectors, today)
 
     @tool(effect="read", known_values=known)
     def classify_mtbs(fire_id: str | None = None, sector_id: str | None = None) -> Result[MtbsClassification]:
         """The six MTBS classes of a fire or sector, in acres and percent, by the thresholds set for this fire."""
-        return classify_fire(fires.find(fire_id, sector=sector_id), sector_id, today)
+        fire, ids = fires.find(fire_id, sector=sector_id)
+        return classify_fire(fire, ids["sector"], today)
 
     @tool(effect="read", known_values={"fire_id": fires.names()})
     def validate_boundary(
@@ -50,6 +53,6 @@ def build_burn_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
 
         `geometry`: a GeoJSON polygon of your own to check against the reported acres of the fire.
         """
-        return check_boundary(fires.find(fire_id), tolerance_pct, geometry, today)
+        return check_boundary(fires.find(fire_id).fire, tolerance_pct, geometry, today)
 
     return assess_severity, classify_mtbs, validate_boundary

@@ -102,7 +102,9 @@ def _read_rows(
 ) -> Checked:
     records, places, found = [], [], list(problems)
     for row in table.rows:
-        wrong = [*_find_beyond(file, row), *check(f"row {row.number}", row)]
+        wrong = [*_find_uneven(file, row)]
+        # Of a row whose cells are not where they belong, each cell would be told again.
+        wrong += () if row.broken or row.absent else check(f"row {row.number}", row)
         found += wrong
         if not wrong:
             records.append(build(row.cells))
@@ -113,7 +115,20 @@ def _read_rows(
     return Checked(tuple(records), tuple(found), tuple(places), labels, ids)
 
 
-def _find_beyond(file: str, row: TableRow) -> Iterator[InputProblem]:
+def _find_uneven(file: str, row: TableRow) -> Iterator[InputProblem]:
+    """Cells without a column, columns without a cell, and a cell that has taken in the rows below it."""
+    for column in row.broken:
+        yield InputProblem(
+            file=file,
+            place=f"row {row.begins}",
+            field=column,
+            value=shown(row.cells[column]),
+            way_out=f"it holds a line end, so that the lines to {row.number} would be one row; take the quotation mark"
+            " out that opens there",
+        )
+    for column in row.absent:
+        way_out = f"has no cell for {shown(column)}; every row has a cell for every column, also an empty one"
+        yield InputProblem(file=file, place=f"row {row.number}", way_out=way_out)
     if row.beyond:
         yield InputProblem(
             file=file,
@@ -171,18 +186,24 @@ def _find_twice(table: Table) -> Iterator[InputProblem]:
     """Trees of one number on one plot: tallied twice, a tree stands for twice as much timber."""
     if "tree" not in table.columns:
         return
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str | float]] = set()
     for row in table.rows:
-        key = (row.cells["plot_id"], row.cells["tree"])
-        if key in seen and key[1]:
+        key = (row.cells["plot_id"], _tree_number(row.cells["tree"]))
+        if key in seen and key[1] != "":
             yield InputProblem(
                 file="trees.csv",
                 place=f"row {row.number}",
                 field="tree",
-                value=f"{key[0]} {key[1]}",
+                value=f"{key[0]} {row.cells['tree']}",
                 way_out="a tree of a plot may be there once only",
             )
         seen.add(key)
+
+
+def _tree_number(cell: str) -> str | float:
+    """As it is compared: 07 is 7."""
+    figure = parse_figure(cell)
+    return cell.casefold() if figure is None else figure
 
 
 def _find_equal(table: Table) -> Iterator[InputProblem]:

@@ -11,6 +11,8 @@ import shapely
 from shapely.geometry import Point, shape
 
 from interlock.errors import ConfigError, InvalidInput
+from interlock_ranger.evidence import Today, today_utc
+from interlock_ranger.intake.agreement import find_future_days, find_laxer_stands, find_oversized_stands
 from interlock_ranger.intake.cruise_tables import FLAGS, read_plots, read_trees
 from interlock_ranger.intake.documents import parse_document
 from interlock_ranger.intake.fire_json import Checked, read_facts, read_sectors, read_stands, read_trails
@@ -67,7 +69,7 @@ class Files:
             return None
 
 
-def read_fire(folder: Path) -> Fire:
+def read_fire(folder: Path, today: Today = today_utc) -> Fire:
     """A fire from its folder; one with a value that cannot be right is refused, with all of them."""
     files, nothing = Files(folder), Checked((), ())
     facts = files.read("fire.json", read_facts, nothing)
@@ -91,6 +93,8 @@ def read_fire(folder: Path) -> Fire:
     if perimeter is not None:
         found += _find_far(perimeter, parts, own)
     found += _find_wrong_sizes(parts, perimeter, own)
+    found += find_laxer_stands(parts.sectors.records, parts.stands.records)
+    found += find_future_days(own, parts.plots.records, today())
     found = [*files.unreadable.values(), *found]
     if found or own is None:
         raise RefusedFire(folder.name, found)
@@ -161,8 +165,13 @@ def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: Facts | None) -> Ite
     sectors = tuple(find_wrong_sectors(parts.sectors.records))
     yield from sectors
     # A sum is held against the whole only where each part is right: one mistake is told once.
-    if facts is not None and perimeter is not None and not (sectors or parts.sectors.problems):
-        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, parts.stands.records)
+    if sectors or parts.sectors.problems:
+        return
+    stands = tuple(find_oversized_stands(parts.sectors.records, parts.stands.records, parts.plots.records))
+    yield from stands
+    if facts is not None and perimeter is not None:
+        right = () if stands else parts.stands.records
+        yield from find_wrong_totals(facts, perimeter, parts.sectors.records, right)
 
 
 def _find_far(perimeter: Any, parts: _Parts, facts: Facts | None) -> Iterator[InputProblem]:

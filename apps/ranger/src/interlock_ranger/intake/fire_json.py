@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from typing import Any, TypeVar
 
 import msgspec
@@ -36,6 +37,13 @@ _LATITUDE = Range(low=-90, high=90, hint="degrees, WGS 84")
 _MOST_ACRES = 100_000_000
 SLOPE_PCT = Range(low=0, high=500, hint="percent")
 _FIRE = "the fire"
+_IN_ORDER = (
+    ("ignition_date", "containment_date"),
+    ("imagery.pre_date", "ignition_date"),
+    ("ignition_date", "imagery.post_date"),
+    # The survey is of damage that the fire did.
+    ("ignition_date", "survey_date"),
+)
 _GEOJSON_MEMBERS = (
     "type", "features", "properties", "geometry", "coordinates", "geometries", "id", "bbox", "crs", "name",
     "xy_coordinate_resolution",
@@ -108,27 +116,39 @@ def read_facts(document: Any) -> Checked:
         if isinstance(raw.get(name), dict):
             problems += [*_check_shape(file, name, raw[name], kind, problems)]
     problems += [*_check_shape(file, _FIRE, raw, Facts, problems)]
+    problems += _find_disorder(raw)
     if problems:
         return Checked((), tuple(problems))
     facts, wrong = _convert(raw, Facts, file, _FIRE)
-    problems += wrong if facts is None else _find_disorder(facts)
-    return Checked(() if problems else (facts,), tuple(problems))
+    return Checked(() if facts is None else (facts,), wrong)
 
 
-def _find_disorder(facts: Facts) -> Iterator[InputProblem]:
-    """Dates and thresholds that cannot follow each other so."""
-    bounds = msgspec.structs.asdict(facts.analyst_thresholds)
-    imagery = facts.imagery
+def _find_disorder(raw: Mapping[str, Any]) -> Iterator[InputProblem]:
+    """Dates and thresholds that cannot follow each other so, of those that can be read: the others are told as such."""
+    imagery, limits = (raw[key] if isinstance(raw.get(key), dict) else {} for key in ("imagery", "analyst_thresholds"))
+    days = {name: _read_day(raw.get(name)) for name in ("ignition_date", "containment_date", "survey_date")}
+    days |= {f"imagery.{name}": _read_day(imagery.get(name)) for name in ("pre_date", "post_date")}
+    bounds = {name: value for name in Thresholds.__struct_fields__ if _DNBR.admits(value := limits.get(name))}
     for earlier, first, later, second in (
-        ("ignition_date", facts.ignition_date, "containment_date", facts.containment_date),
-        ("imagery.pre_date", imagery.pre_date, "ignition_date", facts.ignition_date),
-        ("ignition_date", facts.ignition_date, "imagery.post_date", imagery.post_date),
+        *((earlier, days[earlier], later, days[later]) for earlier, later in _IN_ORDER),
         *zip(bounds, bounds.values(), list(bounds)[1:], list(bounds.values())[1:], strict=False),
     ):
-        if first > second:
+        if first is not None and second is not None and first > second:
             yield InputProblem(
                 file="fire.json", place=later, field=earlier, value=str(first), way_out=f"it may not be after {second}"
             )
+    ignited, year = days["ignition_date"], raw.get("year")
+    if ignited is not None and _FACTS["year"].admits(year) and year != ignited.year:
+        yield InputProblem(
+            file="fire.json", place=_FIRE, field="year", value=shown(year), way_out=f"it was ignited on {ignited}"
+        )
+
+
+def _read_day(value: object) -> date | None:
+    try:
+        return msgspec.convert(value, date)
+    except msgspec.ValidationError:
+        return None
 
 
 def read_sectors(document: Any) -> Checked:

@@ -15,6 +15,7 @@ from interlock.errors import InvalidInput
 DELIMITERS = ",;\t|"
 # "sep=;" and a line end, which Excel may write above the header; not "sep=" alone, nor a column that is called so.
 _SAID_DELIMITER = re.compile(r"sep=([,;\t|])\r?\n")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _BEYOND = "(beyond)"
 """No column: what stands in a row behind the last column of the header."""
 
@@ -25,6 +26,12 @@ class TableRow(msgspec.Struct, frozen=True, kw_only=True):
     cells: dict[str, str]
     beyond: int = 0
     """How many filled cells stand outside the named columns."""
+    begins: int = 0
+    """The line that the row begins on: an earlier one if a cell holds line ends."""
+    broken: tuple[str, ...] = ()
+    """Columns whose cell holds a line end: a quotation mark may have taken in the rows below it."""
+    absent: tuple[str, ...] = ()
+    """Columns that the row has no cell for, not even an empty one."""
 
 
 class Table(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,8 +85,13 @@ def _read_row(row: dict[str, str | list[str] | None], number: int, columns: Sequ
     extra = row.get(_BEYOND) or ()
     # A column without a name has the name "", whatever stands in it.
     unnamed = [*extra, row.get("") or ""]
+    said = {column: str(row.get(column) or "") for column in columns}
+    texts = [*said.values(), *(cell for cell in unnamed if isinstance(cell, str))]
     return TableRow(
         number=number,
-        cells={column: str(row.get(column) or "").strip() for column in columns},
+        cells={column: cell.strip() for column, cell in said.items()},
         beyond=sum(bool(cell.strip()) for cell in unnamed if isinstance(cell, str)),
+        begins=number - sum(len(_LINE_END.findall(cell)) for cell in texts),
+        broken=tuple(column for column, cell in said.items() if _LINE_END.search(cell)),
+        absent=tuple(column for column in columns if row.get(column) is None),
     )

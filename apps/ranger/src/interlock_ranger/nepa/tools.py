@@ -123,7 +123,7 @@ def _pathway_tool(fires: Fires, today: Today) -> Tool:
         `screened`: extraordinary circumstances, each resource with the degree of effect. `land`: wilderness, roadless
         or none. What is left out is asked for, not taken as none. Without a date, today is used, and said.
         """
-        fire = None if fire_id is None else fires.find(fire_id)
+        fire = None if fire_id is None else fires.find(fire_id).fire
         _check_project(action, acres, fire)
         project = Project(
             action=action,

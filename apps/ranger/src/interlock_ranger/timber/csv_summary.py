@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -26,12 +26,12 @@ from interlock_ranger.evidence import (
     compute_confidence,
 )
 from interlock_ranger.intake.cruise_tables import FLAGS
-from interlock_ranger.intake.problems import parse_figure
 from interlock_ranger.intake.tables import Table, TableRow
 from interlock_ranger.intake.text import file_digest
 from interlock_ranger.records import Fire, Species
 from interlock_ranger.rules import get_rule
 from interlock_ranger.timber.csv_files import CsvFolders, read_csv, shorten
+from interlock_ranger.timber.csv_numbers import ColumnNumbers
 
 LISTED = 20
 """So many groups and problems a result has at the most."""
@@ -39,8 +39,6 @@ LISTED_COLUMNS = 60
 NAMED = 8
 """So many groups are named in the summary, with up to `NAMED_MEANS` means each."""
 NAMED_MEANS = 4
-# 1,200 and -1,234,567.5; not 30,5, which is a decimal comma, and not 12,34.
-_THOUSANDS = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _ALIASES = {
     "dbh_in": ("dbh_in", "dbh", "diameter"),
     "height_ft": ("height_ft", "height", "ht"),
@@ -73,7 +71,10 @@ class Column(Part):
     name: str
     numeric: bool
     filled: int
+    """Cells that are used: in a column of figures, those that the mean is of."""
     missing: int
+    unusable: int = 0
+    """Filled cells of a column of figures that are no figure, or more than one; each is a problem."""
     mean: float | None = None
     median: float | None = None
     least: float | None = None
@@ -131,14 +132,17 @@ def summarise_file(
     group_by = _spell_column(group_by, table.columns)
     filters = [item.model_copy(update={"column": _spell_column(item.column, table.columns)}) for item in filters]
     _check_columns(name, table.columns, (*((group_by,) if group_by else ()), *(item.column for item in filters)))
-    kept = [row for row in table.rows if all(_matches(row.cells, item) for item in filters)]
+    numbers = {
+        column: ColumnNumbers((row.cells[column] for row in table.rows), table.delimiter) for column in table.columns
+    }
+    kept = [row for row in table.rows if all(_matches(row.cells, item, numbers[item.column]) for item in filters)]
     rows = [row.cells for row in kept]
-    columns = tuple(_summarise_column(column, rows) for column in table.columns)
+    columns = tuple(_summarise_column(column, rows, numbers[column]) for column in table.columns)
     # By the names in the file: those of a Column are cut short where they are shown.
     numeric = [name for name, column in zip(table.columns, columns, strict=True) if column.numeric]
-    problems = _find_problems(table.columns, kept)
+    problems = (*_find_problems(numbers, numeric, kept), *_find_undecided(table.rows, filters, numbers))
     unknown = _list_unknown_species(table.columns, kept)
-    bad_rows = len({problem.row for problem in problems})
+    bad_rows = len({problem.row for problem in problems} & {row.number for row in kept})
     sources = (_source(shelf, file, name, table),)
     evidence = Evidence(
         reasoning=(
@@ -158,7 +162,7 @@ def summarise_file(
         rows_kept=len(rows),
         columns=columns[:LISTED_COLUMNS],
         group_by=group_by,
-        groups=_summarise_groups(rows, group_by, numeric) if group_by else (),
+        groups=_summarise_groups(rows, group_by, {name: numbers[name] for name in numeric}) if group_by else (),
         problem_count=len(problems),
         problems=problems[:LISTED],
         unknown_species=unknown,
@@ -223,9 +227,9 @@ def _spell_column(name: str | None, columns: Sequence[str]) -> str | None:
     return next((other for other in columns if name is not None and other.casefold() == name.casefold()), name)
 
 
-def _matches(row: Mapping[str, str], item: Filter) -> bool:
+def _matches(row: Mapping[str, str], item: Filter, numbers: ColumnNumbers) -> bool:
     cell = row[item.column]
-    number, bound = parse_number(cell), parse_number(str(item.value))
+    number, bound = numbers.read(cell), _read_bound(item)
     if item.compare is Comparison.EQUALS:
         # As text and as a number: psme is PSME, and 20 is 20.0.
         return cell.casefold() == str(item.value).casefold() or (number is not None and number == bound)
@@ -234,60 +238,100 @@ def _matches(row: Mapping[str, str], item: Filter) -> bool:
     return number is not None and (number >= bound if item.compare is Comparison.AT_LEAST else number <= bound)
 
 
-def parse_number(text: str) -> float | None:
-    """A figure; commas only where they part thousands, as "30,5" is no three hundred and five."""
-    return parse_figure(text.replace(",", "") if _THOUSANDS.fullmatch(text) else text)
+def _read_bound(item: Filter) -> float | None:
+    return ColumnNumbers((), ",").read(str(item.value))
 
 
-def _summarise_column(name: str, rows: Sequence[Mapping[str, str]]) -> Column:
-    """A column counts as numeric if most of its filled cells are numbers; the others are problems, not a reason."""
+def _find_undecided(
+    rows: Sequence[TableRow], filters: Sequence[Filter], numbers: Mapping[str, ColumnNumbers]
+) -> Iterator[CellProblem]:
+    """Rows of which nobody can tell whether a filter keeps them; they are left out, and that is said."""
+    for item in filters:
+        if item.compare is Comparison.EQUALS:
+            continue
+        for row in rows:
+            cell, own = row.cells[item.column], numbers[item.column]
+            if cell != "" and own.read(cell) is None:
+                message = f"left out, as it cannot be compared: {own.explain(cell)}"
+                yield CellProblem(row=row.number, column=shorten(item.column), message=message)
+
+
+def _summarise_column(name: str, rows: Sequence[Mapping[str, str]], numbers: ColumnNumbers) -> Column:
+    """A column is one of figures if most of its filled cells look like some; the others are problems, not a reason."""
     filled = [row[name] for row in rows if row[name] != ""]
-    numbers = [n for cell in filled if (n := parse_number(cell)) is not None]
-    counts = {"name": shorten(name), "filled": len(filled), "missing": len(rows) - len(filled)}
-    if filled and len(numbers) * 2 > len(filled):
-        return Column(
-            **counts,
-            numeric=True,
-            mean=round(statistics.fmean(numbers), 3),
-            median=round(statistics.median(numbers), 3),
-            least=min(numbers),
-            most=max(numbers),
-        )
-    return Column(**counts, numeric=False, distinct=len(set(filled)))
+    missing = len(rows) - len(filled)
+    if sum(map(numbers.looks_like_one, filled)) * 2 <= len(filled):
+        distinct = len(set(filled))
+        return Column(name=shorten(name), filled=len(filled), missing=missing, numeric=False, distinct=distinct)
+    figures = [figure for cell in filled if (figure := numbers.read(cell)) is not None]
+    return Column(
+        name=shorten(name),
+        filled=len(figures),
+        missing=missing,
+        unusable=len(filled) - len(figures),
+        numeric=True,
+        mean=round(statistics.fmean(figures), 3) if figures else None,
+        median=round(statistics.median(figures), 3) if figures else None,
+        least=min(figures, default=None),
+        most=max(figures, default=None),
+    )
 
 
-def _summarise_groups(rows: Sequence[Mapping[str, str]], group_by: str, numeric: Sequence[str]) -> tuple[Group, ...]:
+def _summarise_groups(
+    rows: Sequence[Mapping[str, str]], group_by: str, numeric: Mapping[str, ColumnNumbers]
+) -> tuple[Group, ...]:
     """The largest groups first."""
     by_value: dict[str, list[Mapping[str, str]]] = {}
     for row in rows:
         by_value.setdefault(row[group_by], []).append(row)
-    others = [name for name in numeric if name != group_by]
+    others = {name: numbers for name, numbers in numeric.items() if name != group_by}
     largest = sorted(by_value.items(), key=lambda item: -len(item[1]))[:LISTED]
     return tuple(
         Group(value=shorten(value) or "(empty)", rows=len(own), means=_means(own, others)) for value, own in largest
     )
 
 
-def _means(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> dict[str, float]:
-    numbers = {name: [n for row in rows if (n := parse_number(row[name])) is not None] for name in columns}
-    return {shorten(name): round(statistics.fmean(own), 2) for name, own in numbers.items() if own}
+def _means(rows: Sequence[Mapping[str, str]], columns: Mapping[str, ColumnNumbers]) -> dict[str, float]:
+    figures = {
+        name: [figure for row in rows if (figure := numbers.read(row[name])) is not None]
+        for name, numbers in columns.items()
+    }
+    return {shorten(name): round(statistics.fmean(own), 2) for name, own in figures.items() if own}
 
 
-def _find_problems(columns: Sequence[str], rows: Sequence[TableRow]) -> tuple[CellProblem, ...]:
-    plain = {name.strip().lower(): name for name in columns}
+def _find_problems(
+    numbers: Mapping[str, ColumnNumbers], numeric: Sequence[str], rows: Sequence[TableRow]
+) -> tuple[CellProblem, ...]:
+    """Cells that cannot be right, and everything that a mean leaves out."""
+    plain = {name.strip().lower(): name for name in numbers}
     # Backwards, so that of two columns of one kind the first alias wins: dbh_in before dbh.
     kinds = {kind: plain[alias] for kind, names in _ALIASES.items() for alias in names[::-1] if alias in plain}
-    problems = []
+    others = [name for name in numeric if name not in kinds.values()]
+    problems = list[CellProblem]()
     for row in rows:
-        if row.beyond:
-            message = f"{row.beyond} filled cells stand in no named column"
-            problems.append(CellProblem(row=row.number, column="", message=message))
+        problems += _find_uneven(row)
         problems += [
             CellProblem(row=row.number, column=shorten(column), message=message)
             for kind, column in kinds.items()
-            if (message := _cell_problem(kind, row.cells[column]))
+            if (message := _cell_problem(kind, row.cells[column], numbers[column]))
+        ]
+        problems += [
+            CellProblem(row=row.number, column=shorten(column), message=numbers[column].explain(cell))
+            for column in others
+            if (cell := row.cells[column]) != "" and numbers[column].read(cell) is None
         ]
     return tuple(problems)
+
+
+def _find_uneven(row: TableRow) -> Iterator[CellProblem]:
+    if row.beyond:
+        yield CellProblem(row=row.number, column="", message=f"{row.beyond} filled cells stand in no named column")
+    for column in row.broken:
+        message = f"lines {row.begins} to {row.number} are one row: a quotation mark took them into this cell"
+        yield CellProblem(row=row.number, column=shorten(column), message=message)
+    if row.absent:
+        message = f"the row ends before {len(row.absent)} of its columns"
+        yield CellProblem(row=row.number, column=shorten(row.absent[0]), message=message)
 
 
 def _list_unknown_species(columns: Sequence[str], rows: Sequence[TableRow]) -> tuple[str, ...]:
@@ -297,7 +341,7 @@ def _list_unknown_species(columns: Sequence[str], rows: Sequence[TableRow]) -> t
     return tuple(shorten(code) for code in codes if code not in Species.__members__)[:LISTED_COLUMNS]
 
 
-def _cell_problem(kind: str, cell: str) -> str:
+def _cell_problem(kind: str, cell: str, numbers: ColumnNumbers) -> str:
     """What is wrong with a cell of a column of trees; nothing, if it is as it should be."""
     if cell == "":
         return "empty"
@@ -305,9 +349,9 @@ def _cell_problem(kind: str, cell: str) -> str:
         return "" if cell.upper() in Species.__members__ else "unknown species code"
     if kind in ("dead", "synthetic"):
         return "" if cell.casefold() in FLAGS else f"{shorten(cell)!r} is none of {', '.join(FLAGS)}"
-    number = parse_number(cell)
+    number = numbers.read(cell)
     if number is None:
-        return "not a number"
+        return numbers.explain(cell)
     low, high = get_rule("timber.csv").values[kind]
     return "" if low <= number <= high else f"{number:g} is outside {low} to {high}"
 
@@ -318,7 +362,7 @@ def _summarise(summary: CsvSummary, columns: Sequence[Column]) -> str:
     missing = sum(column.missing for column in columns)
     return (
         f"{summary.file}: {summary.rows_kept} of {summary.rows} rows, {len(columns)} columns;"
-        f" {figures or 'no numeric column'}; {missing} empty cells; {summary.problem_count} problems in tree columns,"
+        f" {figures or 'no numeric column'}; {missing} empty cells; {summary.problem_count} problems,"
         f" {summary.quality_pct} % of rows clean of them" + (f"; by {summary.group_by}: {groups}" if groups else "")
     )
 

@@ -13,6 +13,7 @@ from interlock import Result, Tool, tool
 from interlock.errors import InvalidInput
 from interlock_ranger.evidence import Today
 from interlock_ranger.fires import Fires
+from interlock_ranger.part_names import PartKind
 from interlock_ranger.records import Region
 from interlock_ranger.timber.csv_files import CsvFolders
 from interlock_ranger.timber.csv_summary import CsvSummary, Filter, Shelf, summarise_file
@@ -27,8 +28,8 @@ OBJECTIVES = {"salvage": (), "volume": (), "stocking": ("stocking survey",), "re
 
 
 def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> tuple[Tool, ...]:
-    known = {"fire_id": fires.names(), "stand_id": fires.stand_names(), "plot_id": fires.plot_names()}
-    stands = {"fire_id": fires.names(), "stand_id": fires.stand_names()}
+    stands = {"fire_id": fires.names(), "stand_id": fires.part_names(PartKind.STAND)}
+    known = {**stands, "plot_id": fires.part_names(PartKind.PLOT)}
 
     @tool(effect="read", known_values={**stands, "objective": OBJECTIVES})
     def recommend_methodology(
@@ -38,7 +39,8 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
         target_error_pct: Percent = 10.0,
     ) -> Result[Methodology]:
         """How to cruise a stand: plot type, basal area factor or plot size, limiting distance, plots for an error."""
-        return recommend_design(fires.find(fire_id, stand=stand_id), stand_id, objective, target_error_pct, today)
+        fire, ids = fires.find(fire_id, stand=stand_id)
+        return recommend_design(fire, ids["stand"], objective, target_error_pct, today)
 
     @tool(effect="read", known_values={**known, "log_rule": LOG_RULES})
     def estimate_volume(
@@ -59,8 +61,8 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
             if region is None:
                 raise InvalidInput("say with region on which side of the Cascades the plots lie: west or east")
             return estimate_plots(plots, region, log_rule, target_error_pct, today)
-        fire = fires.find(fire_id, stand=stand_id, plot=plot_id)
-        return estimate_stands(fire, stand_id, plot_id, log_rule, target_error_pct, today)
+        fire, ids = fires.find(fire_id, stand=stand_id, plot=plot_id)
+        return estimate_stands(fire, ids["stand"], ids["plot"], log_rule, target_error_pct, today)
 
     @tool(effect="read", known_values=stands)
     def assess_salvage(
@@ -70,7 +72,8 @@ def build_timber_tools(fires: Fires, folders: Sequence[Path], today: Today) -> t
 
         Without a date, today is used, and said.
         """
-        return assess_stands(fires.find(fire_id, stand=stand_id), stand_id, assessment_date, today)
+        fire, ids = fires.find(fire_id, stand=stand_id)
+        return assess_stands(fire, ids["stand"], assessment_date, today)
 
     return recommend_methodology, estimate_volume, assess_salvage, _csv_tool(fires, folders, today)
 

@@ -10,6 +10,7 @@ from shapely.geometry import shape
 from interlock.errors import NotFound
 from interlock_ranger.fires import Fires
 from interlock_ranger.geo import GEOD, MILE_M
+from interlock_ranger.part_names import PartKind
 from interlock_ranger.records import Fire, Place, Trail
 
 _ARGUMENT_WORDS = 4
@@ -19,15 +20,15 @@ _NEAR = re.compile(r"\b(?:near|around|close to|next to|in the vicinity of|about)
 """What stands before the name of a place that something is near to."""
 
 
-def near_names(fires: Fires) -> Callable[[str], dict[str, str]]:
+def near_names(fires: Fires) -> Callable[[str], dict[str, tuple[str, ...]]]:
     """Places that a text says something is near to."""
 
-    def find_places(text: str) -> dict[str, str]:
-        places = fires.place_names()
+    def find_places(text: str) -> dict[str, tuple[str, ...]]:
+        places = fires.part_names(PartKind.PLACE)
         # The argument `near` alone ("Waldo Lake") is matched by the same function, and has no word that says near.
         if len(text.split()) <= _ARGUMENT_WORDS:
             return places
-        return {key: name for key, name in places.items() if _is_near(text, name)}
+        return {key: names for key, names in places.items() if any(_is_near(text, name) for name in names)}
 
     return find_places
 
@@ -36,9 +37,9 @@ def trail_names(fires: Fires) -> Callable[[str], dict[str, tuple[str, ...]]]:
     """Trails, but not those that only share their name with a place that something is near to."""
 
     def find_trails(text: str) -> dict[str, tuple[str, ...]]:
-        trails = fires.trail_names()
-        near = [name for name in fires.place_names().values() if _is_near(text, name)]
-        if not near:
+        trails = fires.part_names(PartKind.TRAIL)
+        places = fires.part_names(PartKind.PLACE).values()
+        if not any(_is_near(text, name) for names in places for name in names):
             return trails
         # "Trails near Waldo Lake" is not about the Waldo Lake Trail; one whose whole name is said is still meant.
         return {key: names for key, names in trails.items() if any(n.lower() in text.lower() for n in names)}

@@ -40,8 +40,8 @@ def build_trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
 
         `damage_points`: your own points for one trail instead of those on file.
         """
-        fire = fires.find(fire_id, trail=trail_id, place=near)
-        return assess_damage(fire, trail_id, near, damage_points, today)
+        fire, ids = fires.find(fire_id, trail=trail_id, place=near)
+        return assess_damage(fire, ids["trail"], ids["place"], damage_points, today)
 
     @tool(effect="read", known_values={**known, "season": SEASONS})
     def evaluate_closure(
@@ -54,12 +54,12 @@ def build_trail_tools(fires: Fires, today: Today) -> tuple[Tool, ...]:
 
         Without a season, that of today's date is used, and said.
         """
-        fire = fires.find(fire_id, trail=trail_id, place=near)
-        return evaluate_closures(fire, trail_id, near, season, today)
+        fire, ids = fires.find(fire_id, trail=trail_id, place=near)
+        return evaluate_closures(fire, ids["trail"], ids["place"], season, today)
 
     @tool(effect="read", known_values={"fire_id": fires.names()})
     def prioritize_trails(budget_usd: Annotated[int, Field(gt=0)], fire_id: str | None = None) -> Result[Priorities]:
         """Which trails of a fire to repair with a budget in dollars: the set that serves the most visits a year."""
-        return prioritize_repairs(fires.find(fire_id), budget_usd, today)
+        return prioritize_repairs(fires.find(fire_id).fire, budget_usd, today)
 
     return classify_damage, evaluate_closure, prioritize_trails
