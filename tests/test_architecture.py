@@ -311,6 +311,23 @@ def test_nothing_is_called_after_nothing() -> None:
     assert classes == []
 
 
+def test_no_participle_is_the_name_of_a_function() -> None:
+    irregular = (
+        "shown told made held known given taken left written met unmet begun done sent kept found lost seen said"
+    )
+    verbs = {"need", "feed", "seed", "embed", "proceed", "exceed"}
+    wrong = [
+        f"{shown(file)}:{node.lineno}: {node.name}"
+        for file in ALL
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
+        and (word := node.name.strip("_")) not in verbs
+        and (word in irregular.split() or (word.endswith("ed") and "_" not in word))
+    ]
+    assert wrong == []
+
+
 @pytest.mark.parametrize("root", [SOURCE, *sorted(APPS.glob("*/src"))], ids=lambda root: root.parent.name)
 def test_a_class_name_has_one_meaning(root: Path) -> None:
     found = Counter(

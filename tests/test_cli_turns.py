@@ -15,7 +15,7 @@ from interlock import Runtime
 from interlock.answers import Answers, TurnResult, run_turn
 from interlock.answers.intents import Classified
 from interlock.answers.requirements import NOTHING
-from interlock.cli.ask import recognised
+from interlock.cli.ask import describe_recognised
 from interlock.cli.main import main
 from interlock.policy import parse_policy
 from interlock.principals import default_principal
@@ -223,7 +223,7 @@ def test_an_answer_that_waits_names_the_commands_that_go_on_with_it(
     ],
 )
 def test_what_a_question_was_taken_for_is_said_no_surer_than_it_is(found: Classified, words: str) -> None:
-    assert recognised(found) == words
+    assert describe_recognised(found) == words
 
 
 @pytest.mark.slow

@@ -118,7 +118,7 @@ async def nothing_is_stranded(cell: Cell) -> None:
     """After recovery every claim is settled, or a person has been asked about it."""
     async with opened(cell, None, Later()) as runtime:
         asked = {ticket.claim for ticket in await runtime.store.tickets() if ticket.state == "open"}
-        left = [claim.name for claim in await runtime.store.unsettled(Later().now_us())]
+        left = [claim.name for claim in await runtime.store.unsettled_claims(Later().now_us())]
         assert set(left) <= asked, (cell, left)
         # Whatever was killed where: the tables are what the ledger adds up to.
         assert (await verify(runtime.store)).problems == (), cell

@@ -15,11 +15,11 @@ from interlock.answers.requirements import (
     Need,
     all_of,
     any_of,
+    find_unmet,
     leaves,
     met_at,
     need,
     next_needs,
-    unmet,
 )
 from interlock.values import Status
 
@@ -111,13 +111,13 @@ CALLS = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(list(Status))
 @given(REQUIREMENTS, CALLS)
 def test_what_is_unmet_is_what_is_left(requirement: AllOf | AnyOf | Need, made: list[tuple[str, Status]]) -> None:
     calls = [CallSeen(record=n, tool=tool, status=status) for n, (tool, status) in enumerate(made)]
-    left = unmet(requirement, calls)
+    left = find_unmet(requirement, calls)
     assert (left is None) is (met_at(requirement, calls) is not None)
     if left is not None:
         assert next_needs(left)
         extra = [
             CallSeen(record=100 + n, tool=leaf.tool, status=Status.OK) for n, leaf in enumerate(leaves(requirement))
         ]
-        assert unmet(requirement, [*calls, *extra]) is None
+        assert find_unmet(requirement, [*calls, *extra]) is None
     only_ok = [call for call in calls if call.status is Status.OK]
-    assert (unmet(requirement, only_ok) is None) is (left is None)
+    assert (find_unmet(requirement, only_ok) is None) is (left is None)

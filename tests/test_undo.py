@@ -579,7 +579,7 @@ async def test_a_tool_that_cancels_itself_or_is_interrupted_leaves_an_outcome() 
     async with running(odd) as runtime:
         cancelled = await runtime.call("odd", {"how": "cancel"}, actor="ann", turn="t")
         statuses = [record.status async for record in runtime.store.records(Query())]
-        held = await runtime.store.unsettled(0)
+        held = await runtime.store.unsettled_claims(0)
     assert (cancelled.status, statuses) == (Status.UNKNOWN, ["intent", "unknown"])
     assert [claim.state for claim in held] == [ClaimState.UNKNOWN]
 

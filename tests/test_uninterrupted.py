@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from interlock.engine.uninterrupted import uninterrupted
+from interlock.engine.uninterrupted import run_uninterrupted
 
 
 async def test_its_result_comes_without_an_interrupt_where_nobody_cancels() -> None:
@@ -14,7 +14,7 @@ async def test_its_result_comes_without_an_interrupt_where_nobody_cancels() -> N
         await asyncio.sleep(0)
         return 7
 
-    assert await uninterrupted(work()) == (7, None)
+    assert await run_uninterrupted(work()) == (7, None)
 
 
 async def test_whoever_cancels_waits_for_the_end_however_often() -> None:
@@ -26,7 +26,7 @@ async def test_whoever_cancels_waits_for_the_end_however_often() -> None:
         ended.append("ended")
         return "result"
 
-    waiting = asyncio.create_task(uninterrupted(work()))
+    waiting = asyncio.create_task(run_uninterrupted(work()))
     await begun.wait()
     for _ in range(3):
         waiting.cancel("again")
@@ -42,7 +42,7 @@ async def test_a_cancellation_in_the_very_pass_in_which_it_ends_is_told_with_the
         waiting.cancel()
         return "result"
 
-    waiting = asyncio.create_task(uninterrupted(work()))
+    waiting = asyncio.create_task(run_uninterrupted(work()))
     result, interrupt = await waiting
     assert (result, type(interrupt)) == ("result", asyncio.CancelledError)
 
@@ -52,7 +52,7 @@ async def test_what_it_raises_is_raised() -> None:
         raise OSError("broken")
 
     with pytest.raises(OSError, match="broken"):
-        await uninterrupted(work())
+        await run_uninterrupted(work())
 
 
 async def test_a_loop_that_ends_does_not_leave_it_waiting() -> None:
@@ -62,7 +62,7 @@ async def test_a_loop_that_ends_does_not_leave_it_waiting() -> None:
         raise AssertionError("not begun")
 
     coroutine = work()
-    waiting = asyncio.create_task(uninterrupted(coroutine))
+    waiting = asyncio.create_task(run_uninterrupted(coroutine))
     await asyncio.sleep(0)
     (own,) = asyncio.all_tasks() - {waiting, asyncio.current_task()}
     own.cancel()

@@ -107,7 +107,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
         path = self._path(file, folder, environment)
         fields = {field.name: field.type for field in _fields(self.kind)}
         defaults = self.kind()
-        values = {name: _anchored(getattr(defaults, name), kind, path.parent) for name, kind in fields.items()}
+        values = {name: _anchor_path(getattr(defaults, name), kind, path.parent) for name, kind in fields.items()}
         origins = dict.fromkeys(fields, "default")
 
         def put(key: str, value: Any, origin: str) -> None:
@@ -120,16 +120,16 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             origins[key] = origin
 
         for key, value in self._from_file(path, fields).items():
-            put(key, _anchored(value, fields[key], path.parent), str(path))
+            put(key, _anchor_path(value, fields[key], path.parent), str(path))
         for name, text in environment.items():
             if name.startswith(self.prefix) and name not in (self.home, PASSPHRASE):
-                key = _known(
+                key = _find_field(
                     name.removeprefix(self.prefix).lower(), name, fields, lambda key: self.prefix + key.upper()
                 )
                 put(key, _parse_variable(name, text, fields[key]), f"environment {name}")
         for key, value in (given or {}).items():
             if value is not None:
-                put(_known(key, key, fields), value, "command line")
+                put(_find_field(key, key, fields), value, "command line")
         settings = self.kind(**values)
         self.check(settings, origins)
         return LoadedSettings(settings, origins, path.parent)
@@ -155,7 +155,7 @@ class SettingsSource(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
                 raise ConfigError(f"{where.rstrip('.')}: must be a table")
         if not self.table and isinstance(found.get(APPLICATIONS), dict):
             del found[APPLICATIONS]  # each application checks the keys of its own table
-        return {_known(key, f"{where}{key}", fields): value for key, value in found.items()}
+        return {_find_field(key, f"{where}{key}", fields): value for key, value in found.items()}
 
 
 def help_texts(kind: type[msgspec.Struct]) -> dict[str, str]:
@@ -173,7 +173,7 @@ def _meta(kind: Any) -> msgspec.Meta:
     return found[0] if get_origin(kind) is Annotated and found else msgspec.Meta()
 
 
-def _known(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str], str] = str) -> str:
+def _find_field(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str], str] = str) -> str:
     if key in fields:
         return key
     close = nearest(key, fields, 1)
@@ -192,11 +192,11 @@ def _parse_variable(name: str, text: str, kind: Any) -> Any:
         raise ConfigError(f"{name}={text!r}: must be a {plain.__name__}") from None
 
 
-def _anchored(value: Any, kind: Any, folder: Path) -> Any:
+def _anchor_path(value: Any, kind: Any, folder: Path) -> Any:
     """A path as seen from here; the file that names it may be in another folder."""
     anchor = (_meta(kind).extra or {}).get("anchor")
     if isinstance(value, list | tuple):
-        return type(value)(_anchored(item, kind, folder) for item in value)
+        return type(value)(_anchor_path(item, kind, folder) for item in value)
     if anchor is None or not isinstance(value, str) or not value:
         return value
     if anchor == "file":

@@ -182,7 +182,7 @@ class Accounts(Protocol):
         """The state of one budget scope."""
         ...
 
-    async def held(self, call: str) -> tuple[Settle, ...]:
+    async def reservations(self, call: str) -> tuple[Settle, ...]:
         """What a call has set aside, as settlements that spend it."""
         ...
 
@@ -223,7 +223,7 @@ class ClaimStore(Protocol):
         """Claims, in the order of their intents."""
         ...
 
-    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+    async def unsettled_claims(self, now_us: int) -> tuple[Claimed, ...]:
         """Claims in doubt: unknown, or open while their holder has not been heard of in time."""
         ...
 

@@ -118,13 +118,13 @@ class Runtime:
     ) -> Runtime:
         """Compile the policy against the tools, freeze the registry, open the store."""
         _refuse_odd_parts(parts)
-        settings = _checked(settings)
+        settings = _check_settings(settings)
         registry = Registry(with_undo(list_tools(tools))).freeze()
-        written = _written(policy, parts.get("packs", ()))
+        written = _read_policy(policy, parts.get("packs", ()))
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
         at, lease_us = _nowhere if faults is None else faults.at, round(settings.lease_s * 1e6)
-        opened = _opened(store, settings, parts)
+        opened = _open_store(store, settings, parts)
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         deadlines, token = Deadlines(), _token(settings)
         clock, keyed = parts.get("clock") or SystemClock(), keyed_digest(opened.identity.digest_key)
@@ -231,14 +231,14 @@ class Runtime:
         await self.close()
 
 
-def _written(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
+def _read_policy(policy: PolicySource, packs: Pack | Iterable[Pack]) -> Policy:
     several = (packs,) if isinstance(packs, Pack) else tuple(packs) if isinstance(packs, Iterable) else (packs,)
     for pack in several:
         require_kind("packs=", pack, Pack, "one interlock.policy.Pack or several")
     return load_policy(policy, packs=several)
 
 
-def _opened(store: str | Store, settings: Settings, parts: Parts) -> Store:
+def _open_store(store: str | Store, settings: Settings, parts: Parts) -> Store:
     if isinstance(store, str):
         # Whoever brings a clock brings it for the store as well.
         own_clock = "clock" not in parts
@@ -305,7 +305,7 @@ def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: Snapshot
     )
 
 
-def _checked(settings: Settings | None) -> Settings:
+def _check_settings(settings: Settings | None) -> Settings:
     if settings is None:
         return Settings()
     if not isinstance(settings, Settings):

@@ -97,7 +97,7 @@ class Claimed(Value, frozen=True):
         """What it is called by whatever takes it back."""
         return f"{self.name}.{self.generation}"
 
-    def superseded(self) -> Claimed:
+    def supersede(self) -> Claimed:
         """The same claim under the name that it keeps when the next generation takes its own."""
         return msgspec.structs.replace(self, name=f"{self.name}{_GENERATION}{self.generation}")
 

@@ -31,11 +31,11 @@ async def unmet_child(histories: Histories, history: History) -> UnmetChild | No
         inner = await histories.read(child, evidence=False, depth=0)
         agent = child if inner.opened is None else inner.opened.agent
         # By agent and what was needed: success at another question does not make up for a failure.
-        latest[agent, None if inner.opened is None else inner.opened.requires] = _unmet(agent, inner)
+        latest[agent, None if inner.opened is None else inner.opened.requires] = _find_unmet(agent, inner)
     return next((item for item in latest.values() if item is not None), None)
 
 
-def _unmet(agent: str, inner: History) -> UnmetChild | None:
+def _find_unmet(agent: str, inner: History) -> UnmetChild | None:
     missing = Need(tool=agent)
     if inner.finished is None:  # it is still running, or was abandoned
         return UnmetChild(missing)

@@ -26,7 +26,7 @@ from interlock.answers.events import (
     event_of,
 )
 from interlock.answers.grounding import Source
-from interlock.answers.requirements import CallSeen, Requirement, is_hopeless, next_needs, unmet
+from interlock.answers.requirements import CallSeen, Requirement, find_unmet, is_hopeless, next_needs
 from interlock.engine import TurnTail
 from interlock.errors import ConfigError
 from interlock.models.messages import Usage
@@ -347,7 +347,7 @@ class Missing(Value, frozen=True):
 
 def missing_of(requirement: Requirement, history: History) -> Missing:
     """What is missing; why it cannot be had, why it brought nothing, what has to be asked first."""
-    missing = unmet(requirement, history.calls)
+    missing = find_unmet(requirement, history.calls)
     if missing is None:
         return Missing()
     wanted = {leaf.tool for leaf in next_needs(missing)}

@@ -48,13 +48,13 @@ async def with_denials(ctx: EngineContext, history: History) -> History:
         return history
     notes = [f"{ticket.tool} was not done: {_denial(ticket)}." for ticket in denied.values()]
     calls = [
-        _refused(call, denied[call.ticket]) if call.status is Status.PARKED and call.ticket in denied else call
+        _refuse(call, denied[call.ticket]) if call.status is Status.PARKED and call.ticket in denied else call
         for call in history.calls
     ]
     return msgspec.structs.replace(history, calls=tuple(calls), notes=(*history.notes, *notes))
 
 
-def _refused(call: CallSeen, ticket: Ticket) -> CallSeen:
+def _refuse(call: CallSeen, ticket: Ticket) -> CallSeen:
     said = _denial(ticket)
     return msgspec.structs.replace(
         call, status=Status.DENIED, reason=Reason.NOT_APPROVED, message=said, ticket=None, refused=True

@@ -117,7 +117,7 @@ def met_at(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) 
             return end
 
 
-def unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -> Requirement | None:
+def find_unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -> Requirement | None:
     """What is still missing, as a requirement of its own; None if nothing is."""
     if met_at(requirement, calls, after) is not None:
         return None
@@ -133,7 +133,7 @@ def unmet(requirement: Requirement, calls: Sequence[CallSeen], after: int = 0) -
                 # In order, nothing counts that comes after a gap: it was done before what it should rest on.
                 found = None if in_order and left else met_at(part, calls, end if in_order else after)
                 if found is None:
-                    rest = part if in_order and left else unmet(part, calls, end if in_order else after)
+                    rest = part if in_order and left else find_unmet(part, calls, end if in_order else after)
                     left.append(rest or part)
                 end = max(end, found or end)
             return left[0] if len(left) == 1 else AllOf(parts=tuple(left), in_order=in_order)

@@ -88,7 +88,7 @@ class Runner:
         turn = self._turn
         await self.begin()
         if turn.asked.before is not None:
-            self._messages += recalled(await turn.recall())
+            self._messages += rebuild_messages(await turn.recall())
             if await turn.is_waiting():  # for a person, and whatever a model says, that is not its to decide
                 step = await turn.finish(None)
         while not isinstance(step, TurnResult):
@@ -323,7 +323,7 @@ def as_seen_by_model(outcome: Outcome) -> dict[str, Json]:
 _RECALLED = ("value", "summary", "snippets", "hints", "sources")
 
 
-def recalled(history: History) -> list[Message]:
+def rebuild_messages(history: History) -> list[Message]:
     """The calls of a turn that is gone on with, as the model saw them when they were made, or would have."""
     found = {source.id: source.value for source in history.sources}
     messages = []

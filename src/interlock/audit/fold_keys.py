@@ -115,12 +115,12 @@ class KeyFold:
         problems: list[str] = []
         for key, lease in leases.items():
             problems += self._token_faults(key, lease, least.get(key, 0), landed)
-        problems += _holder_faults(leases, rows, self._shown)
-        problems += _time_faults(leases, landings, self._shown)
+        problems += _holder_faults(leases, rows, self._show_key)
+        problems += _time_faults(leases, landings, self._show_key)
         return problems
 
     def _token_faults(self, key: str, lease: Lease, least: int, landed: dict[str, set[int]]) -> Iterator[str]:
-        where = f"key {self._shown(key)}"
+        where = f"key {self._show_key(key)}"
         if lease.token < least:
             yield (
                 f"{where}: its lease has the token {lease.token}, and {least} was granted: it was set back, so that two"
@@ -132,7 +132,7 @@ class KeyFold:
         elif lease.changed and lease.changed not in landed.get(key, ()):
             yield f"{where}: its lease says that it was changed under token {lease.changed}, and no change was"
 
-    def _shown(self, key: str) -> str:
+    def _show_key(self, key: str) -> str:
         """A key that stands in the ledger; of one that may be redacted there only its resource."""
         return key if key in self._tokens else f"of {key.partition('/')[0]}"
 

@@ -51,7 +51,7 @@ def diff_of(tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[J
         before, after = redactor.value(before), redactor.value(after)
     difference = _Difference()
     difference.add_keys(zip(keys, before, after, strict=True))
-    return "\n".join(difference.shown())
+    return "\n".join(difference.show())
 
 
 class _TooMuch(Exception):
@@ -85,7 +85,7 @@ class _Difference:
         self._work = _WORK
         self._more_fields = self._more_keys = 0
 
-    def shown(self) -> list[str]:
+    def show(self) -> list[str]:
         """The lines that differ, as many as anybody looks at, and how many there are beside them."""
         more = len(self._lines) - _DIFF_LINES
         if more <= 0:

@@ -155,10 +155,10 @@ async def _require_turn(store: Store, turn: str) -> None:
 
 
 def _start(found: Classified, model: str) -> None:
-    notes().print(f"[dim]{sanitize(recognised(found))}; asking {sanitize(model)}[/]")
+    notes().print(f"[dim]{sanitize(describe_recognised(found))}; asking {sanitize(model)}[/]")
 
 
-def recognised(found: Classified) -> str:
+def describe_recognised(found: Classified) -> str:
     """What a question was taken for, and no surer than that is."""
     if not found.intents:
         return "recognised nothing in particular"

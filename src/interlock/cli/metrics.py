@@ -162,7 +162,7 @@ def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
     rows = table("enforcement", ("agent", "turns", "needed tools", "first pass", "combined", "escalated", "overhead"))
     ends = table("\nhow turns ended", ("agent", "outcomes"))
     for line in lines:
-        rates = [_rated(line, name) for name in ("first_pass", "combined", "escalated", "overhead_ms")]
+        rates = [_show_rate(line, name) for name in ("first_pass", "combined", "escalated", "overhead_ms")]
         rows.add_row(sanitize(line.agent), str(line.turns), str(line.required), *rates)
         ends.add_row(sanitize(line.agent), "  ".join(f"{name} {count}" for name, count in line.outcomes.items()))
     rows.add_row("[dim]target[/]", "", "", "[dim]> 90 %[/]", "[dim]> 99 %[/]", "[dim]< 1 %[/]", "[dim]< 100 ms[/]")
@@ -176,7 +176,7 @@ def _show_enforcement(lines: tuple[AgentLine, ...]) -> None:
             console().print(f"[yellow]{sanitize(line.agent)}: {sanitize(said)}[/]")
 
 
-def _rated(line: AgentLine, name: str) -> str:
+def _show_rate(line: AgentLine, name: str) -> str:
     value: float = getattr(line, name)
     text = f"{value:.1f} ms" if name == "overhead_ms" else f"{value:.1%}"
     colour = "red" if name in line.alarms else "green" if meets(line, name) else "yellow"

@@ -102,7 +102,7 @@ async def _show(given: argparse.Namespace) -> int:
         ticket = await _ticket(store, given.ticket)
         number = ticket.intent or ticket.record
         record, whole = (None, {}) if number is None else await record_with_payload(store, number)
-        made = await _made(store, ticket)
+        made = await _find_made(store, ticket)
     # What the record holds, not its payload: redacted fields are redacted for reviewers too.
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind is TicketKind.ANSWER:
@@ -176,7 +176,7 @@ def _may_decide(ticket: Ticket, name: str, now_us: int) -> bool:
     return True
 
 
-async def _made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
+async def _find_made(store: Store, ticket: Ticket) -> dict[str, Json] | None:
     """How the call ended that an approval was spent on."""
     if ticket.state is not TicketState.SPENT:
         return None

@@ -82,8 +82,8 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
         return None
     reads = accepted.binding.tool.effect is Effect.READ  # what is the same change is for its claim to say
     request = ctx.turns.request(call, accepted.facts.arguments)
-    same_id = turn.delivered(call)
-    same = turn.answered(request) if reads and ctx.repeats != "allow" else None
+    same_id = turn.last_delivered(call)
+    same = turn.find_answer(request) if reads and ctx.repeats != "allow" else None
     if same_id is not None and (same is None or same <= same_id.record):
         if same_id.request != request:
             return end_reused(accepted)
@@ -221,7 +221,7 @@ async def _find_delivery(ctx: EngineContext, call: Call, name: ClaimName) -> Sto
         used = await ctx.store.claim(name.call_name) if name.call_name else None
         return None if used is None or used.request == name.name else _OtherCall()
     ctx.at("claim.turn")
-    made = (await ctx.turns.read(call.turn)).made(call)
+    made = (await ctx.turns.read(call.turn)).last_made(call)
     if made is None:
         return None
     return await _record(ctx, made.record) if made.claim == name.name else _OtherCall()

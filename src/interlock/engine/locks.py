@@ -14,7 +14,7 @@ import msgspec
 
 from interlock.engine.context import EngineContext
 from interlock.engine.heart import Beat
-from interlock.engine.uninterrupted import uninterrupted
+from interlock.engine.uninterrupted import run_uninterrupted
 from interlock.engine.waiting import Waiting
 from interlock.errors import Locked, StoreError
 from interlock.ports import noted_receipt
@@ -71,7 +71,7 @@ async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.Cancelle
         beat.stop()
     interrupt = None
     for lock in held.locks:
-        _, cancelled = await uninterrupted(_let_go(ctx, lock))
+        _, cancelled = await run_uninterrupted(_let_go(ctx, lock))
         interrupt = cancelled or interrupt
     return interrupt
 
@@ -88,7 +88,7 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
         except asyncio.CancelledError as error:
             landed = noted_receipt(error)
             if isinstance(landed, Committed):
-                await uninterrupted(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
+                await run_uninterrupted(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
             raise
         if isinstance(receipt, Committed):
             return Lock(name, holder, key, receipt.tokens[0])

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from interlock.engine.context import Ended, EngineContext, Prepared
-from interlock.engine.uninterrupted import uninterrupted
+from interlock.engine.uninterrupted import run_uninterrupted
 from interlock.reasons import Reason
 from interlock.records import Content
 from interlock.tools import LONGEST_MESSAGE, MARK, Redactor, misspelled_fields, redactor_of, shorten_problem
@@ -62,7 +62,7 @@ async def redact_long(size: int, work: Callable[[], T]) -> tuple[T, BaseExceptio
     """
     if size <= LONG:
         return work(), None
-    return await uninterrupted(asyncio.to_thread(work))
+    return await run_uninterrupted(asyncio.to_thread(work))
 
 
 def size_to_redact(ctx: EngineContext, ended: Ended) -> int:

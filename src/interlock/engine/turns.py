@@ -68,15 +68,15 @@ class FoldedTurn:
         self._made: dict[tuple[str, str], Made] = {}
         self._answered: dict[CallIdentity, int] = {}
 
-    def delivered(self, call: Call) -> Delivered | None:
+    def last_delivered(self, call: Call) -> Delivered | None:
         """What the actor of a call was answered last under its id."""
         return self._delivered.get((call.actor, call.call_id))
 
-    def made(self, call: Call) -> Made | None:
+    def last_made(self, call: Call) -> Made | None:
         """What the actor of a call has done last under its id."""
         return self._made.get((call.actor, call.call_id))
 
-    def answered(self, request: CallIdentity) -> int | None:
+    def find_answer(self, request: CallIdentity) -> int | None:
         """The newest record that answers a request."""
         return self._answered.get(request)
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-async def uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
+async def run_uninterrupted(work: Coroutine[Any, Any, T]) -> tuple[T, asyncio.CancelledError | None]:
     """The result of the work, and the last cancellation of whoever waited for it, if there was one.
 
     The work has a task of its own, so that it may be cancelled by whatever it does itself, and by nobody else.

@@ -23,7 +23,7 @@ class WholeChange(msgspec.Struct, frozen=True):
     """The keys that it touched, each with the version at which it left it, where its resource gives one; None where its
     records do not say which keys those are."""
 
-    def touched(self, key: str) -> bool:
+    def has_touched(self, key: str) -> bool:
         """Whether it touched a key, or may have."""
         return self.left is None or key in self.left
 

@@ -195,7 +195,7 @@ async def settle(
     """
     if writer.faults is not None:
         writer.faults.at("settle.held")
-    held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.held(claim.holder)]
+    held = [item if landed else Settle(item.call, item.scope) for item in await writer.store.reservations(claim.holder)]
     state = ClaimState.DONE if landed else ClaimState.FAILED
     closing: list[Transition] = [ResolveClaim(claim.name, claim.holder, state), *held]
     if decision is not None:

@@ -30,7 +30,7 @@ class Direction(msgspec.Struct, frozen=True):
     waits_for: str
     way_on: str
 
-    def left(self, step: UndoStep, other: UndoStep) -> UndoStep:
+    def leave(self, step: UndoStep, other: UndoStep) -> UndoStep:
         """The step as one that is left as it is, because of another one."""
         why = f"record {other.record} ({other.claim.tool}) {self.waits_for}; {self.way_on}"
         return msgspec.structs.replace(step, obstacle=why)
@@ -51,7 +51,7 @@ def hold_back(ctx: EngineContext, steps: Sequence[UndoStep], way: Direction) -> 
             stays = stays or (step if step.holds_back else None)
         elif stays is not None and (beyond or _is_send(ctx, step)):
             beyond = True
-            step = way.left(step, stays)
+            step = way.leave(step, stays)
         found.append(step)
     return found
 
@@ -65,7 +65,7 @@ async def take_in_order(ctx: EngineContext, steps: Sequence[UndoStep], take: Tak
             done += await _side_by_side(group, take, way)
             failed = next((step for step, outcome in done if outcome is not None and not outcome.ok), None)
         else:
-            done += [(step if step.obstacle else way.left(step, failed), None) for step in group]
+            done += [(step if step.obstacle else way.leave(step, failed), None) for step in group]
     return done
 
 
@@ -100,7 +100,7 @@ async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -
             # What an earlier step has not put back is not what this one was planned on.
             outcome = task.result()
             if outcome is None or not outcome.ok:
-                left[place] = way.left(step, other)
+                left[place] = way.leave(step, other)
                 return None
         async with places:
             return await take(step)

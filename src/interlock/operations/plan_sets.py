@@ -129,7 +129,7 @@ class _Ahead:
                 plan.versions,
                 plan.diff,
                 notes,
-                found=_seen(self._ctx, plan.keys, plan.before, _given(plan)),
+                found=_note_seen(self._ctx, plan.keys, plan.before, _given_versions(plan)),
                 leaves=_digests(self._ctx, plan.after),
             )
         )
@@ -183,7 +183,7 @@ def _claim_in_set(ctx: EngineContext, call: Call, place: int) -> str | None:
         return None
 
 
-def _given(plan: Plan) -> dict[str, str]:
+def _given_versions(plan: Plan) -> dict[str, str]:
     """The versions that its resource gives of what a plan was made on, by key."""
     whole = {plan.keys[0][:-1] + name: version for name, version in plan.key_versions.items()}
     return whole or _given_of(plan.keys, plan.versions)
@@ -194,7 +194,7 @@ def _given_of(keys: Sequence[str], versions: Sequence[str]) -> dict[str, str]:
     return {key: version for key, version in pairs if version not in (None, NOT_THERE)}
 
 
-def _seen(ctx: EngineContext, keys: Sequence[str], states: Json, versions: Mapping[str, str]) -> dict[str, Seen]:
+def _note_seen(ctx: EngineContext, keys: Sequence[str], states: Json, versions: Mapping[str, str]) -> dict[str, Seen]:
     held = states_by_key(keys, states) if states else {}  # a send has none
     return {key: Seen(_digest(ctx, state), versions.get(key)) for key, state in held.items()}
 
@@ -269,7 +269,7 @@ async def apply_set(
     undone = await undone_calls(ctx, turn)
     for place, item in enumerate(planned):
         call_id = _call_id(name, place)
-        digest = on_versions(ctx.digest, item.digest, await so_far.expected(item))
+        digest = on_versions(ctx.digest, item.digest, await so_far.expected_versions(item))
         call = _call(ctx, Change(item.tool, item.arguments), writer.by, actor, turn=turn, mode=Mode.APPLY)
         outcome = None
         if call_id not in undone:
@@ -295,7 +295,7 @@ class _SoFar:
         self._versions: dict[str, str] = {}
         self._seen: dict[str, Seen] = {}
 
-    async def expected(self, item: PlannedChange) -> tuple[str, ...]:
+    async def expected_versions(self, item: PlannedChange) -> tuple[str, ...]:
         """The versions that a change is to be made on: those it was planned on, or those that the set has left."""
         found = []
         for key, version in zip(item.keys, item.versions, strict=False):  # sends have no versions
@@ -319,12 +319,12 @@ class _SoFar:
         except Unreadable:
             return planned  # the call will say so
         given = {key[:-1] + name: version for name, version in now.key_versions.items()}
-        is_now = _seen(self._ctx, (key,), [now.state], given or _given_of((key,), (now.version,)))
+        is_now = _note_seen(self._ctx, (key,), [now.state], given or _given_of((key,), (now.version,)))
         names = {*is_now, *(name for name in (*item.found, *self._seen) if overlap(name, key))}
-        same = all(is_now.get(name, self._absent).is_same(self._wanted(item, name)) for name in names)
+        same = all(is_now.get(name, self._absent).is_same(self._find_wanted(item, name)) for name in names)
         return now.version if same else _OTHERWISE
 
-    def _wanted(self, item: PlannedChange, name: str) -> Seen:
+    def _find_wanted(self, item: PlannedChange, name: str) -> Seen:
         planned = item.found.get(name, self._absent)
         left = self._seen.get(name, planned)
         return left if left.digest is not None else Seen(planned.digest, left.version)
@@ -342,9 +342,9 @@ class _SoFar:
             self._seen |= {name: Seen(None) for name in item.found}
             return
         given = {item.keys[0][:-1] + name: version for name, version in behind.key_versions.items()}
-        left = _seen(self._ctx, item.keys, behind.states, given or _given_of(item.keys, behind.versions))
+        left = _note_seen(self._ctx, item.keys, behind.states, given or _given_of(item.keys, behind.versions))
         for name in {*item.found, *left}:
-            was, became = self._wanted(item, name), left.get(name, self._absent)
+            was, became = self._find_wanted(item, name), left.get(name, self._absent)
             # A change of a whole resource names the versions that it moved: the others are what they were.
             unmoved = name not in item.keys and became.version is None and became.digest == was.digest
             self._seen[name] = was if unmoved else became

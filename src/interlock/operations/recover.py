@@ -48,7 +48,7 @@ class Recovered(msgspec.Struct, frozen=True):
     """Of a change under way: when its lease ends, by that clock, unless its holder lives and renews it."""
 
 
-def _recovered(
+def _build_recovered(
     claim: Claimed, state: str, how: str, ticket: str | None = None, about: _Intent | None = None
 ) -> Recovered:
     arguments = None if about is None else about.record.content().arguments
@@ -61,7 +61,7 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
     """Settle every claim in doubt as far as the world shows; each is one commit with its record."""
     ctx.at("recover.read")
     found = []
-    for claim in await ctx.store.unsettled(await ctx.store.now_us(ctx.clock.now_us())):
+    for claim in await ctx.store.unsettled_claims(await ctx.store.now_us(ctx.clock.now_us())):
         if claim.is_lock:
             await release_dead(ctx, claim.name)  # it changed nothing
             continue
@@ -71,7 +71,7 @@ async def recover(ctx: EngineContext, writer: LedgerWriter) -> tuple[Recovered, 
             raise
         except Exception as error:  # noqa: BLE001 - a resource or probe is somebody else's; the others must be settled
             how = f"it cannot be settled: {type(error).__name__}: {error}"
-            one = _recovered(claim, "asked", how)
+            one = _build_recovered(claim, "asked", how)
         if one is not None:
             found.append(one)
     return tuple(found)
@@ -81,24 +81,24 @@ async def under_way(ctx: EngineContext) -> tuple[Recovered, ...]:
     """Changes whose leases still run: being made now, or left by one who died; which, shows when the lease is over."""
     ctx.at("recover.under_way")
     now_us = await ctx.store.now_us(ctx.clock.now_us())
-    found = await ctx.store.unsettled(_EVER_US)
+    found = await ctx.store.unsettled_claims(_EVER_US)
     how = "its lease still runs: it is being made, or whoever made it has died; run it again when the lease is over"
     return tuple(
-        msgspec.structs.replace(_recovered(claim, "under_way", how), until_us=claim.expires_us)
+        msgspec.structs.replace(_build_recovered(claim, "under_way", how), until_us=claim.expires_us)
         for claim in found
         if claim.state is ClaimState.OPEN and claim.expires_us > now_us and not claim.is_lock
     )
 
 
 async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> Recovered | None:
-    begun = await _begun(ctx, claim)
+    begun = await _find_begun(ctx, claim)
     if isinstance(begun, str):  # by its row alone another tool's probe could be asked, or other people
-        return _recovered(claim, "asked", begun)
+        return _build_recovered(claim, "asked", begun)
     record, payload = await intent_of(ctx, claim)
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _answered(ctx, writer, claim, begun) or await _ask(ctx, writer, claim, begun, how)
+        return await _find_answered(ctx, writer, claim, begun) or await _ask(ctx, writer, claim, begun, how)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -110,7 +110,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     # The store decides: between the look and the commit the holder may have come back.
     except NotAllowed:
         return None  # its holder lives, or somebody else settled it meanwhile
-    return _recovered(claim, state, how, about=begun)
+    return _build_recovered(claim, state, how, about=begun)
 
 
 class _Intent(msgspec.Struct, frozen=True):
@@ -120,7 +120,7 @@ class _Intent(msgspec.Struct, frozen=True):
     change: Changed
 
 
-async def _begun(ctx: EngineContext, claim: Claimed) -> _Intent | str:
+async def _find_begun(ctx: EngineContext, claim: Claimed) -> _Intent | str:
     """The intent that has begun a claim; or why the claim is not what the ledger has begun."""
     ctx.at("recover.intent")
     record = await chained_record(ctx.store, claim.intent)
@@ -231,14 +231,14 @@ async def _fence(ctx: EngineContext, claim: Claimed, tool: Tool) -> str:
     return ""
 
 
-async def _answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent) -> Recovered | None:
+async def _find_answered(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent) -> Recovered | None:
     """What people have said already, where whoever said it last died before it was settled."""
     ctx.at("recover.tickets")
     for ticket in await ctx.store.tickets(TicketState.APPROVED):
         about = ticket.kind is TicketKind.SETTLE and (ticket.claim, ticket.holder) == (claim.name, claim.holder)
         if about and await settle_approved(writer, ticket):
             how = f"{ticket.decided_by} said so"
-            return _recovered(claim, ClaimState.DONE.value, how, ticket.id, intent)
+            return _build_recovered(claim, ClaimState.DONE.value, how, ticket.id, intent)
     return None
 
 
@@ -255,8 +255,8 @@ async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent:
     except NotAllowed as error:
         if not error.instead:
             return None
-        return _recovered(claim, "asked", how, error.instead, intent)
-    return _recovered(claim, "asked", how, ticket.id, intent)
+        return _build_recovered(claim, "asked", how, error.instead, intent)
+    return _build_recovered(claim, "asked", how, ticket.id, intent)
 
 
 def _question(ctx: EngineContext, claim: Claimed, intent: _Intent, how: str) -> Ticket:

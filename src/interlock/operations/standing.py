@@ -51,7 +51,7 @@ class LaterChanges:
                 return other
         return None
 
-    async def unrecorded(self, key: str, now: Snapshot) -> str:
+    async def explain_unrecorded(self, key: str, now: Snapshot) -> str:
         """Why a key is not at the version at which the last recorded change of it left it, or cannot be shown to be;
         empty if it is, or if there are no versions to go by."""
         changes = await self._of(key)
@@ -97,7 +97,7 @@ class LaterChanges:
                         self._found.setdefault(name, []).append((token, claim))
         both = [item for name in overlapping(key, self._found) for item in self._found[name]]
         touched = [
-            (token, claim) for token, claim in both if key in claim.keys or (await self._whole(claim)).touched(key)
+            (token, claim) for token, claim in both if key in claim.keys or (await self._whole(claim)).has_touched(key)
         ]
         return sorted(touched, key=lambda item: item[0])
 

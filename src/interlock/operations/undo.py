@@ -263,7 +263,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
     moved = {
         key: why
         for key in keys
-        if (why := await _moved(so_far, claim, key, now.get(key), current[key] != became.get(local_key(key))))
+        if (why := await _explain_move(so_far, claim, key, now.get(key), current[key] != became.get(local_key(key))))
     }
     if moved and not so_far.force:
         return impossible(claim, f"{', '.join(moved.values())}; undo what came after, or use --force")
@@ -289,14 +289,14 @@ def _nothing_to_put_back(held: _Payloads) -> str:
     return "its snapshots have been deleted or cannot be read, so there is nothing to put back"
 
 
-async def _moved(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None, differs: bool) -> str:
+async def _explain_move(so_far: _SoFar, claim: Claimed, key: str, now: Snapshot | None, differs: bool) -> str:
     """Why a key is not what the change left: another recorded change that stands, or somebody who left no record."""
     other = await so_far.later.standing(claim, key)
     if other is not None:
         return f"{key} has changed since (record {other.record})"
     if differs:
         return f"{key} has changed since"
-    return "" if now is None else await so_far.later.unrecorded(key, now)
+    return "" if now is None else await so_far.later.explain_unrecorded(key, now)
 
 
 def _by_key(keys: tuple[str, ...], states: Json) -> dict[str, Json]:

@@ -181,7 +181,7 @@ class _Reader:
         number = f" number {index + 1}" if self._lines is None and "id" not in table else ""
         return Section(table, self._place(name, index), f"[[{name}]]{number}", self._findings)
 
-    def _keyed(self, name: str) -> dict[str, Any]:
+    def _read_keyed(self, name: str) -> dict[str, Any]:
         """A table of named values, or a finding."""
         table = self._raw.get(name, {})
         if not isinstance(table, dict):
@@ -191,13 +191,13 @@ class _Reader:
 
     def _grants(self) -> dict[str, Grant]:
         grants = {}
-        for actor, table in self._keyed("actor").items():
+        for actor, table in self._read_keyed("actor").items():
             part = Section(table, self._place("actor", actor), f"[actor.{actor}]", self._findings)
             grants[actor] = read_grant(actor, part)
         return {actor: grant for actor, grant in grants.items() if grant is not None}
 
     def _limits(self) -> dict[str, Json]:
-        limits: dict[str, Json] = self._keyed("limits")
+        limits: dict[str, Json] = self._read_keyed("limits")
         for name, value in limits.items():
             if not is_limit(value):
                 self._refuse(f"limits.{name} is text, a number, true/false or a list of text")
@@ -205,7 +205,7 @@ class _Reader:
 
     def _lists(self) -> dict[str, ListSpec]:
         lists = {}
-        for name, table in self._keyed("lists").items():
+        for name, table in self._read_keyed("lists").items():
             written = {"values": table} if isinstance(table, list) else table
             known = self._lines is None or ("lists", name) in self._lines
             place = self._place("lists", name if known else None)

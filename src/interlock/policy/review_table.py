@@ -58,7 +58,7 @@ def groups_of(part: Section) -> dict[str, tuple[str, ...]]:
         part.refuse('groups is a table: write [review.groups] and name = ["os:ann", "os:bob"]')
         return {}
     found = Section(table, part.place, "[review.groups]", part.findings)
-    return {name: _checked(found, found.names(name)) for name in table}
+    return {name: _check_names(found, found.names(name)) for name in table}
 
 
 def read_approvers(part: Section, groups: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def read_approvers(part: Section, groups: dict[str, tuple[str, ...]]) -> tuple[s
             names += groups[group]
         else:
             part.refuse(f"there is no group {group!r}; [review.groups] has {', '.join(sorted(groups)) or 'none'}")
-    return _checked(part, tuple(dict.fromkeys(names)))
+    return _check_names(part, tuple(dict.fromkeys(names)))
 
 
 def read_quorum(part: Section) -> int:
@@ -87,7 +87,7 @@ def read_quorum(part: Section) -> int:
     return int(value)
 
 
-def _checked(part: Section, names: tuple[str, ...]) -> tuple[str, ...]:
+def _check_names(part: Section, names: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         try:
             check_name(name)
@@ -117,7 +117,7 @@ def _delegations(part: Section) -> tuple[Delegation, ...]:
         of, to, until_us = one.need_text("of"), one.need_text("to"), _moment_us(one.raw.get("until"))
         if until_us is None:
             one.refuse("until says when it ends: until = 2026-12-24, or a date with a time")
-        _checked(one, tuple(name for name in (of, to) if name))
+        _check_names(one, tuple(name for name in (of, to) if name))
         if one.is_sound and until_us is not None:
             found.append(Delegation(of, to, until_us))
     return tuple(found)

@@ -150,7 +150,7 @@ class HttpClient:
             method, url, json=asked.get("json"), headers=dict(asked["headers"]), **each
         )
         sending = Sending(method, changes=not reads, resource=resource)
-        trace = sending.traced(request.extensions.get("trace"))
+        trace = sending.trace(request.extensions.get("trace"))
         # Added: httpx keeps the timeouts there.
         request.extensions = {**request.extensions, "trace": trace, CHANGES: not reads, RESOURCE: resource}
         try:
@@ -173,7 +173,7 @@ class HttpClient:
             if isinstance(error, Forbidden) or sending.still_connects:
                 sending.did_nothing()
             raise
-        sending.answered(answer.status_code)
+        sending.note_answer(answer.status_code)
         return answer
 
 

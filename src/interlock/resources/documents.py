@@ -70,12 +70,12 @@ class Documents:
                 rows += connection.rows(self._sql(sql.SOME_DOCUMENTS, marks=some), some)
             return rows
 
-        return _found(await self._on_thread(work))
+        return _read_found(await self._on_thread(work))
 
     async def page(self, prefix: str = "", *, after: str = "", limit: int = 100) -> Found:
         """The next documents whose keys begin so, in the order of their keys; `after` is the last key of a page."""
         bounds = (after, prefix, _beyond(prefix), limit)
-        return _found(await self._on_thread(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
+        return _read_found(await self._on_thread(lambda c: c.rows(self._sql(sql.PAGE_OF_DOCUMENTS), bounds)))
 
     async def find(self, field: str, values: Iterable[str], *, prefix: str = "") -> Found:
         """Documents whose indexed field has one of the values."""
@@ -91,7 +91,7 @@ class Documents:
                 rows += connection.rows(statement, (*some, prefix, _beyond(prefix)))
             return sorted(rows)
 
-        return _found(await self._on_thread(work))
+        return _read_found(await self._on_thread(work))
 
     async def count(self, prefix: str = "") -> int:
         """How many documents there are whose keys begin so."""
@@ -112,7 +112,7 @@ class Documents:
 
     async def versioned_snapshot(self) -> Found:
         """Every document with its version, for plans of whatever may change any of them."""
-        return _found(await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS))))
+        return _read_found(await self._on_thread(lambda c: c.rows(self._sql(sql.ALL_DOCUMENTS))))
 
     async def get(self, key: str) -> Json:
         """A document; `NotFound` if there is none."""
@@ -176,9 +176,9 @@ class Documents:
                 why = str(self._dialect.explain(error))
                 raise (InDoubt if committing else NothingLanded)(why) from None
 
-        return await self._noted(work, bodies, context)
+        return await self._run_noted(work, bodies, context)
 
-    async def _noted(
+    async def _run_noted(
         self, work: Callable[[Connection], dict[str, str]], bodies: Mapping[str, str | None], context: Context | None
     ) -> dict[str, str]:
         """A transaction, noted like a request that is sent: in doubt before it is begun, as the thread goes on whoever
@@ -191,7 +191,7 @@ class Documents:
                 writing.did_nothing()
             note_failure(self.name, bodies, context, error)
             raise
-        left = {key: _left(body, written[key]) for key, body in bodies.items()}
+        left = {key: _note_left(body, written[key]) for key, body in bodies.items()}
         note_written(self.name, left, context)
         planned = {} if context is None else context.versions
         planned.update({key: left[key].version for key in _planned_on(planned, left)})
@@ -295,7 +295,7 @@ def _planned_on(planned: Mapping[str, str], keys: Iterable[str]) -> dict[str, st
     return {key: ABSENT if version == NOT_THERE else version for key, version in held.items() if version is not None}
 
 
-def _left(body: str | None, version: str) -> Versioned:
+def _note_left(body: str | None, version: str) -> Versioned:
     """What a write has left of a document: as it was written, whatever its writer does with its own since."""
     return Versioned(None, NOT_THERE) if body is None else Versioned(msgspec.json.decode(body), version)
 
@@ -307,5 +307,5 @@ def _body(key: str, state: Json) -> str | None:
         raise InvalidInput(f"{key!r}: {refusal}") from None
 
 
-def _found(rows: Iterable[tuple[Any, ...]]) -> Found:
+def _read_found(rows: Iterable[tuple[Any, ...]]) -> Found:
     return {key: Versioned(msgspec.json.decode(body), str(version)) for key, body, version in rows}

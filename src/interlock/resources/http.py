@@ -58,7 +58,7 @@ class HttpDocuments:
         except BaseException as error:
             note_failure(self.name, (key,), context, error)
             raise
-        left = _left(state, answer)
+        left = _note_left(state, answer)
         note_written(self.name, {key: left}, context)
         if context is not None and key in context.versions:
             del context.versions[key]  # a second write of this call is held to what was noted, if that was said
@@ -138,7 +138,7 @@ def _notes(context: Context | None) -> dict[str, Versioned | None]:
     return {} if context is None else context.written
 
 
-def _left(state: Json, answer: httpx.Response) -> Versioned | None:
+def _note_left(state: Json, answer: httpx.Response) -> Versioned | None:
     """What a write has left, where its answer says at which version; a copy, as its writer may change its own."""
     if state is None:
         return Versioned(None, NOT_THERE)

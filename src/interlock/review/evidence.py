@@ -24,7 +24,7 @@ async def opening_fault(ledger: Ledger, ticket: Ticket, digest: Digest) -> str |
     record = await chained_record(ledger, ticket.record)
     if record is None:
         return "the ledger does not hold the record that opened it"
-    said = _opened(record)
+    said = _read_opening(record)
     if said.get("ticket") != ticket.id or said.get("ticket_digest") != ticket_digest(ticket, digest):
         return f"it is not what record {record.id} opened"
     return None
@@ -100,7 +100,7 @@ def decision_of(record: Stored) -> dict[str, Json]:
     return what if record.kind in ("ticket", "settle", "turn") and isinstance(what, dict) else {}
 
 
-def _opened(record: Stored) -> dict[str, Json]:
+def _read_opening(record: Stored) -> dict[str, Json]:
     content = record.content()
     if record.kind == "call":
         return {"ticket": content.ticket, "ticket_digest": content.ticket_digest}

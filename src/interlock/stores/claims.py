@@ -64,7 +64,7 @@ class ClaimTable:
         match ask:
             case OpenClaim():
                 before = None if row is None else self._made_before(row, ask)
-                return self._used_otherwise(ask) or before or self._held(ask, now_us)
+                return self._used_otherwise(ask) or before or self._refuse_held(ask, now_us)
             case RenewClaim() | CloseClaim() | RequireClaim():
                 state = ask.state if isinstance(ask, RequireClaim) else ClaimState.OPEN
                 if row is not None and (row.holder, row.state) == (ask.holder, state):
@@ -161,7 +161,7 @@ class ClaimTable:
         # keys, too, that it has never heard of. What it grants next is above all of them.
         return LeaseGrant(max(newest + 1, now_us), max((lease.changed for lease in held), default=0))
 
-    def _held(self, ask: OpenClaim, now_us: int) -> Refused | None:
+    def _refuse_held(self, ask: OpenClaim, now_us: int) -> Refused | None:
         for key in ask.keys:
             everything = wildcard(key)
             for name in (key, everything) if key != everything else self._of(everything):
@@ -179,7 +179,7 @@ class ClaimTable:
         granted, before = [], self.claims.get(ask.name)
         if before is not None and before.state in LANDED and not before.is_lock:
             # It stands, and can still be undone; or it is history.
-            kept = before.superseded()
+            kept = before.supersede()
             self.claims[kept.name] = kept
             self.changed.add(kept.name)
         for key in ask.keys:

@@ -36,14 +36,14 @@ class Lanes:
         """A transaction begins."""
         self._head = None
 
-    def committed(self) -> None:
+    def on_commit(self) -> None:
         """The transaction has landed. Of a history that nobody has accepted nothing is noted: the next open must still
         see what is missing."""
         if self._head is not None and not self.missing:
             self._seen[self._head.lane] = self._head
             self._witness.note(self._ledger, self._head)
 
-    def reconnected(self, connection: Connection) -> None:
+    def on_reconnect(self, connection: Connection) -> None:
         """Who had to connect anew may have come to an older copy of the database."""
         self.missing = self.missing or missing_heads(connection, tuple(self._seen.values()))
 

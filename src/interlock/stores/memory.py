@@ -83,11 +83,11 @@ class MemoryStore:
         source = range(1, len(self._texts) + 1) if query.turn is None else self._by_turn.get(query.turn, [])
         last = len(source) if query.until is None else bisect_right(source, query.until)
         numbers = source[bisect_right(source, query.after, hi=last) : last]
-        chosen = [record for record in map(self._stored, numbers) if _matches(record, query)]
+        chosen = [record for record in map(self._read_stored, numbers) if _matches(record, query)]
         for record in chosen if query.newest is None else chosen[::-1][: query.newest]:
             yield record
 
-    def _stored(self, number: int) -> Stored:
+    def _read_stored(self, number: int) -> Stored:
         """A record as it is read; its hash stands at the head of the next one."""
         _previous, columns, body = self._texts[number - 1].split(b"\n", 2)
         following = self._texts[number : number + 1]
@@ -116,7 +116,7 @@ class MemoryStore:
     async def spent(self, scope: str, now_us: int) -> Spent:
         return self._state.spent(scope, now_us)
 
-    async def held(self, call: str) -> tuple[Settle, ...]:
+    async def reservations(self, call: str) -> tuple[Settle, ...]:
         held = [account.held[call] for account in self._state.accounts.values() if call in account.held]
         return tuple(Settle(item.call, item.scope, item.calls, item.cost_micros) for item in held)
 
@@ -134,7 +134,7 @@ class MemoryStore:
         found = [claim for claim in self._state.claims.claims.values() if matches_filter(claim, which)]
         return tuple(sorted(found, key=lambda claim: claim.intent or 0))
 
-    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+    async def unsettled_claims(self, now_us: int) -> tuple[Claimed, ...]:
         self._catch_up()
         return tuple(
             row

@@ -146,11 +146,11 @@ class PayloadKeys:
             )
         if self._ring is None or (name and name not in self._ring and name not in self._ring.lost):
             if not self._file.exists():
-                raise PayloadUnreadable(f"{self._file}: there is no payload key here; {self._needed(name)}", key=name)
+                raise PayloadUnreadable(f"{self._file}: there is no payload key here; {self._need_key(name)}", key=name)
             self._ring = _KeyRing(self._file)
         return self._ring
 
-    def _needed(self, name: str) -> str:
+    def _need_key(self, name: str) -> str:
         if not name:
             return _MAKE.replace("FILE", str(self._file))
         return (

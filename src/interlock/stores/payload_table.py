@@ -33,23 +33,23 @@ class PayloadTable:
         whole = isinstance(row[0], bytes | memoryview)  # anything else was put there by somebody else
         return self._keys.open(record, bytes(row[0]) if whole else str(row[0]).encode())
 
-    def committed(self) -> None:
+    def on_commit(self) -> None:
         """What was noted in the last transaction stands."""
         self._agreed = self._agreed or self.agreeing
 
     def _agree(self, connection: Connection) -> None:
         """Note the key in the ledger with the first payload under it, so that nobody goes on with another one."""
-        noted = _noted(connection)
+        noted = _read_noted(connection)
         current = self._keys.ready(noted)
         if noted is None:
             connection.run(sql.NOTE_PAYLOAD_KEY, (current,))
-            noted = _noted(connection)  # of several machines that begin at once, the first one's
+            noted = _read_noted(connection)  # of several machines that begin at once, the first one's
             self._keys.ready(noted)
         if noted != current:
             connection.run(sql.MOVE_PAYLOAD_KEY, (current,))
         self.agreeing = True
 
 
-def _noted(connection: Connection) -> str | None:
+def _read_noted(connection: Connection) -> str | None:
     row = connection.one(sql.READ_PAYLOAD_KEY)
     return None if row is None else str(row[0])

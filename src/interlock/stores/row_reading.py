@@ -43,7 +43,7 @@ def checked_rows(connection: Connection, statement: str, parameters: tuple[Any, 
     return msgspec.convert((connection.rows(statement, parameters),), _Rows).rows
 
 
-def typed(kind: type[Head], row: tuple[Any, ...]) -> Head:
+def read_typed(kind: type[Head], row: tuple[Any, ...]) -> Head:
     """A row as the value that was written; a column that holds something else was put there by somebody else."""
     names = (field.name for field in msgspec.structs.fields(kind))
     return msgspec.convert(dict(zip(names, row, strict=True)), kind)

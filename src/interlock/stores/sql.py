@@ -25,7 +25,7 @@ from interlock.stores.opening import migrate, missing_heads
 from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
-from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, scan, typed
+from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, read_typed, scan
 from interlock.stores.state import PendingWrites, State, Wanting, receipt
 from interlock.stores.witness import Witness
 from interlock.transitions import (
@@ -140,15 +140,15 @@ class SqlStore:
         return await self._on_reader(partial(self._dialect.wipe, patient=True))
 
     async def heads(self) -> tuple[LaneHead, ...]:
-        return await self._on_reader(lambda c: tuple(typed(LaneHead, row) for row in c.rows(sql.LANES)))
+        return await self._on_reader(lambda c: tuple(read_typed(LaneHead, row) for row in c.rows(sql.LANES)))
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
-        return await self._on_reader(lambda c: tuple(typed(Checkpoint, row) for row in c.rows(sql.CHECKPOINTS)))
+        return await self._on_reader(lambda c: tuple(read_typed(Checkpoint, row) for row in c.rows(sql.CHECKPOINTS)))
 
     async def spent(self, scope: str, now_us: int) -> Spent:
         return await self._on_reader(lambda c: rows.load_scope(c, State(), scope, lock=False).spent(scope, now_us))
 
-    async def held(self, call: str) -> tuple[Settle, ...]:
+    async def reservations(self, call: str) -> tuple[Settle, ...]:
         return tuple(Settle(*row) for row in await self._on_reader(lambda c: c.rows(sql.HELD_BY, (call,))))
 
     async def scopes(self) -> tuple[str, ...]:
@@ -169,7 +169,7 @@ class SqlStore:
         found = await self._on_reader(lambda c: list(map(rows.claim_of_row, c.rows(sql.CLAIMS, parameters))))
         return tuple(claim for claim in found if matches_filter(claim, which))
 
-    async def unsettled(self, now_us: int) -> tuple[Claimed, ...]:
+    async def unsettled_claims(self, now_us: int) -> tuple[Claimed, ...]:
         return await self._on_reader(lambda c: tuple(map(rows.claim_of_row, c.rows(sql.UNSETTLED, (now_us,)))))
 
     async def now_us(self, here_us: int) -> int:
@@ -291,7 +291,7 @@ class SqlStore:
             return False
         try:
             self._write = self._dialect.connect()
-            self._lanes.reconnected(self._write)
+            self._lanes.on_reconnect(self._write)
         except StoreError:
             pass  # still away; the next batch will say so
         except self._dialect.errors:
@@ -339,10 +339,10 @@ class SqlStore:
         self._committing = True
         connection.run("COMMIT")
         self._at("store.committed")
-        self._payloads.committed()
+        self._payloads.on_commit()
         if state.dropped or self._lingers:
             self._lingers = not self._dialect.wipe(connection, patient=bool(state.dropped))
-        self._lanes.committed()
+        self._lanes.on_commit()
         return _receipts(landed, ids, granted)
 
     def _append(self, connection: Connection, appends: list[Append]) -> list[int]:

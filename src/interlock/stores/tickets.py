@@ -78,7 +78,7 @@ class TicketTable:
                     self.tickets[old.id] = msgspec.structs.replace(old, state=TicketState.EXPIRED)
                     self.changed.add(old.id)
             case DecideTicket():
-                ticket = _decided(self.tickets[ask.ticket], ask, now_us)
+                ticket = _decide(self.tickets[ask.ticket], ask, now_us)
                 if ask.state is TicketState.APPROVED:
                     self.unnumbered.append((ticket.id, len(ticket.approvals) - 1))
             case RemindTicket():
@@ -173,7 +173,7 @@ def _undecidable(ticket: Ticket, ask: DecideTicket, now_us: int) -> Refused | No
     return None
 
 
-def _decided(ticket: Ticket, ask: DecideTicket, now_us: int) -> Ticket:
+def _decide(ticket: Ticket, ask: DecideTicket, now_us: int) -> Ticket:
     """The ticket after one more decision: approved only when as many have said so as its terms want."""
     state, approvals = ask.state, ticket.approvals
     if state is TicketState.APPROVED:

@@ -31,7 +31,7 @@ class Witness:
 
     def heads(self, ledger: str) -> tuple[LaneHead, ...]:
         """Records that were the last of their lane, and must still be there."""
-        return (*self._noted(ledger), *self._anchored(ledger))
+        return (*self._read_noted(ledger), *self._read_anchored(ledger))
 
     def note(self, ledger: str, head: LaneHead) -> None:
         """A lane ends here now. Not flushed to the disk: a mark that is a little old still stands in the same chain."""
@@ -53,14 +53,14 @@ class Witness:
             os.close(self._file)
             self._file = None
 
-    def _noted(self, ledger: str) -> list[LaneHead]:
+    def _read_noted(self, ledger: str) -> list[LaneHead]:
         try:
             text = (self._folder / ledger).read_text("ascii") if self._folder is not None else ""
         except (OSError, UnicodeDecodeError):
             return []
         return [head for line in text.replace("\0", "").splitlines() if (head := _read_head(line.split())) is not None]
 
-    def _anchored(self, ledger: str) -> list[LaneHead]:
+    def _read_anchored(self, ledger: str) -> list[LaneHead]:
         """The heads of the newest anchor of this ledger; whether it was signed well is for `audit verify` to say."""
         try:
             lines = self._anchors.read_bytes().splitlines() if self._anchors is not None else []

@@ -96,7 +96,7 @@ def _floods(model: Scripted, request: Request) -> Reply:
     return Reply(proposals=tuple(Proposal(model.script.tool, model.script.arguments) for _ in range(16)), dropped=984)
 
 
-def _malformed(model: Scripted, request: Request) -> Reply:
+def _reply_malformed(model: Scripted, request: Request) -> Reply:
     if model.has_results(request):
         return Reply(model.script.answer)
     proposals, rest = parse_text(
@@ -134,7 +134,7 @@ BEHAVIOURS: dict[str, Callable[[Scripted, Request], Reply]] = {
     "claims success": _claims_success,
     "hallucinates": _hallucinates,
     "floods": _floods,
-    "malformed": _malformed,
+    "malformed": _reply_malformed,
     "refuses": _refuses,
     "fails": _fails,
     "literal any": _literal_any,

@@ -184,12 +184,12 @@ class StoreContract:
     @on_one_store
     async def test_what_a_call_holds_is_told_until_it_is_settled(self, store: Store) -> None:
         await store.commit(batch(reserve("a", calls=2, cost_micros=7), reserve("a", "other"), reserve("b")))
-        held = sorted(await store.held("a"), key=lambda item: item.scope)
+        held = sorted(await store.reservations("a"), key=lambda item: item.scope)
         assert held == [Settle("a", "other", 1), Settle("a", "s", 2, 7)]
         await store.commit(batch(*held))
-        assert await store.held("a") == ()
+        assert await store.reservations("a") == ()
         assert await store.spent("s", T0) == Spent(calls=2, cost_micros=7, reserved_calls=1)
-        assert await store.held("b") == (Settle("b", "s", 1),)
+        assert await store.reservations("b") == (Settle("b", "s", 1),)
 
     @on_one_store
     async def test_reserving_and_settling_in_one_batch_leaves_only_what_was_spent(self, store: Store) -> None:
@@ -203,8 +203,8 @@ class StoreContract:
         assert await asyncio.to_thread(store.renew, claims, T0 + 50) == ("n2",)
         assert await asyncio.to_thread(store.renew, [RenewClaim("n", "other", 5000)], T0 + 60) == ("n",)
         assert await store.now_us(T0 + 949) == T0 + 949
-        assert await store.unsettled(T0 + 949) == ()
-        assert [claim.name for claim in await store.unsettled(T0 + 950)] == ["n"]
+        assert await store.unsettled_claims(T0 + 949) == ()
+        assert [claim.name for claim in await store.unsettled_claims(T0 + 950)] == ["n"]
 
     @on_one_store
     async def test_looking_at_a_scope_does_not_open_it(self, store: Store) -> None:

@@ -198,7 +198,7 @@ async def read_everything(store: Store) -> dict[str, Any]:
         "claims": sorted(await store.claims(ChangeFilter(run="run")), key=lambda claim: claim.name),
         "claims of a key": sorted(await store.claims(ChangeFilter(key="r/a")), key=lambda claim: claim.name),
         "one claim": await store.claim("n1"),
-        "unsettled": sorted(await store.unsettled(T0 + 50), key=lambda claim: claim.name),
+        "unsettled": sorted(await store.unsettled_claims(T0 + 50), key=lambda claim: claim.name),
         "leases": sorted(leases, key=lambda lease: lease.key),
         "tickets": sorted(await store.tickets(), key=lambda ticket: ticket.id),
         "one ticket": await store.ticket("t1"),

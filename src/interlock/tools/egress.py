@@ -165,7 +165,7 @@ class _Pinned(httpx.AsyncBaseTransport):
         sending = Sending(request.method, changes=given.get(CHANGES), resource=given.get(RESOURCE, ""))
         host = self._take(url.host)
         # TLS asks for the name and checks its certificate, although the connection goes to an address.
-        trace = sending.traced(given.get("trace"))
+        trace = sending.trace(given.get("trace"))
         request.extensions = {**given, "sni_hostname": url.host, "trace": trace}
         request.url = url.copy_with(host=address)  # the Host header keeps the name
         ask_for_bounded(request)
@@ -180,7 +180,7 @@ class _Pinned(httpx.AsyncBaseTransport):
             raise
         finally:
             request.url, request.extensions = url, given
-        sending.answered(answer.status_code)
+        sending.note_answer(answer.status_code)
         return await self._bound(answer, request.method, url.host, host)
 
     async def _bound(self, answer: httpx.Response, method: str, name: str, host: _Host) -> httpx.Response:

@@ -34,7 +34,7 @@ def _exact(part: Any) -> Any:
         made = {key: _exact(item) for key, item in part.items()}
         same = all(made[key] is part[key] for key in part)
         allowed = _numbers_of(part)
-        return _guarded(made, allowed) if allowed else part if same else made
+        return _guard(made, allowed) if allowed else part if same else made
     if isinstance(part, list | tuple):
         items = [_exact(item) for item in part]
         return part if all(one is other for one, other in zip(items, part, strict=True)) else type(part)(items)
@@ -52,7 +52,7 @@ def _numbers_of(part: dict[str, Any]) -> tuple[Any, ...]:
     return values if any(isinstance(value, int | float) for value in values) else ()
 
 
-def _guarded(part: dict[str, Any], allowed: tuple[Any, ...]) -> Any:
+def _guard(part: dict[str, Any], allowed: tuple[Any, ...]) -> Any:
     inner = {key: item for key, item in part.items() if key != "ref"}  # others refer to the whole
     check = partial(_refuse_other_type, allowed)
     return core_schema.no_info_before_validator_function(check, inner, ref=part.get("ref"))

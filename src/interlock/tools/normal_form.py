@@ -36,7 +36,7 @@ def in_order(bound: Any, shown: Json) -> Json:
 
 def by_value(bound: Any, shown: Json) -> Json:
     """The same, with decimal numbers and moments in one spelling for each value: to be compared, not to be read."""
-    return _walk(bound, shown, _valued)
+    return _walk(bound, shown, _put_values)
 
 
 def same_numbers(value: Json) -> Json:
@@ -91,7 +91,7 @@ def _as_shown(_bound: Any, shown: Json) -> Json:
     return shown
 
 
-def _valued(bound: Any, shown: Json) -> Json:
+def _put_values(bound: Any, shown: Json) -> Json:
     if isinstance(bound, Decimal) and bound.is_finite():
         return _number(bound)
     if isinstance(bound, datetime) and bound.utcoffset() is not None:

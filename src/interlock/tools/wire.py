@@ -178,7 +178,7 @@ class Sending:
             self.did_nothing()
             raise Forbidden(_OVER)
 
-    def traced(self, inner: Trace | None) -> Trace:
+    def trace(self, inner: Trace | None) -> Trace:
         """What httpx calls at every step of a connection; `inner` is whoever else wants to know."""
 
         async def trace(event: str, info: Any) -> None:
@@ -194,7 +194,7 @@ class Sending:
         """Shown, not assumed: a transport that tells nothing may have sent everything."""
         return self._seen and not self._left
 
-    def answered(self, status: int) -> None:
+    def note_answer(self, status: int) -> None:
         """What was refused (4xx) changed nothing; but for 408, which says that it arrived at least in part. A redirect
         (3xx) refuses nothing: a server that has done what was asked may lead on to what it has made."""
         if 400 <= status < 500 and status != 408:

@@ -132,11 +132,11 @@ def _read(item: Json) -> SourceRecord | str:
         # Strict: a number in the place of a text is a mistake of the source, and not for us to convert.
         record = msgspec.convert(known, SourceRecord)
     except msgspec.ValidationError as error:
-        fields = ", ".join(map(_shown, item)) or "none"
+        fields = ", ".join(map(_show_text, item)) or "none"
         return f"{error}; the fields of the record are {fields[:200]}"
     for text in _texts(record):
         if not text.isprintable() and not all(sign.isprintable() or sign in "\n\r\t" for sign in text):
-            return f"{_shown(text)} has signs in it that cannot be printed or stored"
+            return f"{_show_text(text)} has signs in it that cannot be printed or stored"
     return _identity_error(record) or record
 
 
@@ -158,7 +158,7 @@ def _identity_error(record: SourceRecord) -> str | None:
 
 def _dropped_fields(item: dict[str, Json]) -> Iterator[str]:
     # An empty field is dropped without loss.
-    return (_shown(name) for name, value in item.items() if name not in _FIELDS and value not in (None, "", [], {}))
+    return (_show_text(name) for name, value in item.items() if name not in _FIELDS and value not in (None, "", [], {}))
 
 
 def _texts(record: SourceRecord) -> Iterator[str]:
@@ -168,10 +168,10 @@ def _texts(record: SourceRecord) -> Iterator[str]:
 
 def _name_of(item: Json) -> str:
     name = item.get("name") if isinstance(item, dict) else None
-    return _shown(name) if isinstance(name, str) else ""
+    return _show_text(name) if isinstance(name, str) else ""
 
 
-def _shown(text: str) -> str:
+def _show_text(text: str) -> str:
     """A text for a message: short, and of signs that can be printed."""
     return text[:60].encode("ascii", "backslashreplace").decode() if not text.isprintable() else text[:60]
 

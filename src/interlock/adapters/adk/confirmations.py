@@ -45,7 +45,7 @@ class SessionCall(msgspec.Struct, frozen=True):
 def ask(store: Store, call: SessionCall, outcome: Outcome) -> None:
     """Ask in the session whether a call that waits may be made."""
     ticket = outcome.ticket or ""
-    payload = {_TICKET: ticket, _SEAL: seal(store, call.context, _asked(call, ticket))}
+    payload = {_TICKET: ticket, _SEAL: seal(store, call.context, _describe_question(call, ticket))}
     call.context.request_confirmation(hint=outcome.summary, payload=payload)
 
 
@@ -99,7 +99,7 @@ async def _ticket(store: Store, call: SessionCall, question: dict[str, Any], sen
     # Most clients send no payload. One that does names what it means, and is not taken to mean something else.
     if sent_back is not None and (not isinstance(sent_back, dict) or sent_back.get(_TICKET) != name):
         raise NotAllowed("the answer's payload is not that of the question; send back that one, or none")
-    sealed = is_sealed(store, call.context, _asked(call, name), question.get(_SEAL))
+    sealed = is_sealed(store, call.context, _describe_question(call, name), question.get(_SEAL))
     ticket = await store.ticket(name) if sealed else None
     if ticket is None:
         raise NotAllowed("the question was not asked in this session, about this call with these arguments")
@@ -109,7 +109,7 @@ async def _ticket(store: Store, call: SessionCall, question: dict[str, Any], sen
     return ticket
 
 
-def _asked(call: SessionCall, ticket: str) -> Json:
+def _describe_question(call: SessionCall, ticket: str) -> Json:
     return ["question", ticket, call.context.agent_name, call.tool.name, call.id, call.arguments]
 
 

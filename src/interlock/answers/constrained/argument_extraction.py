@@ -27,7 +27,7 @@ _SHORT_NAME = 3
 
 def extract_arguments(card: ToolCard, text: str, vocabulary: Vocabulary) -> dict[str, tuple[Json, ...]]:
     """For each argument the values that were mentioned; empty if it can be left out; absent if nothing is known."""
-    return _Extraction(card, text, vocabulary).found()
+    return _Extraction(card, text, vocabulary).list_mentioned()
 
 
 class _Extraction:
@@ -47,7 +47,7 @@ class _Extraction:
         numeric = [name for name, kind in self._kinds.items() if kind.get("type") in _FIGURES]
         self._unit_counts = Counter(unit for name in numeric for unit in vocabulary.units.in_name(name))
 
-    def found(self) -> dict[str, tuple[Json, ...]]:
+    def list_mentioned(self) -> dict[str, tuple[Json, ...]]:
         """What was mentioned for each argument."""
         found: dict[str, tuple[Json, ...]] = {}
         for name, schema in self._kinds.items():

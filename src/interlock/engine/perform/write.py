@@ -23,7 +23,7 @@ from interlock.engine.perform.attempt import IN_THE_RESOURCE, ON_THE_WIRE, Work,
 from interlock.engine.perform.begin import Begun, begin
 from interlock.engine.perform.replan import Stopped, replan
 from interlock.engine.redaction import held_by
-from interlock.engine.uninterrupted import uninterrupted
+from interlock.engine.uninterrupted import run_uninterrupted
 from interlock.errors import Locked, StoreError
 from interlock.reasons import Reason
 from interlock.resilience import Expired
@@ -92,7 +92,7 @@ async def _write(ctx: EngineContext, prepared: Prepared) -> Ended:
     if isinstance(begun, Ended):
         return begun
     # In a task of its own: a cancelled caller must not tear the effect from its outcome.
-    ended, interrupt = await uninterrupted(_under_claim(ctx, begun))
+    ended, interrupt = await run_uninterrupted(_under_claim(ctx, begun))
     return ended if interrupt is None else msgspec.structs.replace(ended, interrupt=interrupt)
 
 
@@ -282,7 +282,7 @@ def _say_deviation(reading: Reading, effect: _Effect) -> Reading:
         message = f"it was made, and not as planned: {keys} is something else now; look, and undo it if it is wrong"
         failed = refuse(Status.FAILED, Reason.NOT_AS_PLANNED, message)
         return msgspec.structs.replace(failed, traceback=reading.traceback)
-    return msgspec.structs.replace(reading, said=f"{_shown(reading, effect)} (not as planned: {keys})")
+    return msgspec.structs.replace(reading, said=f"{_show_result(reading, effect)} (not as planned: {keys})")
 
 
 def _say_overtaken(reading: Reading, effect: _Effect) -> Reading:
@@ -292,10 +292,10 @@ def _say_overtaken(reading: Reading, effect: _Effect) -> Reading:
         keys = effect.begun.prepared.plan.keys
     more = f" and {len(keys) - most} more" if len(keys) > most else ""
     said = f"changed by somebody else while it ran: {', '.join(keys[:most])}{more}"
-    return msgspec.structs.replace(reading, said=f"{_shown(reading, effect)} ({said})")
+    return msgspec.structs.replace(reading, said=f"{_show_result(reading, effect)} ({said})")
 
 
-def _shown(reading: Reading, effect: _Effect) -> str:
+def _show_result(reading: Reading, effect: _Effect) -> str:
     """One line is a cut one, and nothing is cut before it is redacted: half a secret would not be found."""
     return reading.said or ("made" if effect.begun.work.tool.redact else one_line(reading.value))
 

@@ -16,7 +16,7 @@ from interlock_ranger.intake.problems import (
     check_fields,
     one_of,
     parse_figure,
-    shown,
+    show_value,
 )
 from interlock_ranger.intake.tables import Table, TableRow, parse_table
 from interlock_ranger.records import Plot, PlotType, Species, Tree
@@ -90,7 +90,9 @@ def _read_columns(text: str, file: str, columns: tuple[str, ...]) -> Table:
 def _find_foreign(table: Table, file: str, columns: tuple[str, ...], others: tuple[str, ...]) -> Iterator[InputProblem]:
     for name in table.columns:
         if name not in (*columns, *others):
-            yield InputProblem(file=file, place="its header", way_out=f"there is no column {shown(name)}; take it out")
+            yield InputProblem(
+                file=file, place="its header", way_out=f"there is no column {show_value(name)}; take it out"
+            )
 
 
 def _read_rows(
@@ -122,12 +124,12 @@ def _find_uneven(file: str, row: TableRow) -> Iterator[InputProblem]:
             file=file,
             place=f"row {row.begins}",
             field=column,
-            value=shown(row.cells[column]),
+            value=show_value(row.cells[column]),
             way_out=f"it holds a line end, so that the lines to {row.number} would be one row; take the quotation mark"
             " out that opens there",
         )
     for column in row.absent:
-        way_out = f"has no cell for {shown(column)}; every row has a cell for every column, also an empty one"
+        way_out = f"has no cell for {show_value(column)}; every row has a cell for every column, also an empty one"
         yield InputProblem(file=file, place=f"row {row.number}", way_out=way_out)
     if row.beyond:
         yield InputProblem(
@@ -140,7 +142,7 @@ def _find_uneven(file: str, row: TableRow) -> Iterator[InputProblem]:
 
 
 def _check_tree(place: str, row: TableRow) -> Iterator[InputProblem]:
-    yield from check_fields("trees.csv", place, _typed(_normal_tree(row.cells), _TREE), _TREE)
+    yield from check_fields("trees.csv", place, _read_cells(_normal_tree(row.cells), _TREE), _TREE)
 
 
 def _normal_tree(cells: Mapping[str, str]) -> dict[str, str]:
@@ -163,7 +165,7 @@ def _build_tree(cells: Mapping[str, str]) -> Tree:
 def _check_plot(place: str, row: TableRow) -> Iterator[InputProblem]:
     sizes = _SIZES.get(row.cells["plot_type"], {})
     allowed = {**_PLOT, **sizes}
-    yield from check_fields("plots.csv", place, _typed(row.cells, allowed), allowed)
+    yield from check_fields("plots.csv", place, _read_cells(row.cells, allowed), allowed)
     try:
         date.fromisoformat(row.cells["measured_on"])
     except ValueError:
@@ -173,7 +175,7 @@ def _check_plot(place: str, row: TableRow) -> Iterator[InputProblem]:
         )
 
 
-def _typed(cells: Mapping[str, str], allowed: Mapping[str, Allowed]) -> dict[str, object]:
+def _read_cells(cells: Mapping[str, str], allowed: Mapping[str, Allowed]) -> dict[str, object]:
     """Cells as what is allowed in them: figures where a number has to stand, and the text itself where none does."""
     typed: dict[str, object] = {}
     for name, limit in allowed.items():
@@ -212,7 +214,7 @@ def _find_equal(table: Table) -> Iterator[InputProblem]:
     for row in table.rows:
         if row.cells.get("tree"):
             continue
-        first = seen.setdefault(_compared(row.cells), row.number)
+        first = seen.setdefault(_comparable(row.cells), row.number)
         if first != row.number:
             yield InputProblem(
                 file="trees.csv",
@@ -222,8 +224,8 @@ def _find_equal(table: Table) -> Iterator[InputProblem]:
             )
 
 
-def _compared(cells: Mapping[str, str]) -> tuple[object, ...]:
+def _comparable(cells: Mapping[str, str]) -> tuple[object, ...]:
     """A row by what it says, not by how it is written: 29.20 is 29.2, and true is yes."""
     plain = _normal_tree(cells)
-    said = {**_typed(plain, _TREE), "plot_id": plain["plot_id"], "dead": FLAGS.get(plain["dead"], plain["dead"])}
+    said = {**_read_cells(plain, _TREE), "plot_id": plain["plot_id"], "dead": FLAGS.get(plain["dead"], plain["dead"])}
     return tuple(said.values())

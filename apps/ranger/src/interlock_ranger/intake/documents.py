@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import InvalidInput
-from interlock_ranger.intake.problems import shown
+from interlock_ranger.intake.problems import show_value
 from interlock_ranger.intake.text import decode_json
 
 _NAMED = 10
@@ -44,6 +44,6 @@ def _find_twice(pairs: Sequence[tuple[str, Any]]) -> list[str]:
     repeated = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
     if not repeated:
         return []
-    own_id = next((f" of {key} {shown(value)!r}" for key, value in pairs if key.endswith("_id")), "")
-    values = {key: " and ".join(shown(value) for name, value in pairs if name == key) for key in repeated}
-    return [f"{shown(key)}{own_id} ({said})" for key, said in values.items()]
+    own_id = next((f" of {key} {show_value(value)!r}" for key, value in pairs if key.endswith("_id")), "")
+    values = {key: " and ".join(show_value(value) for name, value in pairs if name == key) for key in repeated}
+    return [f"{show_value(key)}{own_id} ({said})" for key, said in values.items()]

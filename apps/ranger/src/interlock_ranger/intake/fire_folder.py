@@ -16,7 +16,7 @@ from interlock_ranger.intake.agreement import find_future_days, find_laxer_stand
 from interlock_ranger.intake.cruise_tables import FLAGS, read_plots, read_trees
 from interlock_ranger.intake.documents import parse_document
 from interlock_ranger.intake.fire_json import Checked, read_facts, read_sectors, read_stands, read_trails
-from interlock_ranger.intake.problems import InputProblem, RefusedFire, find_duplicates, shown
+from interlock_ranger.intake.problems import InputProblem, RefusedFire, find_duplicates, show_value
 from interlock_ranger.intake.rasters import RASTERS, NbrRaster, read_nbr
 from interlock_ranger.intake.shapes import join_parts, read_areas
 from interlock_ranger.intake.sizes import find_wrong_sectors, find_wrong_totals, find_wrong_trails
@@ -149,7 +149,7 @@ def _find_unknown(parts: _Parts, unreadable: Collection[str]) -> Iterator[InputP
         for value, place in own if where not in unreadable else ():
             if value not in there:
                 way_out = f"{where} has no such; add it there, or correct it here"
-                yield InputProblem(file=file, place=place, field=name, value=shown(value), way_out=way_out)
+                yield InputProblem(file=file, place=place, field=name, value=show_value(value), way_out=way_out)
 
 
 def _find_unknown_dates(files: Files, facts: Facts) -> Iterator[InputProblem]:
@@ -157,7 +157,9 @@ def _find_unknown_dates(files: Files, facts: Facts) -> Iterator[InputProblem]:
     for name in facts.file_dates:
         if name not in files.digests:
             way_out = "there is no such file in the folder; correct its name, or take it out"
-            yield InputProblem(file="fire.json", place="file_dates", field="file", value=shown(name), way_out=way_out)
+            yield InputProblem(
+                file="fire.json", place="file_dates", field="file", value=show_value(name), way_out=way_out
+            )
 
 
 def _find_wrong_sizes(parts: _Parts, perimeter: Any, facts: Facts | None) -> Iterator[InputProblem]:
@@ -218,7 +220,7 @@ def _find_wrong_labels(files: Files, facts: Facts, tables: Mapping[str, Checked]
         if FLAGS.get(str(label).casefold()) is not facts.synthetic:
             own = str(facts.synthetic).lower()
             way_out = f"fire.json says synthetic: {own}; say the same here, or keep the data of two fires apart"
-            yield InputProblem(file=file, place=place, field="synthetic", value=shown(label), way_out=way_out)
+            yield InputProblem(file=file, place=place, field="synthetic", value=show_value(label), way_out=way_out)
 
 
 def _json_labels(document: Any) -> list[tuple[str, object]]:

@@ -10,7 +10,7 @@ import msgspec
 from shapely.validation import explain_validity
 
 from interlock.errors import InvalidInput
-from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of, shown
+from interlock_ranger.intake.problems import Allowed, InputProblem, Range, check_fields, one_of, show_value
 from interlock_ranger.intake.shapes import read_areas, read_line, read_projection
 from interlock_ranger.records import (
     Access,
@@ -140,7 +140,7 @@ def _find_disorder(raw: Mapping[str, Any]) -> Iterator[InputProblem]:
     ignited, year = days["ignition_date"], raw.get("year")
     if ignited is not None and _FACTS["year"].admits(year) and year != ignited.year:
         yield InputProblem(
-            file="fire.json", place=_FIRE, field="year", value=shown(year), way_out=f"it was ignited on {ignited}"
+            file="fire.json", place=_FIRE, field="year", value=show_value(year), way_out=f"it was ignited on {ignited}"
         )
 
 
@@ -225,7 +225,7 @@ def _find_foreign_members(file: str, document: Any) -> Iterator[InputProblem]:
 def _find_foreign(file: str, place: str, record: Any, known: Sequence[str]) -> Iterator[InputProblem]:
     for name in record if isinstance(record, dict) else ():
         if name not in (*known, "synthetic"):
-            yield InputProblem(file=file, place=place, way_out=f"there is no field {shown(name)}; take it out")
+            yield InputProblem(file=file, place=place, way_out=f"there is no field {show_value(name)}; take it out")
 
 
 def _list_records(document: Any, key: str) -> list[dict[str, Any]]:
@@ -275,10 +275,10 @@ def _check_shape(
             try:
                 msgspec.convert(raw[name], field.type)
             except msgspec.ValidationError as error:
-                yield InputProblem(file=file, place=place, field=name, value=shown(raw[name]), way_out=str(error))
+                yield InputProblem(file=file, place=place, field=name, value=show_value(raw[name]), way_out=str(error))
     for name in raw if kind.__struct_config__.forbid_unknown_fields else ():
         if name not in fields:
-            yield InputProblem(file=file, place=place, way_out=f"there is no field {shown(name)}; take it out")
+            yield InputProblem(file=file, place=place, way_out=f"there is no field {show_value(name)}; take it out")
 
 
 def _convert(raw: Any, kind: type[T], file: str, place: str) -> tuple[T | None, tuple[InputProblem, ...]]:

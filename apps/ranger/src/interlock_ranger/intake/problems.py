@@ -75,7 +75,7 @@ class RefusedFire(ConfigError):
         super().__init__(f"{fire} cannot be used:{_describe(problems)}")
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """A value for a sentence: short, on one line."""
     text = "".join(c if c.isprintable() else " " for c in str(value))
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
@@ -88,7 +88,7 @@ def check_fields(
     for field, limit in allowed.items():
         if field in record and not limit.admits(record[field]):
             yield InputProblem(
-                file=file, place=place, field=field, value=shown(record[field]), way_out=limit.describe()
+                file=file, place=place, field=field, value=show_value(record[field]), way_out=limit.describe()
             )
 
 
@@ -101,7 +101,7 @@ def find_duplicates(file: str, field: str, ids: Iterable[str]) -> Iterator[Input
                 file=file,
                 place=f"entry {number}",
                 field=field,
-                value=shown(name),
+                value=show_value(name),
                 way_out="each may be there once only",
             )
         seen.add(name)
