@@ -143,6 +143,10 @@ def test_letters_numbers_and_times_are_found_in_the_other_ways_of_writing_them(s
     assert redact(f"it is {text} there", secret) == f"it is {MARK} there"
 
 
+def test_a_byte_that_is_no_character_does_not_hide_what_stands_before_it() -> None:
+    assert redact("it is %C3%A4bc%80 there", "äbc") == f"it is {MARK}%80 there"
+
+
 def test_a_number_that_was_given_as_a_text_is_found_as_a_number() -> None:
     redactor = Redactor(frozenset({"salary"}), {"salary": "91234.50"})
     assert redactor.value({"paid": 91234.5, "other": 91234.6}) == {"paid": MARK, "other": 91234.6}

@@ -169,8 +169,9 @@ def _as_it_is(escapes: str) -> list[tuple[str, int]]:
 
 
 def _decode_bytes(digits: str, width: int) -> list[tuple[str, int]]:
-    data = bytes.fromhex(digits)
-    try:
-        return [(letter, width * len(letter.encode())) for letter in data.decode()]
-    except UnicodeDecodeError:
-        return [(letter, width) for letter in data.decode("latin-1")]
+    # A byte that is no part of a character stands for itself: it must not hide those before it.
+    letters = bytes.fromhex(digits).decode("utf-8", "surrogateescape")
+    return [
+        (chr(ord(letter) - 0xDC00), width) if "\udc80" <= letter <= "\udcff" else (letter, width * len(letter.encode()))
+        for letter in letters
+    ]
