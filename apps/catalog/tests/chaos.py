@@ -169,7 +169,7 @@ async def run_disturbed(
     """Runs that workers carry to their end although they are killed; all of them, with those that were needed besides.
 
     On a machine so busy that a worker loses its lease while it is alive, a family is deferred to the next run, as it
-    should be: then there is a next run.
+    should be, and behind a server that fails often enough a change fails, and is found again: then there is a next run.
     """
     workers, chance = Workers(loaded.folder, *names), random.Random(disturbance.seed)
     done = list[Run]()
@@ -187,7 +187,7 @@ async def run_disturbed(
                 await _wait_for_end(runs, requests)
                 ended = [await runs.get(request.run) for request in requests]
                 done += ended
-                requests = [_next_run(run) for run in ended if run.left_over]
+                requests = [_next_run(run, left) for run in ended if (left := _left_over(run))]
                 for request in requests:
                     enqueue_run(loaded.settings, request)
         finally:
@@ -204,9 +204,15 @@ async def _have_ended(runs: RunStore, requests: list[RunRequest]) -> bool:
     return all(request.run in found and found[request.run].ended for request in requests)
 
 
-def _next_run(run: Run) -> RunRequest:
-    assert len(run.id) < 40, f"families are deferred again and again: {run.left_over}"
-    return RunRequest(run=f"{run.id}+", mode="apply", families=run.left_over, max_changes=MAX_CHANGES, by="test")
+def _left_over(run: Run) -> tuple[str, ...]:
+    """The families that were deferred, and those of which a change failed, or is not known to have been made."""
+    failed = [result.family for result in run.families if result.counts.keys() & {"failed", "unknown"}]
+    return tuple(dict.fromkeys((*run.left_over, *failed)))
+
+
+def _next_run(run: Run, families: tuple[str, ...]) -> RunRequest:
+    assert len(run.id) < 40, f"families are left over again and again: {families}"
+    return RunRequest(run=f"{run.id}+", mode="apply", families=families, max_changes=MAX_CHANGES, by="test")
 
 
 async def assert_made_once(loaded: Loaded, runs: list[Run]) -> None:
