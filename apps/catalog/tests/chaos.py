@@ -206,7 +206,7 @@ async def _have_ended(runs: RunStore, requests: list[RunRequest]) -> bool:
 
 def _left_over(run: Run) -> tuple[str, ...]:
     """The families that were deferred, and those of which a change failed, or is not known to have been made."""
-    failed = [result.family for result in run.families if result.counts.keys() & {"failed", "unknown"}]
+    failed = [r.family for r in run.families if r.work.is_family and r.counts.keys() & {"failed", "unknown"}]
     return tuple(dict.fromkeys((*run.left_over, *failed)))
 
 
