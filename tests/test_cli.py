@@ -392,7 +392,7 @@ def test_metrics_as_table_json_and_prometheus(used: Run) -> None:
     assert "grant" in out
     assert json.loads(used("metrics", "--json", "--actor", "burn-analyst")[1])["lines"][0]["retries"] == 2
     assert (
-        'interlock_calls_total{actor="visitor",tool="classify_damage",outcome="denied"} 1'
+        'interlock_calls_total{actor="visitor",tool="classify_damage",outcome="denied",repeat="false"} 1'
         in used("metrics", "--prometheus")[1]
     )
 

@@ -177,7 +177,7 @@ class Method:
         (lambda: tool(effect="send", once_per="turns")(plain), "once_per is one of turn, run, actor, ever, not 'turns'; did you mean 'turn'?"),
         (lambda: tool(effect="send", repeatable="no")(plain), "repeatable is True or False, not 'no'"),
         (lambda: tool(effect="send", review_when=True)(plain), "review_when is a condition in CEL, as text"),
-        (lambda: tool(effect="send", key=3)(plain), "key is a template ('{trail_id}') or a function of the arguments, not 3"),
+        (lambda: tool(effect="send", key=3)(plain), "key is a template ('{order_id}') or a function of the arguments, not 3"),
         (lambda: tool(effect="send", key="{y}")(plain), "key: '{y}' names 'y', which is no parameter"),
         (lambda: tool(effect="send", key="{x")(plain), "key: '{x' is not a template"),
         (lambda: tool(effect="send", locks="trail/{y}")(plain), "locks: 'trail/{y}' names 'y', which is no parameter"),
