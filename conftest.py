@@ -28,12 +28,34 @@ LONGEST = ("test_kill_grid.py", "test_ranger_adk.py", "test_durable.py", "test_b
 """Files of few tests that take minutes: begun last, one of them would be what everybody waits for."""
 
 
+SECONDS = (
+    "test_adversary.py",
+    "test_forged_columns.py",
+    "test_fuzz.py",
+    "test_intents.py",
+    "test_lost_answers.py",
+    "test_silent_store.py",
+    "test_undo_attacks.py",
+)
+"""Files whose tests take seconds, or wait for them."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for a PostgreSQL is slow: one has to be started first."""
+    """Mark what the loop of a developer does without."""
     items.sort(key=lambda item: item.path.name not in LONGEST)
     for item in items:
-        if "postgres_server" in getattr(item, "fixturenames", ()):
+        if _is_slow(item):
             item.add_marker(pytest.mark.slow)
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """A PostgreSQL has to be started first; what is done on a database has a twin in memory; how work grows is measured
+    several times over."""
+    fixtures, function = getattr(item, "fixturenames", ()), getattr(item, "function", None)
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    twin = params.get("store_url") == "sqlite"
+    measured = "growth" in getattr(getattr(function, "__code__", None), "co_names", ())
+    return "postgres_server" in fixtures or twin or measured or item.path.name in SECONDS
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -97,6 +98,11 @@ APPS = Path(__file__).parent.parent / "apps"
 ALL = [*FILES, *sorted(APPS.glob("*/src/**/*.py"))]
 
 
+@cache
+def tree_of(file: Path) -> ast.Module:
+    return ast.parse(file.read_text())
+
+
 def shown(file: Path) -> str:
     return str(file.relative_to(SOURCE if file.is_relative_to(SOURCE) else APPS))
 
@@ -112,14 +118,23 @@ def module(file: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def imports(file: Path) -> Iterator[tuple[str, int]]:
+@cache
+def known_modules() -> frozenset[str]:
+    return frozenset(module(file) for file in FILES)
+
+
+@cache
+def imports(file: Path) -> tuple[tuple[str, int], ...]:
+    return tuple(_find_imports(file))
+
+
+def _find_imports(file: Path) -> Iterator[tuple[str, int]]:
     """Every module of ours that a file imports anywhere: in functions, under TYPE_CHECKING, and by its name as a text."""
-    known = {module(other) for other in FILES}
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             name = node.value.partition(":")[0]
             # A file names its own package where its tables lie.
-            if name in known and name != "interlock" and not module(file).startswith(f"{name}."):
+            if name in known_modules() and name != "interlock" and not module(file).startswith(f"{name}."):
                 yield name, node.lineno
         elif isinstance(node, ast.Import):
             for alias in node.names:
@@ -130,7 +145,7 @@ def imports(file: Path) -> Iterator[tuple[str, int]]:
             if node.module and node.module.split(".")[0] == "interlock":
                 for alias in node.names:
                     whole = f"{node.module}.{alias.name}"
-                    yield whole if whole in known else node.module, node.lineno
+                    yield whole if whole in known_modules() else node.module, node.lineno
 
 
 def layer(name: str) -> int:
@@ -222,7 +237,7 @@ def test_files_are_short() -> None:
 def test_functions_are_short() -> None:
     long = []
     for file in ALL:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 if lines > 50:
@@ -233,7 +248,7 @@ def test_functions_are_short() -> None:
 def test_no_hidden_state() -> None:
     found = []
     for file in FILES:
-        tree = ast.parse(file.read_text())
+        tree = tree_of(file)
         for node in ast.walk(tree):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -253,7 +268,7 @@ def test_ports_are_small() -> None:
     """A port that is put together from others, as `Store` is, adds no more than one may have."""
     large = []
     for file in ALL:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
                 own = [item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
                 large += [(shown(file), node.name, own)] if len(own) > 12 else []
@@ -293,7 +308,7 @@ def test_raw_sql_is_in_one_place() -> None:
     )
     found = set()
     for file in FILES:
-        for node in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(tree_of(file)):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and statement.match(node.value):
                 found.add(str(file.relative_to(SOURCE)))
     assert found <= {"stores/statements.py", "stores/postgres.py"}
@@ -305,7 +320,7 @@ def test_nothing_is_called_after_nothing() -> None:
     classes = [
         f"{shown(file)}: {node.name}"
         for file in ALL
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.ClassDef) and vague & {word.lower() for word in re.findall(r"[A-Z][a-z]+", node.name)}
     ]
     assert classes == []
@@ -319,7 +334,7 @@ def test_no_participle_is_the_name_of_a_function() -> None:
     wrong = [
         f"{shown(file)}:{node.lineno}: {node.name}"
         for file in ALL
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and not any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
         and (word := node.name.strip("_")) not in verbs
@@ -333,7 +348,7 @@ def test_a_class_name_has_one_meaning(root: Path) -> None:
     found = Counter(
         node.name
         for file in sorted(root.rglob("*.py"))
-        for node in ast.parse(file.read_text()).body
+        for node in tree_of(file).body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
     assert found, f"{root} has no classes"
@@ -352,7 +367,7 @@ def test_only_its_room_and_the_edges_know_that_a_model_is_small() -> None:
     asks = {
         str(file.relative_to(SOURCE).parent)
         for file in FILES
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree_of(file))
         if isinstance(node, ast.Attribute) and node.attr == "instructable" and isinstance(node.ctx, ast.Load)
     }
     assert asks <= {"answers/constrained", "models"}
