@@ -30,12 +30,14 @@ LONGEST = ("test_kill_grid.py", "test_ranger_adk.py", "test_durable.py", "test_b
 
 SECONDS = (
     "test_adversary.py",
+    "test_audit.py",
     "test_forged_columns.py",
     "test_fuzz.py",
     "test_intents.py",
     "test_lost_answers.py",
     "test_silent_store.py",
     "test_undo_attacks.py",
+    "test_what_landed.py",
 )
 """Files whose tests take seconds, or wait for them."""
 
@@ -49,13 +51,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_slow(item: pytest.Item) -> bool:
-    """A PostgreSQL has to be started first; what is done on a database has a twin in memory; how work grows is measured
-    several times over."""
+    """Databases are left to all tests, and so is how work grows, which is measured several times over."""
     fixtures, function = getattr(item, "fixturenames", ()), getattr(item, "function", None)
     params = getattr(getattr(item, "callspec", None), "params", {})
-    twin = params.get("store_url") == "sqlite"
+    on_database = "sqlite" in (params.get("store_url"), params.get("durable_url"))
     measured = "growth" in getattr(getattr(function, "__code__", None), "co_names", ())
-    return "postgres_server" in fixtures or twin or measured or item.path.name in SECONDS
+    return "postgres_server" in fixtures or on_database or measured or item.path.name in SECONDS
 
 
 @pytest.fixture(scope="session")
