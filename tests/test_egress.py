@@ -27,7 +27,7 @@ from interlock.errors import (
     Unavailable,
 )
 from interlock.resources import HttpClient
-from interlock.tools.egress import Egress, raise_for_status
+from interlock.tools.egress import Egress, from_transport, raise_for_status
 from tests.conftest import expect, running
 
 
@@ -453,3 +453,8 @@ def decided_public(url: str) -> bool:
     from interlock.policy.functions import _public_url
 
     return _public_url(url)
+
+
+@pytest.mark.parametrize("error", [httpx.ReadTimeout(""), httpx.ReadError("")])
+def test_an_error_that_says_nothing_is_told_by_its_kind(error: httpx.TransportError) -> None:
+    assert str(from_transport(error, "example.org")) == f"'example.org': {type(error).__name__}"

@@ -283,7 +283,7 @@ class _Body(httpx.AsyncByteStream):
 
 def from_transport(error: httpx.TransportError, host: str) -> Transient:
     """The error class of a request that got no answer: whether it can have landed depends on whether it left."""
-    message = f"{host!r}: {error or type(error).__name__}"
+    message = f"{host!r}: {str(error) or type(error).__name__}"
     if isinstance(error, _NEVER_SENT):
         return NothingLanded(message)
     return TimedOut(message) if isinstance(error, httpx.TimeoutException) else Unavailable(message)
