@@ -30,7 +30,7 @@ test: $(STAMP)   ## all tests with branch coverage (fails under 95 %)
 	@$(BIN)/coverage combine --quiet
 	@$(BIN)/coverage report
 
-quick: $(STAMP)  ## the loop of a developer: the tests of the library that are not marked slow (about a minute)
+quick: $(STAMP)  ## the loop of a developer: the tests of the library that are not marked slow (a minute or two)
 	@$(BIN)/python -m pytest $(QUICK)
 
 check: format lint types architecture test  ## format, lint, types, architecture, tests
