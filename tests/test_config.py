@@ -217,6 +217,13 @@ def test_fields_say_what_they_are() -> None:
     assert all(HELP.values())
 
 
+def test_a_long_name_of_a_setting_makes_a_short_sentence(tmp_path: Path) -> None:
+    (tmp_path / "interlock.toml").write_text("s" * 200_000 + " = 1\n")
+    with pytest.raises(ConfigError, match="there is no such setting") as refused:
+        load_settings(tmp_path / "interlock.toml", environment={})
+    assert len(str(refused.value)) < 1_000
+
+
 @pytest.mark.parametrize("key", ["a", '"a b"', "'a'"])
 def test_a_key_of_many_parts_is_refused_before_it_is_read(key: str) -> None:
     def read(parts: int) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from interlock.canonical import nearest
 from interlock.errors import ConfigError
-from interlock.values import Mode
+from interlock.values import Mode, shorten
 
 S = TypeVar("S", bound=msgspec.Struct)
 APPLICATIONS = "app"
@@ -176,9 +176,9 @@ def _meta(kind: Any) -> msgspec.Meta:
 def _find_field(key: str, shown: str, fields: Mapping[str, Any], spell: Callable[[str], str] = str) -> str:
     if key in fields:
         return key
-    close = nearest(key, fields, 1)
+    close = nearest(shorten(key), fields, 1)
     way_out = f"did you mean {spell(close[0])!r}?" if close else f"settings are {', '.join(fields)}"
-    raise ConfigError(f"{shown}: there is no such setting; {way_out}")
+    raise ConfigError(f"{shorten(shown, 200)}: there is no such setting; {way_out}")
 
 
 def _parse_variable(name: str, text: str, kind: Any) -> Any:
