@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.canonical import WHATEVER, canonical
+from interlock.canonical import WHATEVER, canonical, encode_canonical
 from interlock.state import Claimed, Ticket, TicketState
 from interlock.transitions import OpenClaim
 
@@ -35,11 +35,11 @@ def call_id_name(digest: Digest, *, tool: str, turn: str | None, actor: str, cal
     In a turn an id is its actor's, whatever tool it is used for; elsewhere it is the tool's, whoever calls.
     """
     used = [tool, "call", None, call] if turn is None else ["call", turn, actor, call]
-    return digest(canonical(used, WHATEVER))
+    return digest(encode_canonical(used))
 
 
 def claim_digest(claim: OpenClaim | Claimed, digest: Digest) -> str:
     """The digest of a claim as it was opened, whatever became of it: it stands in its intent."""
     name = claim.first_name if isinstance(claim, Claimed) else claim.name
     who = [claim.request, claim.holder, claim.call, claim.tool, claim.turn, claim.run]
-    return digest(canonical([name, claim.generation, claim.keys, *who], WHATEVER))
+    return digest(encode_canonical([name, claim.generation, claim.keys, *who]))

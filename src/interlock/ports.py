@@ -314,17 +314,13 @@ def genesis(ledger: str, lane: int) -> str:
 
 def link(previous: str, columns: tuple[object, ...], body: bytes) -> str:
     """The hash of a record: over the previous hash, its columns as a JSON array, and its stored text."""
-    return hash_of(linked_text(previous, columns, body))
+    return link_text(previous, columns, body)[1]
 
 
-def linked_text(previous: str, columns: tuple[object, ...], body: bytes) -> bytes:
-    """What is hashed of a record, in three lines."""
-    return b"\n".join((previous.encode(), _columns(columns), body))
-
-
-def hash_of(text: bytes) -> str:
-    """The hash of a record, from what is hashed of it."""
-    return _sha256(text).hexdigest()
+def link_text(previous: str, columns: tuple[object, ...], body: bytes) -> tuple[bytes, str]:
+    """What is hashed of a record, in three lines, and its hash."""
+    text = b"\n".join((previous.encode(), _columns(columns), body))
+    return text, _sha256(text).hexdigest()
 
 
 _columns = msgspec.json.Encoder().encode

@@ -93,6 +93,10 @@ class Parts(TypedDict, total=False):
     """Who calls, by the program's own word (default: the account that it runs under)."""
 
 
+_nowhere = frozenset[str]().__contains__
+"""Without a test that listens no point is reached; four times in a call, so it is no function of Python."""
+
+
 class Runtime:
     """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
 
@@ -287,10 +291,6 @@ def refuse_odd_names(details: Mapping[str, Any], own: str, *more: object) -> Non
         check_vouched(details["principal"], own)
     if details.get("on_behalf_of") is not None:
         check_name(details["on_behalf_of"])
-
-
-def _nowhere(_point: str) -> None:
-    """Without a test that listens, no point is reached."""
 
 
 def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader) -> ToolBinding:

@@ -119,7 +119,7 @@ def wildcard(key: str) -> str:
 
 def is_wildcard(key: str) -> bool:
     """Whether a key stands for everything in its resource."""
-    return key == wildcard(key)
+    return key.endswith("/*") and key == wildcard(key)
 
 
 def overlapping(key: str, others: Collection[str]) -> list[str]:

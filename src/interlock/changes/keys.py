@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from interlock.canonical import WHATEVER, Refusal, canonical
+from interlock.canonical import WHATEVER, Refusal, canonical, encode_canonical
 from interlock.openings import call_id_name
 from interlock.state import wildcard
 from interlock.tools import KeyOf, Tool, redactor_of
@@ -91,7 +91,7 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
         name = digest(canonical([tool.name, keys, arguments, tool.once_per, scope], WHATEVER))
     else:
         owner = [None] if call.turn is None else [call.turn, call.actor]  # in a turn an id is its actor's
-        name = digest(canonical([tool.name, "call", *owner, call.call_id], WHATEVER))
+        name = digest(encode_canonical([tool.name, "call", *owner, call.call_id]))
     if call.id_is_ours:
         return ClaimName(name, digest(content))
     own = call_id_name(digest, tool=tool.name, turn=call.turn, actor=call.actor, call=call.call_id)

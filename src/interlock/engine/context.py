@@ -71,7 +71,7 @@ class EngineContext(msgspec.Struct, frozen=True, kw_only=True):
     clock: Clock
     ids: Ids
     faults: Faults | None
-    at: Callable[[str], None]
+    at: Callable[[str], object]
     """Reached a named point, where a test may stop the world."""
     deadlines: Deadlines
     threads: Executor

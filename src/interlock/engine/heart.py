@@ -55,7 +55,7 @@ class Beat:
 class Heart:
     """Renews every claim a third of its lease after the last time: two renewals may fail before anybody notices."""
 
-    def __init__(self, store: Store, clock: Clock, lease_us: int, at: Callable[[str], None]) -> None:
+    def __init__(self, store: Store, clock: Clock, lease_us: int, at: Callable[[str], object]) -> None:
         self.lease_s = lease_us / 1e6
         self._store = store
         self._clock = clock

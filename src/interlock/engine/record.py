@@ -189,12 +189,16 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         reading.said,
         ended.attempts,
     )
+    at_us, status = ended.started.at_us + duration_us, reading.status._value_
+    shown = tool is not None and not tool.redact and len(reading.text) <= ctx.record_bytes
+    if ended.is_plain and shown:
+        return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), None
     if not ended.is_plain:
         content = msgspec.structs.replace(content, **_details(ctx, ended))
     payload, redactor = None, NOTHING_REDACTED
     # What lies beside the record is gathered, and written out once.
     beside: dict[str, Json] = {}
-    if tool is None or tool.redact or len(reading.text) > ctx.record_bytes:
+    if not shown:
         redactor = redactor_of_end(ctx, ended)
         content, beside = _less(ctx, ended, content, redactor)
     # Redacted when it was raised; more is known now.
@@ -208,10 +212,7 @@ def _entry(ctx: EngineContext, ended: Ended, duration_us: int) -> tuple[Record, 
         content = msgspec.structs.replace(content, payload_digest=ctx.digest(payload))
     elif beside:
         payload = encode_canonical(beside)
-    at_us = ended.started.at_us + duration_us
-    return Record(
-        at_us, "call", call.call_id, call.turn, call.actor, call.tool, reading.status._value_, content
-    ), payload
+    return Record(at_us, "call", call.call_id, call.turn, call.actor, call.tool, status, content), payload
 
 
 def _details(ctx: EngineContext, ended: Ended) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from interlock.engine.context import EngineContext
 from interlock.ports import Query, Store
 from interlock.state import Claimed, ClaimState
 
-At = Callable[[str], None]
+At = Callable[[str], object]
 """Names a fault point."""
 
 

@@ -25,11 +25,13 @@ def _is_fine(record: Record) -> bool:
 
 def log_record(record: Record, number: int) -> None:
     """One standard logging event: ids, outcome, rule and reason."""
-    level = _INFO if _is_fine(record) else _WARNING
-    if not _enabled(level):  # on the path of every call: nothing is put together that nobody reads
-        return
+    # On the path of every call: nothing is put together that nobody reads.
     content = record.content
-    verdict, problem = content.verdict, content.problem
+    problem = content.problem
+    level = _INFO if (problem is None and record.status in _FINE) or _is_fine(record) else _WARNING
+    if not _enabled(level):
+        return
+    verdict = content.verdict
     fields = {
         "record": number,
         "call": record.call,

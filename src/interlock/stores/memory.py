@@ -53,7 +53,7 @@ class MemoryStore:
             return added
         if not added and not self._state.touched:
             return _NO_RECORDS
-        ids = tuple([self._append(append) for append in added])
+        ids = (self._append(added[0]),) if len(added) == 1 else tuple([self._append(append) for append in added])
         if not self._state.touched:
             return Committed(ids)
         for record in self._state.dropped:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from interlock.ports import Spent, hash_of, linked_text
+from interlock.ports import Spent, link_text
 from interlock.reasons import RefusalKind
 from interlock.records import Checkpoint, Record
 from interlock.stores.claims import ClaimTable, LeaseGrant
@@ -146,15 +146,15 @@ class Chain:
         fields = _fields(record)
         columns, body = fields[:-1], _encode(fields[-1])
         # The columns are hashed with the body: editing what is searched by is found like editing what is read.
-        text = linked_text(self.hash, (number, self.lane, *columns), body)
-        self.hash, self.id, self.count = hash_of(text), number, self.count + 1
+        _text, self.hash = link_text(self.hash, (number, self.lane, *columns), body)
+        self.id, self.count = number, self.count + 1
         return (number, self.lane, self.hash, *columns, body.decode())
 
     def extend_text(self, record: Record, number: int) -> bytes:
         """The same as the text that is hashed, which says all that the row does and takes less room."""
         fields = _fields(record)
-        text = linked_text(self.hash, (number, self.lane, *fields[:-1]), _encode(fields[-1]))
-        self.hash, self.id, self.count = hash_of(text), number, self.count + 1
+        text, self.hash = link_text(self.hash, (number, self.lane, *fields[:-1]), _encode(fields[-1]))
+        self.id, self.count = number, self.count + 1
         return text
 
 
@@ -213,6 +213,7 @@ class State:
         now_us, transitions = batch.now_us, batch.transitions
         clock_us = now_us if clock_us is None else clock_us
         appends: list[Append] = []
+        accounts = self.accounts
         transition: Any
         for transition in transitions:
             kind = type(transition)
@@ -225,9 +226,9 @@ class State:
         for transition in transitions:
             kind = type(transition)
             if kind is Settle:
-                self.account(transition.scope).settle(transition)
+                (accounts.get(transition.scope) or self._open_account(transition.scope)).settle(transition)
             elif kind is Reserve:
-                self.account(transition.scope).hold(transition)
+                (accounts.get(transition.scope) or self._open_account(transition.scope)).hold(transition)
             elif kind is not Append:
                 self.touched = True
                 self._change(transition, now_us, clock_us)
@@ -238,7 +239,7 @@ class State:
     def _check(self, transition: Any, now_us: int, clock_us: int) -> Refused | None:
         match TABLE_OF[type(transition)]:
             case "accounts":
-                lacks = self.account(transition.scope).lacks(transition)
+                lacks = self.accounts.get(transition.scope, _UNSEEN).lacks(transition)
                 return None if lacks is None else self._budget_refusal(transition, now_us)
             case "buckets":
                 return self._rate_refusal(transition, now_us)
@@ -294,11 +295,8 @@ class State:
         for names in (claims.changed, claims.moved, claims.changed_keys, self.tickets.changed, self.halts.changed):
             names.clear()
 
-    def account(self, scope: str) -> Account:
-        """The account of a scope, opened if need be."""
-        account = self.accounts.get(scope)
-        if account is None:
-            account = self.accounts[scope] = Account()
+    def _open_account(self, scope: str) -> Account:
+        account = self.accounts[scope] = Account()
         return account
 
     def spent(self, scope: str, now_us: int) -> Spent:
@@ -316,7 +314,7 @@ class State:
 
     def _budget_refusal(self, ask: Reserve, now_us: int) -> Refused | None:
         self._drop_expired(ask.scope, now_us)
-        lacking = self.account(ask.scope).lacks(ask)
+        lacking = self.accounts.get(ask.scope, _UNSEEN).lacks(ask)
         if lacking is None:
             return None
         what, left, limit, more = lacking

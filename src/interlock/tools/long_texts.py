@@ -31,12 +31,15 @@ def size_of(value: Json) -> int:
     total, waiting = 0, [value]
     while waiting and total <= LONG:
         value = waiting.pop()
+        if isinstance(value, str):
+            total += len(value)
+            continue
         if isinstance(value, dict):
-            total += sum(len(key) if isinstance(key, str) else _A_NUMBER for key in dict.keys(value))
+            waiting.extend(dict.keys(value))
             waiting.extend(dict.values(value))
         elif isinstance(value, list | tuple):
             waiting.extend(items_of(value))
-        total += len(value) if isinstance(value, str) else _A_NUMBER
+        total += _A_NUMBER
     return total
 
 

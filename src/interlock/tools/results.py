@@ -83,8 +83,8 @@ class Output:
         """The schema by the names that others see, and by those under which a value is written down."""
         return self.schema, self._adapter.json_schema(mode="serialization", by_alias=False)
 
-    def read(self, value: Any) -> tuple[Json, bytes]:
-        """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
+    def read_open(self, value: Any) -> tuple[Json, bytes] | None:
+        """The same where the type promises nothing about what is inside, if that is JSON by itself."""
         if self._open is not None and isinstance(value, self._open):
             try:
                 text = _encode(value)
@@ -92,7 +92,14 @@ class Output:
                 if b"null" not in text and text.count(b"{") + text.count(b"[") <= MAX_DEPTH:
                     return _decode(text), text
             except (TypeError, ValueError, RecursionError):
-                pass  # something inside is not JSON by itself: let the type's own serializer try
+                pass  # something inside is not: let the type's own serializer try
+        return None
+
+    def read(self, value: Any) -> tuple[Json, bytes]:
+        """The value as JSON and as text, checked against the type; `Refusal` if it is not what the tool promised."""
+        written = self.read_open(value)
+        if written is not None:
+            return written
         try:
             if self._open is not None:  # any other type says itself what it is made of
                 _refuse_endless(value)
@@ -137,6 +144,10 @@ def _refuse_lost_numbers(value: Any) -> None:
 def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
     """Read what a tool returned; never raises for what a tool may get wrong."""
     try:
+        if type(raw) is dict and raw:  # the usual answer, in one step
+            found = output.read_open(raw)
+            if found is not None and _NO_FAILURE(found[0]) and len(found[1]) <= max_bytes:
+                return Reading(_OK, found[0], found[1], True, True)
         return _read_result(raw, output, nothing_is_ok, max_bytes)
     except Exception as error:  # noqa: BLE001 - an object of somebody else's, some of which cannot be asked if they are empty
         message = f"the tool returned a {type(raw).__name__}, which cannot be read: it raised {type(error).__name__}"

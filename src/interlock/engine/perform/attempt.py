@@ -128,7 +128,7 @@ class Work:
         else:
             self._threads.when_idle(self._release_slot)
 
-    def begin_batch(self, *first: Transition, name: str | None = None) -> Batch | Refused | None:
+    def begin_batch(self, first: tuple[Transition, ...] = (), name: str | None = None) -> Batch | Refused | None:
         """The begin commit: what comes first, reservations, tokens, approval; None if there is nothing to commit.
 
         A refusal where no store need be asked to know that a budget does not suffice.
@@ -164,18 +164,14 @@ class Work:
 
     async def attempt(self) -> Reading:
         """Try until it works, may not be tried again, or time is up."""
-        ctx, tool, monotonic, waited_us = self._ctx, self.tool, self._ctx.clock.monotonic, 0
+        ctx, tool, waited_us = self._ctx, self.tool, 0
+        monotonic = ctx.clock.monotonic
         self._calls = 1
         while True:
-            # A process that was stopped for longer than its lease must not go on where it was: somebody may have taken
-            # it for dead and made the same change.
-            if self.beat is not None and self.beat.is_overdue:
-                return refuse(Status.FAILED, Reason.LEASE_LOST, "no sign of life came through for as long as its lease")
             started = monotonic()
-            if started >= self.end_s and not self.attempts and self.beat is not None:
-                return refuse(Status.FAILED, Reason.TIMEOUT, "its deadline passed before it was begun")
-            late = started + tool.timeout_s > self.end_s
-            timeout_s = max(0.0, self.end_s - started) if late else tool.timeout_s
+            late = self._too_late(started) if self.beat is not None else None
+            if late is not None:
+                return late
             try:
                 plain = tool.is_async and not tool.wants_context
                 work = tool.body(self._prepared.admitted.parsed, None) if plain else self._start(tool)
@@ -185,23 +181,40 @@ class Work:
                     raw = done.value
                 else:
                     ctx.at("perform.wait")
-                    raw = await ctx.deadlines.rest(timeout_s, work, waiting)
-                found: Reading | ToolError = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+                    raw = await ctx.deadlines.rest(self._timeout_s(started), work, waiting)
+                found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
-                found = self._fault(error, timeout_s, waited_us, started)
-            took_us = int((monotonic() - started) * 1e6)
-            if isinstance(found, Reading):
-                self._count_answer(found, waited_us, took_us)
+                fault = self._fault(error, waited_us, started)
+            else:
+                problem, breaker = found.problem, self._binding.limits.breaker
+                why = None if problem is None else problem.reason
+                self.attempts += (Attempt(waited_us, int((monotonic() - started) * 1e6), why),)
+                if breaker.troubled:  # the other side answers
+                    breaker.record_success()
                 return found
-            self._count_fault(found, waited_us, took_us)
-            wait_s = self._next_wait(found)
+            self._count_fault(fault, waited_us, int((monotonic() - started) * 1e6))
+            wait_s = self._next_wait(fault)
             if wait_s is None:
-                return _failure(found, tool)
+                return _failure(fault, tool)
             waited_us = round(wait_s * 1e6)
             await ctx.clock.sleep(wait_s)
-            stopped = await self.check_halt(again=True) or await self._look_again(found) or self._follow_wire(found)
+            stopped = await self.check_halt(again=True) or await self._look_again(fault) or self._follow_wire(fault)
             if stopped is not None:
                 return stopped
+
+    def _too_late(self, now_s: float) -> Reading | None:
+        """The refusal of a change whose time is over before it is begun, or begun again."""
+        # A process that was stopped for longer than its lease must not go on where it was: somebody may have taken it
+        # for dead and made the same change.
+        if self.beat is not None and self.beat.is_overdue:
+            return refuse(Status.FAILED, Reason.LEASE_LOST, "no sign of life came through for as long as its lease")
+        if now_s >= self.end_s and not self.attempts:
+            return refuse(Status.FAILED, Reason.TIMEOUT, "its deadline passed before it was begun")
+        return None
+
+    def _timeout_s(self, started: float) -> float:
+        """How long an attempt may last: no longer than the call."""
+        return max(0.0, min(self.tool.timeout_s, self.end_s - started))
 
     def _next_wait(self, error: ToolError) -> float | None:
         """How long to wait before the next attempt; None if there is none."""
@@ -209,13 +222,6 @@ class Work:
         repeatable, left_s = tool.effect is Effect.READ or tool.idempotent, self.end_s - ctx.clock.monotonic()
         wait_s = next_wait(tool.retry, len(self.attempts), error, left_s, ctx.ids.uniform, repeatable=repeatable)
         return None if self._binding.limits.breaker.state == "open" else wait_s
-
-    def _count_answer(self, found: Reading, waited_us: int, took_us: int) -> None:
-        """Write the attempt down, and tell the breaker that the other side answers."""
-        error, breaker = None if found.problem is None else found.problem.reason, self._binding.limits.breaker
-        self.attempts += (Attempt(waited_us, took_us, error),)
-        if breaker.troubled:
-            breaker.record_success()
 
     def _count_fault(self, found: ToolError, waited_us: int, took_us: int) -> None:
         """Write the attempt down, and tell the breaker whether the other side failed or refused."""
@@ -275,10 +281,10 @@ class Work:
             return tool.body(self._prepared.admitted.parsed, context)
         return self._in_thread(tool, context)
 
-    def _fault(self, error: BaseException, timeout_s: float, waited_us: int, started: float) -> ToolError:
+    def _fault(self, error: BaseException, waited_us: int, started: float) -> ToolError:
         """The error that says how an attempt failed; raises again if it is the call itself that was interrupted."""
         if isinstance(error, Expired):
-            return TimedOut(f"{self.tool.name!r} gave no answer within {_in_seconds(timeout_s)}")
+            return TimedOut(f"{self.tool.name!r} gave no answer within {_in_seconds(self._timeout_s(started))}")
         task = asyncio.current_task() if isinstance(error, asyncio.CancelledError) else None
         if isinstance(error, KeyboardInterrupt) or (task is not None and task.cancelling()):
             took_us = int((self._ctx.clock.monotonic() - started) * 1e6)

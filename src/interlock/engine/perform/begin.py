@@ -157,14 +157,14 @@ async def _commit_claim(
 ) -> Committed | Refused:
     call, now_us = prepared.admitted.facts.call, ctx.clock.now_us()
     about_to = await intent(ctx, prepared, now_us, opened)
-    batch = work.begin_batch(
+    first = (
         RequireNotHalted(halt_scopes(call.tool, call.actor, call.run)),
-        *(RequireClaim(hold.name, hold.holder) for hold in call.locks),
+        *[RequireClaim(hold.name, hold.holder) for hold in call.locks],
         claim,
         about_to,
         *_taking_back(prepared).begin(),
-        name=claim.holder,
     )
+    batch = work.begin_batch(first, claim.holder)
     assert batch is not None
     if isinstance(batch, Refused):
         return batch

@@ -19,7 +19,7 @@ async def read(ctx: EngineContext, prepared: Prepared) -> Ended:
         if refusal is None and limits.slots is not None:
             refusal = await work.take_slot()
         first = () if prepared.ticket is None else (spending(ctx, prepared),)
-        batch = work.begin_batch(*first) if refusal is None else None
+        batch = work.begin_batch(first) if refusal is None else None
         if batch is not None:
             receipt: Committed | Refused
             if isinstance(batch, Refused):
