@@ -685,6 +685,7 @@ async def ask_again(first: Any, then: Any, made: list[str]) -> Outcome:
     return await Runtime.open(then, policy=parse_policy(OPEN), tools=[mail]).call("mail", {"to": "x"}, **ORDER)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("silent", [None, ("claim", 2), ("now_us", 1), ("now_us", 2)])
 async def test_while_somebody_may_be_making_the_same_change_nobody_is_told_that_it_failed(
     silent: tuple[str, int] | None,
@@ -793,6 +794,7 @@ async def test_a_resource_that_moved_meanwhile_is_planned_again() -> None:
     assert claim.intent == 2
 
 
+@pytest.mark.slow
 async def test_a_heartbeat_keeps_the_claim_alive_and_a_lost_one_gives_the_effect_up() -> None:
     from interlock.transitions import Batch, RenewClaim, ResolveClaim
 

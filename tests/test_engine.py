@@ -415,6 +415,7 @@ async def test_cancellation_while_waiting_for_a_place_or_between_attempts_is_rec
         assert (await runtime.call("one", {"fail": False}, actor="a")).ok
 
 
+@pytest.mark.slow
 async def test_many_calls_time_out_each_on_its_own_deadline() -> None:
     @tool(effect="read", timeout_s=0.5, retry=RetryRule(max_attempts=1), limits=Limits(breaker_failures=999))
     async def nap(seconds: float) -> float:

@@ -748,6 +748,7 @@ def log() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
     server.server_close()
 
 
+@pytest.mark.slow
 async def test_anchors_are_published_where_others_hold_them(
     tmp_path: Path, log: tuple[str, list[tuple[str, bytes]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -77,6 +77,7 @@ def test_each_claim_says_where_it_comes_from() -> None:
     assert not echo.cites
 
 
+@pytest.mark.slow
 def test_labelled_answers() -> None:
     """Precision and recall of holding an answer back, over every set."""
     total: Counter[str] = Counter()

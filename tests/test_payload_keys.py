@@ -259,6 +259,7 @@ def test_which_file_holds_the_key(tmp_path: Path) -> None:
         load_settings(given={"store": "memory://", "payload_key": "k"})
 
 
+@pytest.mark.slow
 async def test_processes_that_begin_at_once_agree_on_one_key(tmp_path: Path) -> None:
     code = (
         "import sys, asyncio; from interlock.stores import open_store;"
@@ -326,6 +327,7 @@ def test_a_store_that_may_only_be_read_is_not_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_opening_a_ledger_does_not_load_the_cipher(tmp_path: Path) -> None:
     code = (
         "import sys; from interlock import Runtime, tool\n"

@@ -205,6 +205,7 @@ async def test_a_tool_may_write_a_key_twice(documents: Documents) -> None:
     assert (await documents.get("a"), await documents.get("new")) == ({"title": "whole"}, {"title": "whole"})
 
 
+@pytest.mark.slow
 async def test_http_documents_send_the_planned_version(server: Server) -> None:  # noqa: F811
     async with httpx.AsyncClient() as client:
         shelf = HttpDocuments(client, server.base, "shelf")
@@ -243,6 +244,7 @@ async def test_an_edit_that_a_weak_etag_hides_is_seen(server: Server) -> None:  
         assert "has changed since" in step.obstacle
 
 
+@pytest.mark.slow
 async def test_a_second_write_over_http_is_held_to_what_the_first_has_left(server: Server) -> None:  # noqa: F811
     async with httpx.AsyncClient() as client:
         shelf = HttpDocuments(client, server.base, "shelf")
@@ -433,6 +435,7 @@ async def test_an_edit_after_a_write_over_http_is_not_taken_for_the_calls_own(se
     assert "shelf/a has changed since" in step.obstacle
 
 
+@pytest.mark.slow
 async def test_a_write_that_lost_its_answer_and_one_by_other_means_are_still_the_calls_own(
     server: Server,  # noqa: F811
 ) -> None:

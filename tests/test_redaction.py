@@ -211,6 +211,7 @@ def test_four_times_the_secrets_and_texts_take_about_four_times_as_long(kind: st
     assert growth(work, 400) < LINEAR
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="ab1", min_size=3, max_size=20), min_size=60, max_size=90), st.data())
 def test_many_secrets_are_found_as_each_of_them_is(secrets: list[str], data: st.DataObject) -> None:
     text = data.draw(st.text(alphabet="ab1 ", max_size=60))

@@ -431,6 +431,7 @@ async def test_a_change_that_may_have_landed_or_cannot_is_not_tried_again(
     assert len(server.seen) == 1
 
 
+@pytest.mark.slow
 async def test_retry_after_is_waited_for_and_a_silent_server_is_given_up(server: Server) -> None:
     waited: list[float] = []
 
@@ -452,6 +453,7 @@ async def test_retry_after_is_waited_for_and_a_silent_server_is_given_up(server:
         silent.close()
 
 
+@pytest.mark.slow
 async def test_a_governed_write_over_http_is_retried_lost_and_undone(server: Server) -> None:
     async with httpx.AsyncClient() as client:
         shelf = HttpDocuments(client, server.base, "shelf")

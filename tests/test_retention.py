@@ -383,6 +383,7 @@ async def test_the_store_needs_no_runtime_to_list_payloads(tmp_path: Path) -> No
         await store.close()
 
 
+@pytest.mark.slow
 def test_a_command_says_that_what_it_deleted_is_not_gone_yet(run: Run) -> None:
     assert run("call", "set_title", '{"id": "a", "title": "x", "pin": "1234"}', "--run", "r")[0] == 0
     command = ("audit", "forget", "--key", "shelf/a", "--reason", "r", "--yes")

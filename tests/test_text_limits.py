@@ -263,6 +263,7 @@ def finder(given: list[str]) -> Tool:
     return find
 
 
+@pytest.mark.slow
 async def test_many_wrong_names_make_a_short_sentence() -> None:
     wrong = {f"wrong_{n}": 1 for n in range(60_000)}
     outcome = await refused({"trail_id": "trail-1", **wrong})

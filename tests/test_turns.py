@@ -162,6 +162,7 @@ async def test_that_nothing_is_on_file_is_said_once() -> None:
     await runtime.close()
 
 
+@pytest.mark.slow
 async def test_two_hundred_turns_at_once_do_not_see_each_other() -> None:
     runtime = opened()
     names = ["obedient", "never calls", "hallucinates", "skips until forced"]

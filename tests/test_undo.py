@@ -530,6 +530,7 @@ async def test_two_resources_of_one_name_are_refused() -> None:
         Runtime.open("memory://", policy=parse_policy(OPEN), tools=[one, msgspec.structs.replace(two, name="t2")])
 
 
+@pytest.mark.slow
 async def test_a_thread_that_runs_on_keeps_its_claim() -> None:
     shelf, done = Shelf(), threading.Event()
 
