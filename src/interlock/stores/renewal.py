@@ -38,7 +38,7 @@ class Renewals:
         batches = [Batch(here_us, (claim,)) for claim in claims]
         self._dialect.begin(connection)
         changes = PendingWrites()
-        state = rows.load(connection, State(changes), batches)
+        state = rows.load(connection, State(changes), rows.by_table(batches))
         clock_us = self._dialect.now_us(connection)
         landed = [(claim.name, state.land(batch, clock_us)) for claim, batch in zip(claims, batches, strict=True)]
         rows.save(connection, state, changes)

@@ -23,9 +23,8 @@ from interlock.transitions import (
 from interlock.values import Budget
 
 
-def load(connection: Connection, state: State, batches: Sequence[Batch]) -> State:
-    """Read and lock every row the batches touch, in one fixed order, so that two workers cannot wait in a ring."""
-    asked = _by_table(batches)
+def load(connection: Connection, state: State, asked: dict[Table, list[Any]]) -> State:
+    """Read and lock every row that is asked for, in one fixed order, so that two workers cannot wait in a ring."""
     for scope in sorted({t.scope for t in asked.get("accounts", ())}):
         load_scope(connection, state, scope, lock=True)
     for bucket in sorted({t.bucket for t in asked.get("buckets", ())}):
@@ -46,7 +45,8 @@ def load(connection: Connection, state: State, batches: Sequence[Batch]) -> Stat
     return state
 
 
-def _by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
+def by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
+    """What batches ask of each table, but for new records."""
     asked: dict[Table, list[Any]] = {}
     for batch in batches:
         for transition in batch.transitions:

@@ -26,18 +26,15 @@ from interlock.stores.payload_keys import PayloadKeys
 from interlock.stores.payload_table import PayloadTable
 from interlock.stores.renewal import Renewals
 from interlock.stores.row_reading import UNREADABLE, checked_rows, explain_damage, read_typed, scan
-from interlock.stores.state import PendingWrites, State, Wanting, receipt
+from interlock.stores.state import PendingWrites, State, Table, Wanting, receipt
 from interlock.stores.witness import Witness
 from interlock.transitions import (
     Append,
     Batch,
-    DropPayload,
     Receipt,
     Refused,
     RenewClaim,
-    Reserve,
     Settle,
-    TakeToken,
 )
 
 T = TypeVar("T")
@@ -46,7 +43,7 @@ _FEW = 16
 _TRIES = 5
 _LAST = 2**62
 _MARGIN_S = 5.0
-_TIMELESS = (Append, DropPayload, Settle, Reserve, TakeToken)
+_TIMELESS: frozenset[Table] = frozenset({"records", "accounts", "buckets"})
 """What claims, tickets and halts have nothing to do with; budgets and rates go by the caller's time."""
 
 
@@ -305,10 +302,10 @@ class SqlStore:
         self._dialect.begin(connection)
         self._at("store.begun")
         changes = PendingWrites()
-        state = rows.load(connection, State(changes), batches)
+        asked = rows.by_table(batches)
+        state = rows.load(connection, State(changes), asked)
         # After the rows are locked: whoever had to wait for them is judged by the time at which it got them.
-        goes_by_clock = any(type(item) not in _TIMELESS for batch in batches for item in batch.transitions)
-        clock_us = self._dialect.now_us(connection) if goes_by_clock else None
+        clock_us = None if asked.keys() <= _TIMELESS else self._dialect.now_us(connection)
         landed: list[Refused | int] = []  # why a batch was refused, or how many records it adds
         appends: list[Append] = []
         numbered: list[tuple[Wanting, int]] = []  # claims, and which append is their record
@@ -362,7 +359,9 @@ def _receipts(
 ) -> list[Receipt]:
     """What each batch of a group hears: the ids of its records and the keys it was granted, or its refusal."""
     return [
-        item if isinstance(item, Refused) else receipt(tuple(islice(ids, item)), granted.get(place, ()))
+        item
+        if isinstance(item, Refused)
+        else receipt((next(ids),) if item == 1 else tuple(islice(ids, item)), granted.get(place, ()))
         for place, item in enumerate(landed)
     ]
 
