@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ from interlock.adapters.adk import (  # noqa: E402
     InterlockLlm,
     InterlockPlugin,
     InterlockRunner,
+    LocalLlm,
     bypasses,
     delegations,
     govern,
@@ -453,3 +455,19 @@ async def test_an_agent_learns_its_intents_once_for_all_questions(monkeypatch: p
         await runner.ask(QUESTION)
     assert made == [AGENT.name]
     await runtime.close()
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda llm: LocalLlm(timeout=5), "InterlockLlm takes no 'timeout'; did you mean 'timeout_s'?"),
+        (lambda llm: llm("local", temperature=0), "it takes fallback, timeout_s, tools"),
+        (lambda llm: llm(FirstChoice), "one such as MyModel()"),
+        (lambda llm: llm(None), "model is the name of a model"),
+        (lambda llm: llm(constrain(FirstChoice()), timeout_s=5), "a model that is open already takes no 'timeout_s'"),
+    ],
+)
+def test_a_model_with_wrong_options_is_refused_in_a_sentence(make: Callable[[Any], object], sentence: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        make(InterlockLlm)
+    assert sentence in str(refused.value)

@@ -20,8 +20,8 @@ def refuse_unknown(what: str, options: Iterable[str], known: Iterable[str]) -> N
     names = sorted(set(known))
     for option in options:
         if option not in names:
-            close = did_you_mean(option, names)
-            raise ConfigError(f"{what} takes no {option!r}{close or '; it takes ' + ', '.join(names)}")
+            way_out = did_you_mean(option, names) or (f"; it takes {', '.join(names)}" if names else "")
+            raise ConfigError(f"{what} takes no {option!r}{way_out}")
 
 
 def require_kind(what: str, value: object, kind: type | UnionType | tuple[type, ...], meant: str) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
 import msgspec
 import pytest
+from rich.console import Console
 
 from interlock_catalog.checks import Issue
 from interlock_catalog.confidence import Calibration
 from interlock_catalog.report.change_report import Change, ChangeReport, Difference, FamilyReport
 from interlock_catalog.report.html import render_html
+from interlock_catalog.report.terminal import print_report
 from interlock_catalog.roles.context import Rejection
 from interlock_catalog.runner.records import FamilyResult, Run
 
@@ -170,3 +173,20 @@ def test_a_run_in_which_nothing_was_done_has_a_page() -> None:
     assert "Nothing was to be done." in shown
     assert "issues:\nnone." in shown
     assert "<svg" not in shown
+
+
+def test_what_is_cut_says_so() -> None:
+    long = "word " * 100
+    whole = build_report("failed")
+    rejected = tuple(Rejection(f"tool-{n}", {}, long) for n in range(5))
+    (family,) = whole.families
+    result = msgspec.structs.replace(family.result, rejected=rejected)
+    run = msgspec.structs.replace(whole.run, left_over=tuple(f"family-{n}" for n in range(12)))
+    (change,) = family.changes
+    told = msgspec.structs.replace(change, why=long)
+    out = Console(record=True, width=300, file=io.StringIO())
+    print_report(out, ChangeReport(run, (FamilyReport(result, (told,)),)), lambda command: command)
+    text = out.export_text()
+    assert "and 2 more that were rejected" in text
+    assert "family-9 and 2 more" in text
+    assert sum(line.rstrip().endswith("word…") or line.rstrip().endswith("word …") for line in text.splitlines()) == 4

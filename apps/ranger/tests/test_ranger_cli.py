@@ -41,6 +41,15 @@ def test_the_briefing_in_one_go(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "verify"]) == 0
 
 
+@pytest.mark.parametrize("page", ["no/such/folder/b.html", "."])
+def test_a_page_that_cannot_be_written_is_named_before_anybody_is_asked(
+    page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ranger", "briefing", "cedar-creek-2022", "--html", page, "--store", "sqlite:///own.db"]) == 2
+    assert "cannot be written: name a file in a folder that there is" in capsys.readouterr().err
+    assert not Path("own.db").exists()
+
+
 @pytest.mark.parametrize(
     "command", [["briefing"], ["briefing", "--html", "b.html"], ["briefing", "--json"], ["export"]]
 )

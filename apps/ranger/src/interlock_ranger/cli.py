@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -101,6 +102,8 @@ def _tell_refused(fires: Fires) -> None:
 
 def run_briefing(given: argparse.Namespace) -> int:
     """Print the briefing, and write the page if it is asked for."""
+    if given.html is not None:
+        _require_folder(given.html.absolute().parent, given.html)
     briefing, others_refused = run_to_end(_compose(given))
     if not briefing.turn.verified:
         return _refuse(given, briefing)
@@ -119,6 +122,16 @@ def run_briefing(given: argparse.Namespace) -> int:
 
         print_briefing(console(), briefing, store_option(given))
     return int(others_refused)
+
+
+def _require_folder(folder: Path, wanted: Path) -> None:
+    """Before anything is asked: a page that nobody can write is found out in a second, not after the run."""
+    from interlock.errors import ConfigError
+
+    if wanted.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise ConfigError(
+            f"{wanted} cannot be written: name a file in a folder that there is and you may write to"
+        )
 
 
 def _refuse(given: argparse.Namespace, briefing: Briefing) -> int:

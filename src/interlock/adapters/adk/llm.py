@@ -18,11 +18,13 @@ from interlock.answers import Turn
 from interlock.answers.constrained import constrain
 from interlock.models import Message, Model, ModelFailed, Proposal, Reply, Request, ToolCard, open_model
 from interlock.models.guarded import guarded_reply
+from interlock.wrong_values import refuse_unknown, require_methods
 
 TURN: ContextVar[Turn | None] = ContextVar("interlock_adk_turn", default=None)
 """The turn that the next model call of this task belongs to."""
 QUESTION, FINAL = "interlock_question", "interlock_final"
 """What a reply says beside its text, in the metadata of ADK's response."""
+_OPTIONS = ("fallback", "timeout_s", "tools")
 MODEL_FAILED = "MODEL_FAILED"
 """The error code of ADK's response where one of our models gave no reply."""
 
@@ -34,6 +36,11 @@ class InterlockLlm(BaseLlm):
     _inner: Model = PrivateAttr()
 
     def __init__(self, model: str | Model = "local", **options: Any) -> None:
+        if isinstance(model, str):
+            refuse_unknown("InterlockLlm", options, _OPTIONS)
+        else:
+            require_methods("model", model, ("reply",), "the name of a model, or one such as MyModel()")
+            refuse_unknown("InterlockLlm of a model that is open already", options, ())
         super().__init__(model=model if isinstance(model, str) else model.name)
         self._inner = constrain(open_model(model, **options) if isinstance(model, str) else model)
 

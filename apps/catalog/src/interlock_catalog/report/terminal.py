@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from rich.console import Console
 
@@ -23,6 +23,8 @@ _STATES = {
 _RISKS = {"high": "red", "medium": "yellow", "low": "green", "none": "dim", "": "dim"}
 _MAX_CHANGES = 12
 """Changes of a family that are shown unless all are asked for."""
+_MAX_NAMES = 10
+_MAX_REJECTED = 3
 _MAX_TEXT = 100
 _LATER = "decided, or asked about, once the changes before it are made"
 
@@ -56,7 +58,7 @@ def print_summary(out: Console, run: Run) -> None:
         calls = ", ".join(f"{count} × {role}" for role, count in sorted(run.model_calls.items()))
         out.print(f"  model:   {calls}")
     if run.left_over:
-        out.print(f"  [yellow]for the next run:[/] {sanitize(', '.join(run.left_over[:10]))}")
+        out.print(f"  [yellow]for the next run:[/] {sanitize(_list_some(run.left_over))}")
 
 
 def _print_family(out: Console, family: FamilyReport, suggest: Callable[[str], str], *, every: bool) -> None:
@@ -74,11 +76,12 @@ def _print_family(out: Console, family: FamilyReport, suggest: Callable[[str], s
         out.print(f"  then      {what}  [dim]confidence {foreseen.confidence:.2f}; {_LATER}[/]")
     for issue in result.unresolved:
         what = f"{sanitize(issue.target)} [bold]{sanitize(issue.field)}[/]"
-        out.print(
-            f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{sanitize(issue.evidence[:_MAX_TEXT])}[/]"
-        )
-    for item in result.rejected[:3]:
-        out.print(f"  [yellow]rejected {sanitize(item.tool)}:[/] {sanitize(item.reason[:_MAX_TEXT])}")
+        out.print(f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{sanitize(_shorten(issue.evidence))}[/]")
+    for item in result.rejected[:_MAX_REJECTED]:
+        out.print(f"  [yellow]rejected {sanitize(item.tool)}:[/] {sanitize(_shorten(item.reason))}")
+    more = len(result.rejected) - _MAX_REJECTED
+    if more > 0:
+        out.print(f"  [yellow]and {more} more that were rejected[/]")
 
 
 def _print_change(out: Console, change: Change, suggest: Callable[[str], str]) -> None:
@@ -88,7 +91,7 @@ def _print_change(out: Console, change: Change, suggest: Callable[[str], str]) -
         f"  {colorize(change.status)}  {sanitize(change.op)} by {sanitize(change.actor)}  {risk}[dim]{confidence}[/]"
     )
     if change.why:
-        out.print(f"    [dim]why: {sanitize(change.why[: _MAX_TEXT * 2])}[/]")
+        out.print(f"    [dim]why: {sanitize(_shorten(change.why, 2 * _MAX_TEXT))}[/]")
     out.print(f"    [dim]evidence: {sanitize(', '.join(change.evidence))}[/]")
     if change.status in STOPPED and change.reason:
         ticket = f" ({suggest(f'review show {change.ticket}')})" if change.ticket else ""
@@ -100,9 +103,14 @@ def _print_change(out: Console, change: Change, suggest: Callable[[str], str]) -
                 out.print(f"      [{colour}]{sign} {sanitize(_shorten(value))}[/]")
 
 
-def _shorten(value: Json) -> str:
+def _list_some(names: Sequence[str]) -> str:
+    more = len(names) - _MAX_NAMES
+    return ", ".join(names[:_MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _shorten(value: Json, most: int = _MAX_TEXT) -> str:
     text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= _MAX_TEXT else f"{text[: _MAX_TEXT - 1]}…"
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def print_runs(out: Console, runs: list[Run]) -> None:
