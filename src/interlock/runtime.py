@@ -29,7 +29,7 @@ from interlock.metrics.events import log_record, span_observer
 from interlock.operations import Operations
 from interlock.operations.undo import with_undo
 from interlock.policy import ListSource, Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
-from interlock.ports import Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
+from interlock.ports import NOWHERE, Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
 from interlock.principals import check_name, check_vouched, default_principal
 from interlock.resilience import Deadlines
 from interlock.review import terms_of
@@ -93,10 +93,6 @@ class Parts(TypedDict, total=False):
     """Who calls, by the program's own word (default: the account that it runs under)."""
 
 
-_nowhere = frozenset[str]().__contains__
-"""Without a test that listens no point is reached; four times in a call, so it is no function of Python."""
-
-
 class Runtime:
     """Governed tools on a store. Open it, call it, close it (or use it as an async context manager)."""
 
@@ -127,7 +123,7 @@ class Runtime:
         written = _read_policy(policy, parts.get("packs", ()))
         ruleset = compile_policy(written, registry, parts.get("lists"))
         faults = parts.get("faults")
-        at, lease_us = _nowhere if faults is None else faults.at, round(settings.lease_s * 1e6)
+        at, lease_us = NOWHERE if faults is None else faults.at, round(settings.lease_s * 1e6)
         opened = _open_store(store, settings, parts)
         observers = (log_record, *((span_observer(),) if settings.otel else ()), *parts.get("observers", ()))
         deadlines, token = Deadlines(), _token(settings)

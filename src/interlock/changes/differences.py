@@ -15,7 +15,6 @@ from interlock.canonical import encode_canonical
 from interlock.changes.whole import states_by_key, touched_keys
 from interlock.state import is_wildcard
 from interlock.tools import Tool, redactor_of
-from interlock.tools.long_texts import size_of
 from interlock.values import Json
 
 _DIFF_LINES = 400
@@ -33,7 +32,7 @@ async def show_difference(
     tool: Tool, keys: tuple[str, ...], before: list[Json], after: list[Json] | None
 ) -> str | None:
     """`diff_of`, in a thread where the states are not short: other calls go on meanwhile."""
-    if after is None or size_of([before, after]) <= _SHORT:
+    if after is None or len(encode_canonical([before, after])) <= _SHORT:
         return diff_of(tool, keys, before, after)
     return await asyncio.to_thread(diff_of, tool, keys, before, after)
 

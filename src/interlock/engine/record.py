@@ -281,9 +281,11 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
             beside["diff"] = plan.diff
         if content.keys != plan.keys:  # whoever wants them forgotten names them as they are
             beside["keys"] = list(plan.keys)
-    under = {redactor.text(lock.key): lock.token for lock in ended.call.locks} if ended.call.locks else {}
-    if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
-        beside["under"] = [lock.key for lock in ended.call.locks]
+    under: dict[str, int] = {}
+    if ended.call.locks:
+        under = {redactor.text(lock.key): lock.token for lock in ended.call.locks}
+        if not all(lock.key in under for lock in ended.call.locks):  # undo locks them again
+            beside["under"] = [lock.key for lock in ended.call.locks]
     if ended.call.lock_keys and not performed:  # whoever resumes it has them locked again
         beside["lock_keys"] = list(ended.call.lock_keys)
     close = next((item for item in ended.settle if type(item) is CloseClaim), None)

@@ -25,13 +25,11 @@ from interlock.values import Budget
 
 def load(connection: Connection, state: State, asked: dict[Table, list[Any]]) -> State:
     """Read and lock every row that is asked for, in one fixed order, so that two workers cannot wait in a ring."""
-    for scope in sorted({t.scope for t in asked.get("accounts", ())}):
-        load_scope(connection, state, scope, lock=True)
-    for bucket in sorted({t.bucket for t in asked.get("buckets", ())}):
-        connection.run(sql.OPEN_BUCKET, (bucket,))
-        row = connection.one(sql.READ_BUCKET, (bucket,))
-        if row is not None and row[1] != 0:
-            state.buckets[bucket] = (float(row[0]), int(row[1]))
+    if "accounts" in asked:
+        for scope in sorted({ask.scope for ask in asked["accounts"]}):
+            load_scope(connection, state, scope, lock=True)
+    if "buckets" in asked:
+        _load_buckets(connection, state, sorted({ask.bucket for ask in asked["buckets"]}))
     if "checkpoints" in asked:
         connection.rows(sql.LOCK_CHECKPOINTS)
         row = connection.one(sql.LAST_CHECKPOINT)
@@ -53,6 +51,14 @@ def by_table(batches: Sequence[Batch]) -> dict[Table, list[Any]]:
             if type(transition) is not Append:  # most are, and touch no row but their own
                 asked.setdefault(TABLE_OF[type(transition)], []).append(transition)
     return asked
+
+
+def _load_buckets(connection: Connection, state: State, buckets: list[str]) -> None:
+    for bucket in buckets:
+        connection.run(sql.OPEN_BUCKET, (bucket,))
+        row = connection.one(sql.READ_BUCKET, (bucket,))
+        if row is not None and row[1] != 0:
+            state.buckets[bucket] = (float(row[0]), int(row[1]))
 
 
 def _load_claims(connection: Connection, state: State, asks: list[Any]) -> None:

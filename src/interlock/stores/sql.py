@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from interlock.errors import StoreBusy, StoreError
-from interlock.ports import Faults, LedgerIdentity, Query, Spent, rolled_back_message
+from interlock.ports import NOWHERE, Faults, LedgerIdentity, Query, Spent, rolled_back_message
 from interlock.records import Checkpoint, LaneHead, Stored
 from interlock.state import ChangeFilter, Claimed, Halted, Lease, Ticket, TicketState
 from interlock.stores import rows
@@ -58,7 +58,7 @@ class SqlStore:
         payload_key: Path | None = None,
     ) -> None:
         self._dialect = dialect
-        self._faults = faults
+        self._at = NOWHERE if faults is None else faults.at
         connection = dialect.connect()
         try:
             self._identity = migrate(connection, dialect)
@@ -348,10 +348,6 @@ class SqlStore:
         if payloads:
             self._payloads.add(connection, payloads)
         return ids
-
-    def _at(self, point: str) -> None:
-        if self._faults is not None:
-            self._faults.at(point)
 
 
 def _receipts(

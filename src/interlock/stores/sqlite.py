@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from pathlib import Path
@@ -40,6 +41,7 @@ class SqliteDialect:
         if not path or path == ":memory:" or unknown:
             raise ConfigError(f"{url!r}: write sqlite:///FILE (or memory:// for a store that is not kept)")
         self.path = Path(path)
+        self._name = path
         self._options = f"?{options}" if options else ""
         self.busy_s = busy_s
         self._place: tuple[int, int] | None = None
@@ -112,7 +114,7 @@ class SqliteDialect:
 
     def _stat(self) -> tuple[int, int] | None:
         try:
-            found = self.path.stat()
+            found = os.stat(self._name)
         except OSError:
             return None
         return found.st_dev, found.st_ino

@@ -232,7 +232,7 @@ class State:
             elif kind is not Append:
                 self.touched = True
                 self._change(transition, now_us, clock_us)
-        if self._changes is not None:
+        if accounts and self._changes is not None:
             self._changes.note(batch)
         return appends
 

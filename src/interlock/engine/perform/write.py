@@ -60,14 +60,15 @@ class _Effect(msgspec.Struct, frozen=True):
 
 async def write(ctx: EngineContext, prepared: Prepared) -> Ended:
     """Make a change under the locks that its tool wants; what the caller has locked already is not locked again."""
-    admitted, work = prepared.admitted, Work(ctx, prepared)
-    call = admitted.facts.call
-    # What it changes it leases anyway, and could not if it had locked that itself.
-    again = {key for key in call.lock_keys if not any(overlap(key, own) for own in prepared.plan.keys)}
-    wanted = {*locks_of(work.tool, admitted.facts.arguments), *again}
-    missing = wanted - {lock.key for lock in call.locks}
+    admitted = prepared.admitted
+    call, wanted = admitted.facts.call, locks_of(admitted.binding.tool, admitted.facts.arguments)
+    if call.lock_keys:  # what it changes it leases anyway, and could not if it had locked that itself
+        own_keys = prepared.plan.keys
+        wanted += tuple(key for key in call.lock_keys if not any(overlap(key, own) for own in own_keys))
+    missing = set(wanted) - {lock.key for lock in call.locks} if wanted else None
     if not missing:
         return await _write(ctx, prepared)
+    work = Work(ctx, prepared)
     try:
         ctx.at("write.lock")
         held = await take_locks(ctx, missing, call=call.call_id, wait_s=work.end_s - ctx.clock.monotonic())
