@@ -9,7 +9,7 @@ VERSIONS ?= 3.11 3.12 3.13
 # schemathesis, which tests of Catalog use, loads itself into every run: seconds that those of the library do without.
 QUICK := tests -n 2 --dist loadfile -m "not slow" -p no:schemathesis
 
-.PHONY: help demo test quick check versions format lint types architecture bench bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
+.PHONY: help demo test quick check versions format lint types architecture bench bench-against bench-cel bench-turns bench-enforcement bench-ranger bench-catalog torture fuzz clean constraints
 
 help:            ## what can be made
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/: .*##/\t/' | expand -t 16
@@ -76,6 +76,9 @@ fuzz: $(STAMP)   ## hostile contracts, policies, tool results, drafts and ledger
 
 bench:           ## measure against peers in an environment of its own; writes docs/benchmarks.md
 	@sh benchmarks/run.sh
+
+bench-against:   ## this tree beside an earlier one of its own, REV (a few minutes), in the environment of `make bench`
+	@.bench/bin/python benchmarks/against.py $(REV)
 
 bench-cel:       ## two CEL libraries side by side: the table of docs/design/cel.md
 	@test -x .bench/bin/python || $(PYTHON) -m venv .bench
