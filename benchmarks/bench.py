@@ -22,7 +22,9 @@ HEAD = """# Benchmarks
 
 Written by `make bench` (`benchmarks/bench.py`); do not edit. Medians over interleaved rounds in one run: CPU time for
 the rows of calls (over five processes, as memory layout alone moves a row by some percent), wall time for the durable
-ones. Compare ratios, not microseconds.
+ones. Compare ratios, not microseconds; a ratio of durable rows is the median of the rounds' own ratios, and need not be
+the quotient of the two columns beside it. Ratios move with the machine: `make bench-against REV` puts this tree beside
+an earlier one of its own.
 
 Measured with Python {python} on {machine}, SQLite {sqlite}; pydantic-ai-slim {pai}, langchain-core {lc},
 agent-governance-toolkit {agt}.
@@ -47,9 +49,8 @@ of calls that all differ, with a rule that looks at the turn, around the 10,000t
 The governed write is one at a time. Two bare commits (the column "theirs") are what the disk alone takes; the rest of
 ours is work around it: planning, two records, claim and lease rows, two hops to the writer's thread. That work is the
 same on every disk, so the ratio is a statement about the disk: where a flush is acknowledged from a cache in a tenth
-of a millisecond, as on the machine of this run, two commits cost less than the work and the bound is missed; where a
-flush takes a millisecond or more, as on most disks that keep what they acknowledge, it holds (`benchmarks/slow_disk.py`
-delays the flushes of both sides by the same time).
+of a millisecond, two commits cost less than the work; the longer a flush takes, the nearer the ratio comes to one. The
+rows below it add the same time to every flush of both sides (`benchmarks/slow_disk.py`).
 
 Two bare loops stand beside the appends, because what "bare" means decides the ratio: one writes the rows that we write
 (eleven columns), the other only their bodies into one column. The bound is held against the first.
