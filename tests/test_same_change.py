@@ -23,7 +23,7 @@ from interlock.policy import parse_policy
 from interlock.tools import RetryRule
 from interlock.values import Budget
 from tests.conftest import expect
-from tests.test_changes import OPEN, error, mailing, running
+from tests.test_changes import OPEN, Shelf, error, mailing, retitle, running
 
 ASK_MAIL = OPEN + '[[rule]]\nid = "ask"\ntools = ["mail"]\ndecision = "review"\n'
 ONCE = RetryRule(max_attempts=1)
@@ -59,6 +59,24 @@ async def test_what_a_person_released_is_not_asked_for_and_made_again(store_url:
         resumed = await runtime.operations.resume(await approve(runtime, run="r"))
         again = await runtime.call("mail", TO, actor="ann", run="r")
     assert (resumed.status, again.status, again.ticket, made) == (Status.OK, Status.OK, None, ["x"])
+
+
+@pytest.mark.parametrize("details", [{"run": "r"}, {"turn": "t"}, {"turn": "t", "call_id": "c"}, {"call_id": "c"}])
+async def test_what_a_person_released_and_somebody_undid_is_told_so_when_it_is_resumed_once_more(
+    store_url: str, details: dict[str, str]
+) -> None:
+    shelf, made = Shelf(), list[Any]()
+    asks = OPEN + '[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\n'
+    async with running(retitle(shelf, made), policy=asks, url=store_url) as runtime:
+        waiting = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", **details)  # type: ignore[arg-type]
+        ticket = expect(waiting.ticket)
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        resumed = await runtime.operations.resume(ticket)
+        await runtime.operations.undo(record=expect(resumed.record))
+        again = await runtime.operations.resume(ticket)
+        assert (again.status, again.undone, again.repeats) == (Status.OK, True, resumed.record)
+        assert (len(made), shelf.items, await runtime.operations.recover()) == (1, {}, ())
+        assert (await verify(runtime.store)).problems == ()
 
 
 async def test_a_released_call_spends_the_budget_of_its_outermost_turn(store_url: str) -> None:

@@ -4,18 +4,19 @@ nobody knew for a while whether it was."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import pytest
 
 from interlock import Outcome, Runtime, Status, tool
 from interlock.audit import verify
-from interlock.errors import InDoubt
+from interlock.errors import InDoubt, Permanent
 from interlock.state import ChangeFilter
 from interlock.tools import Compensation, Tool
 from interlock.values import Call
 from tests.conftest import expect
-from tests.test_changes import OPEN, Shelf, error, retitle, running
+from tests.test_changes import OPEN, Shelf, WholeShelf, error, retitle, running
 from tests.test_forged_tables import Edit, edit  # noqa: F401 - a fixture
 
 COOLING = OPEN + '[[cooldown]]\nid = "rest"\ntools = ["title"]\nwindow = "1h"\n'
@@ -40,10 +41,10 @@ class Bank:
             raise InDoubt("no answer came")
         return amount
 
-    def tools(self, probe: Any = None) -> tuple[Tool, Tool]:
+    def tools(self, probe: Any = None, **options: Any) -> tuple[Tool, Tool]:
         back = Compensation("refund", lambda a, _v: {"n": a["n"]})
 
-        @tool(effect="send", once_per="ever", probe=probe, compensate=back)
+        @tool(effect="send", once_per="ever", probe=probe, compensate=back, **options)
         async def pay(n: int) -> int:
             """Pay."""
             return await self.move(n)
@@ -54,6 +55,58 @@ class Bank:
             return await self.move(-n)
 
         return pay, refund
+
+
+class Planning:
+    """Tells when a call has looked up whether it was made before, and is about to be planned."""
+
+    def __init__(self) -> None:
+        self.reached = asyncio.Event()
+
+    def at(self, name: str) -> None:
+        if name == "prepare.wait":
+            self.reached.set()
+
+
+async def come_late(planning: Planning, call: Coroutine[Any, Any, Outcome]) -> asyncio.Task[Outcome]:
+    """A call that has looked, and waits for what somebody else has locked."""
+    planning.reached.clear()
+    late = asyncio.create_task(call)
+    await planning.reached.wait()
+    return late
+
+
+class HeldShelf(Shelf):
+    """One that says no, after a while, to whoever puts something back."""
+
+    def __init__(self, **items: Any) -> None:
+        super().__init__(**items)
+        self.holds, self.gate, self.entered = False, asyncio.Event(), asyncio.Event()
+
+    async def restore(self, key: str, state: Any) -> None:
+        if self.holds:
+            self.entered.set()
+            await self.gate.wait()
+            raise Permanent("the server says no")
+        await super().restore(key, state)
+
+
+def put_on(shelf: WholeShelf) -> tuple[Tool, Tool]:
+    """Sets several items to one value; sets all of them, and declares no key."""
+
+    @tool(effect="write", key=lambda a: tuple(a["ids"]), resource=shelf, once_per="ever", locks=lambda _a: ("desk",))
+    async def put(ids: list[str], v: int) -> int:
+        """Put."""
+        shelf.items |= {name: {"v": v} for name in ids}
+        return v
+
+    @tool(effect="write", resource=shelf)
+    async def sweep(name: str, v: int) -> int:
+        """Change anything."""
+        shelf.items[name] = {"v": v}
+        return v
+
+    return put, sweep
 
 
 async def take_back(runtime: Runtime, record: int | None, **how: Any) -> Outcome:
@@ -226,6 +279,106 @@ async def test_a_write_that_stands_again_is_answered_and_not_made_twice(store_ur
         await runtime.call("title", {"id": "a", "title": "else"}, actor="ann", call_id="3")
         again = await runtime.call("title", {"id": "a", "title": "new"}, actor="ann", call_id="4")
         assert (again.repeats, len(made)) == (None, 3), "as something else was there in between"
+        await intact(runtime)
+
+
+async def test_a_payment_that_came_back_while_the_same_one_waited_is_not_made_beside_it(store_url: str) -> None:
+    bank, planning = Bank(), Planning()
+    async with running(*bank.tools(key="{n}", locks=lambda _a: ("desk",)), url=store_url, faults=planning) as runtime:
+        made = await pay(runtime, "order-1")
+        undone = await take_back(runtime, made.record)
+        async with runtime.lock("pay/desk", wait_s=5) as locks:
+            late = await come_late(planning, pay(runtime, "order-2"))
+            assert (await take_back(runtime, undone.record, locks=locks)).ok
+        outcome = await late
+        assert (outcome.ok, outcome.repeats, sum(bank.moved)) == (True, made.record, 100)
+        await intact(runtime)
+
+
+@pytest.mark.parametrize("others", [False, True])
+async def test_a_write_that_came_back_while_the_same_one_waited_is_made_only_over_somebody_elses(
+    store_url: str, others: bool
+) -> None:
+    shelf, made, planning = Shelf(a={"title": "old"}), list[Any](), Planning()
+    title = retitle(shelf, made, once_per="ever", locks=lambda _a: ("desk",))
+    new = {"id": "a", "title": "new"}
+    async with running(title, url=store_url, faults=planning) as runtime:
+        first = await runtime.call("title", new, actor="ann", call_id="1")
+        undone = await take_back(runtime, first.record)
+        async with runtime.lock("shelf/desk", wait_s=5) as locks:
+            late = await come_late(planning, runtime.call("title", new, actor="ben", call_id="2"))
+            assert (await take_back(runtime, undone.record, locks=locks)).ok
+            if others:
+                await runtime.call("title", {"id": "a", "title": "x"}, actor="cy", call_id="3", locks=locks)
+        outcome = await late
+        assert (outcome.ok, outcome.repeats) == (True, None if others else first.record)
+        assert ([title for _id, title, _context in made], shelf.items["a"]) == (
+            ["new", "x", "new"] if others else ["new"],
+            {"title": "new"},
+        )
+        await intact(runtime)
+
+
+async def test_what_came_back_after_somebody_elses_change_went_is_not_made_again_by_whoever_saw_that(
+    store_url: str,
+) -> None:
+    shelf, made, planning = Shelf(a={"title": "old"}), list[Any](), Planning()
+    title = retitle(shelf, made, once_per="ever", locks=lambda _a: ("desk",))
+    new = {"id": "a", "title": "new"}
+    async with running(title, url=store_url, faults=planning) as runtime:
+        first = await runtime.call("title", new, actor="ann", call_id="1")
+        other = await runtime.call("title", {"id": "a", "title": "x"}, actor="cy", call_id="2")
+        async with runtime.lock("shelf/desk", wait_s=5) as locks:
+            late = await come_late(planning, runtime.call("title", new, actor="ben", call_id="3"))
+            assert (await take_back(runtime, other.record, locks=locks)).ok
+            undone = await take_back(runtime, first.record, locks=locks)
+            assert (await take_back(runtime, undone.record, locks=locks)).ok
+        outcome = await late
+        assert (outcome.ok, outcome.repeats, len(made)) == (True, first.record, 2)
+        await intact(runtime)
+
+
+@pytest.mark.parametrize("whole", [False, True])
+@pytest.mark.parametrize("late", [False, True])
+async def test_what_came_back_on_one_key_is_made_again_where_somebody_changed_the_other(
+    store_url: str, whole: bool, late: bool
+) -> None:
+    """The undo and its undo touch `a` alone, as the first change found `b` as it wanted it; `b` is somebody else's."""
+    shelf, planning = WholeShelf(b={"v": 1}), Planning()
+    both = {"ids": ["a", "b"], "v": 1}
+    async with running(*put_on(shelf), url=store_url, faults=planning) as runtime:
+        first = await runtime.call("put", both, actor="ann", call_id="1")
+        other = {"name": "b", "v": 2} if whole else {"ids": ["b"], "v": 2}
+        assert (await runtime.call("sweep" if whole else "put", other, actor="ben", call_id="2")).ok
+        async with runtime.lock("shelf/desk", wait_s=5) as locks:
+            again = runtime.call("put", both, actor="ann", call_id="3")
+            work = await come_late(planning, again) if late else None
+            undone = await take_back(runtime, first.record, locks=locks)
+            assert (await take_back(runtime, undone.record, locks=locks)).ok
+            assert shelf.items == {"a": {"v": 1}, "b": {"v": 2}}
+        outcome = await (again if work is None else work)
+        assert (outcome.ok, outcome.repeats, shelf.items) == (True, None, {"a": {"v": 1}, "b": {"v": 1}})
+        await intact(runtime)
+
+
+async def test_a_write_is_not_made_twice_while_what_made_it_again_is_about_to_be_taken_back(store_url: str) -> None:
+    """That third undo is refused: the write has stood all the time."""
+    shelf, made = HeldShelf(a={"title": "old"}), list[Any]()
+    new = {"id": "a", "title": "new"}
+    async with running(retitle(shelf, made, once_per="ever"), url=store_url) as runtime:
+        first = await runtime.call("title", new, actor="ann", call_id="1")
+        again = await take_back(runtime, (await take_back(runtime, first.record)).record)
+        shelf.holds = True
+        third = asyncio.create_task(take_back(runtime, again.record))
+        await shelf.entered.wait()
+        late = await runtime.call("title", new, actor="ben", call_id="2")
+        shelf.gate.set()
+        assert (await third).status is Status.FAILED
+        assert (late.ok, late.repeats, len(made), shelf.items["a"]) == (True, first.record, 1, {"title": "new"})
+        await intact(runtime)
+        shelf.holds = False
+        assert (await take_back(runtime, first.record)).ok
+        assert shelf.items["a"] == {"title": "old"}
         await intact(runtime)
 
 

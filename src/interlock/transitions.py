@@ -78,6 +78,9 @@ class OpenClaim(Value, frozen=True):
     call_name: str = ""
     """The name that stands for the caller's own id of the call: it is refused if that was used for another claim. Empty
     where the caller gave none, and where the claim itself goes by it."""
+    landings: int | None = None
+    """Of a change that stands, and after which its caller found another one: what had landed on its keys by then. It is
+    refused if more has: that may be what took it back and what made it again. None: what stands is not made again."""
 
 
 class RenewClaim(Value, frozen=True):

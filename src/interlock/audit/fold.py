@@ -59,6 +59,8 @@ class _Claim(msgspec.Struct):
     """and as they are, where its tool redacts nothing."""
     tokens: tuple[int, ...] | None = None
     """None until a record says them."""
+    stands: dict[str, int] = {}
+    """By which record each key became what it is by this change: its own, or that of what has made it again."""
     closed_us: int = 0
     untouched: tuple[int, ...] = ()
 
@@ -149,7 +151,7 @@ class Fold:
             return f"makes a change again that record {before.last} was about to make again"
         if before.state is not ClaimState.DONE or before.keys != before.shown:
             return None
-        if self._keys.changed_since(before.keys, before.last):
+        if self._keys.changed_since(before.stands):
             return None
         return f"makes a change again that record {before.last} had made, and nothing was changed since"
 
@@ -163,6 +165,7 @@ class Fold:
         if state not in _DOUBT:
             self._keys.free(claim.keys)
         if state is ClaimState.DONE:
+            claim.stands = dict.fromkeys(claim.keys, number)
             self._keys.land(claim.shown, claim.keys, claim.tokens or (), number)
         self._mark(claim, state, number)
 
@@ -174,6 +177,8 @@ class Fold:
             marked = again if place % 2 else back
             if marked is not None:
                 link.state, link.last = marked, number
+            if marked is ClaimState.DONE:  # of the keys that it has made again; the others are as they were
+                link.stands |= dict.fromkeys(claim.keys, number)
 
     def _links(self, undoes: str | None) -> list[_Claim]:
         """What a change takes back, what that had taken back, and so on."""

@@ -74,9 +74,16 @@ class KeyFold:
         self._changed.update(zip(keys, tokens, strict=False))
         self._landed.update(dict.fromkeys(keys or map(wildcard, shown), number))
 
-    def changed_since(self, keys: tuple[str, ...], number: int) -> bool:
-        """Whether another change of one of the keys landed after a record."""
-        return any(last > number for key in keys for last in _overlapping(self._landed, key))
+    def changed_since(self, stands: dict[str, int]) -> bool:
+        """Whether another change of one of the keys landed after the record by which a change made it what it is."""
+        oldest: dict[str, int] = {}  # in each resource, which a change of the whole is held against
+        for key, number in stands.items():
+            oldest[wildcard(key)] = min(number, oldest.get(wildcard(key), number))
+        for name in {name for key in stands for name in overlapping(key, self._landed)}:
+            known = (stands.get(name, 0), stands.get(wildcard(name), 0), oldest.get(name, 0))
+            if self._landed[name] > max(known):
+                return True
+        return False
 
     def _holder(self, key: str) -> int | None:
         return next(_overlapping(self._held, key), None)

@@ -34,6 +34,8 @@ class Expected(msgspec.Struct, frozen=True):
     call_name: str = ""
     """What stands for the caller's own id of the call."""
     taking_back: TakingBack = TakingBack()
+    landings: int | None = None
+    """What had landed on its keys, where it stands and is to be made again as another change came after it."""
 
 
 class Planner(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from interlock.engine.admit import deny, end_denied
 from interlock.engine.call_ids import end_another_change, end_no_call_id, end_reused, says_nothing
 from interlock.engine.context import Accepted, Admitted, Ended, EngineContext, Started, ToolBinding, refuse
 from interlock.engine.turns import FoldedTurn
-from interlock.engine.undo_chain import as_it_stands, claims_to_mark
+from interlock.engine.undo_chain import claims_to_mark, landings_since
 from interlock.engine.unsettled import read_unsettled
 from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError
@@ -22,7 +22,6 @@ from interlock.reasons import Reason
 from interlock.records import Content, Stored
 from interlock.resilience import Expired
 from interlock.state import LANDED, Claimed, ClaimState
-from interlock.stores.claims import changed_since
 from interlock.tools import Reading
 from interlock.values import Call, Effect, Json, Mode, Status
 
@@ -152,9 +151,11 @@ async def _same_or_again(
     if claim is None:
         return msgspec.structs.replace(accepted, claim=Expected(name.name, name.request, 1, name.call_name))
     # "Changed since" is about state: a send is made again only where it was taken back, or by a replay.
-    again = claim.state is ClaimState.UNDONE or (tool.effect is Effect.WRITE and await _changed_since(ctx, claim))
+    landings = await landings_since(ctx, claim) if tool.effect is Effect.WRITE else None
+    again = claim.state is ClaimState.UNDONE or landings is not None
     if not applies or again or claim.state is ClaimState.FAILED:
-        expected = Expected(name.name, name.request, claim.generation + again, name.call_name)
+        generation = claim.generation + again
+        expected = Expected(name.name, name.request, generation, name.call_name, landings=landings)
         return msgspec.structs.replace(accepted, claim=expected)
     return await answer_of_claim(ctx, accepted, claim)
 
@@ -263,10 +264,11 @@ def _left_s(ctx: EngineContext, until: float) -> float:
 
 async def answer_of_claim(ctx: EngineContext, stage: Accepted | Admitted, claim: Claimed) -> Ended:
     """The outcome of whoever made this change before, or while the call was on its way."""
-    if claim.state is not ClaimState.DONE or claim.record is None:
+    if claim.state not in (ClaimState.DONE, ClaimState.UNDONE) or claim.record is None:
         return _end(stage, await read_unsettled(ctx, claim))
     try:
-        return await _ask(ctx, stage, _answer_of_outcome(ctx, stage, claim, claim.record))
+        answer = await _ask(ctx, stage, _answer_of_outcome(ctx, stage, claim, claim.record))
+        return answer.undone_since() if claim.state is ClaimState.UNDONE else answer
     except Expired:
         return _end_unheard(stage, claim, Reason.TIMEOUT, "the store gave no answer in time")
     except StoreError as error:
@@ -293,17 +295,6 @@ def _end_unheard(stage: Accepted | Admitted, claim: Claimed, reason: Reason, why
     """The change was made, and the store does not say now what it answered."""
     message = f"call {claim.call!r} made this very change; what it answered could not be looked up: {why}; ask again"
     return _end(stage, refuse(Status.UNKNOWN, reason, message))
-
-
-async def _changed_since(ctx: EngineContext, claim: Claimed) -> bool:
-    """Whether another recorded effect changed one of its keys after this one did."""
-    if claim.state is not ClaimState.DONE or not claim.keys:
-        return False
-    ctx.at("claim.leases")
-    leases = await ctx.store.leases(claim.keys)
-    if not changed_since(claim, leases):
-        return False
-    return changed_since(await as_it_stands(ctx, claim), leases)
 
 
 async def _outcome_of(ctx: EngineContext, claim: Claimed, number: int) -> Stored:

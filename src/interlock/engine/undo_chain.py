@@ -10,7 +10,9 @@ from interlock.changes import TakingBack, undo_name
 from interlock.engine.context import EngineContext
 from interlock.ports import Query, Store
 from interlock.state import Claimed, ClaimState
+from interlock.stores.claims import changed_since, landings_on
 
+_TAKEN_BACK = (ClaimState.UNDONE, ClaimState.RETURNING)
 At = Callable[[str], object]
 """Names a fault point."""
 
@@ -96,6 +98,19 @@ async def claims_to_mark(ctx: EngineContext, undoes: str | None, claim: Claimed 
     return f"{fault}; look at what an undo would do now" if fault else taking_back(links)
 
 
+async def landings_since(ctx: EngineContext, claim: Claimed) -> int | None:
+    """What has landed on the keys of a change that stands, if another recorded effect changed one of them after it did;
+    None if none did."""
+    if claim.state is not ClaimState.DONE or not claim.keys:
+        return None
+    # Before the chain: what lands in between is not among these, so that the begin commit finds more than was seen.
+    ctx.at("claim.leases")
+    leases = await ctx.store.leases(claim.keys)
+    if not changed_since(claim, leases) or not changed_since(await as_it_stands(ctx, claim), leases):
+        return None
+    return landings_on(claim.keys, leases)
+
+
 async def as_it_stands(ctx: EngineContext, claim: Claimed) -> Claimed:
     """A change that stands, with the tokens under which its keys became what they are by it: what was taken back and is
     there again has not been changed by that."""
@@ -108,7 +123,8 @@ async def made_by(ctx: EngineContext, claim: Claimed) -> tuple[Claimed, ...]:
     """A change that stands and, where it was taken back and is there again, whatever has made it again: the last of
     them is what there is to take back."""
     path = [claim]
-    while (undo := await _undo_of(ctx, path[-1])) is not None and undo.state is ClaimState.UNDONE:
+    # Returning: what has made the change again is just being taken back. Until it is, the change stands by that.
+    while (undo := await _undo_of(ctx, path[-1])) is not None and undo.state in _TAKEN_BACK:
         again = await _undo_of(ctx, undo)
         if again is None or again.state is not ClaimState.DONE:
             break

@@ -12,7 +12,7 @@ from typing import assert_never
 import msgspec
 
 from interlock.reasons import RefusalKind
-from interlock.state import LANDED, LOCK, ChangeFilter, Claimed, ClaimState, Lease, wildcard
+from interlock.state import LANDED, LOCK, ChangeFilter, Claimed, ClaimState, Lease, is_wildcard, wildcard
 from interlock.transitions import (
     CloseClaim,
     MarkReturning,
@@ -139,8 +139,11 @@ class ClaimTable:
                     RefusalKind.IN_DOUBT, ask.name, f"call {row.call!r} may have made this change; nobody knows yet"
                 )
             case ClaimState.DONE:
-                again = changed_since(row, self.leases.values()) and ask.generation == row.generation + 1
-                return None if again else Refused(RefusalKind.DONE, ask.name, f"call {row.call!r} has made this change")
+                return (
+                    None
+                    if self._is_again(row, ask)
+                    else Refused(RefusalKind.DONE, ask.name, f"call {row.call!r} has made this change")
+                )
             case ClaimState.FAILED:
                 expected = row.generation
             case ClaimState.UNDONE:
@@ -150,6 +153,13 @@ class ClaimTable:
         return (
             None if ask.generation == expected else Refused(RefusalKind.CLAIMED, ask.name, "the claim moved meanwhile")
         )
+
+    def _is_again(self, row: Claimed, ask: OpenClaim) -> bool:
+        """Whether a change that stands may be made again: its caller found that another one came after it, and nothing
+        has landed since it looked. Of what has, a store cannot tell what only took it back or made it again."""
+        leases = self.leases.values()
+        looked = ask.landings is not None and ask.landings == landings_on(row.keys, leases)
+        return looked and ask.generation == row.generation + 1 and changed_since(row, leases)
 
     def _grant(self, key: str, now_us: int) -> LeaseGrant:
         """From the leases of the key and of everything in its resource, and for everything of each key in it."""
@@ -239,16 +249,24 @@ def _mark_fault(row: Claimed | None, ask: Mark) -> Refused | None:
 def changed_since(row: Claimed, leases: Iterable[Lease]) -> bool:
     """Whether another recorded effect changed a key of the claim after it did: alone, or with its whole resource."""
     tokens = dict(zip(row.keys, row.tokens, strict=True))
-    # The newest of its own tokens in each resource, which one for the whole of that is held against.
-    newest: dict[str, int] = {}
+    # The oldest of its own tokens in each resource, which one for the whole of that is held against: what has made
+    # the change again may have done so for some of its keys only.
+    oldest: dict[str, int] = {}
     for key, token in tokens.items():
-        newest[wildcard(key)] = max(token, newest.get(wildcard(key), token))
+        oldest[wildcard(key)] = min(token, oldest.get(wildcard(key), token))
     for lease in leases:
-        mine = (tokens.get(lease.key), tokens.get(wildcard(lease.key)), newest.get(lease.key))
+        mine = (tokens.get(lease.key), tokens.get(wildcard(lease.key)), oldest.get(lease.key))
         known = [token for token in mine if token is not None]
         if known and lease.changed > max(known):
             return True
     return False
+
+
+def landings_on(keys: tuple[str, ...], leases: Iterable[Lease]) -> int:
+    """A number that is another one as soon as a change has landed on one of the keys, alone or with its whole resource:
+    the sum of the tokens under which each was changed last, as these only grow."""
+    named, whole = {*keys, *map(wildcard, keys)}, tuple(key[:-1] for key in keys if is_wildcard(key))
+    return sum(lease.changed for lease in leases if lease.key in named or lease.key.startswith(whole))
 
 
 def matches_filter(claim: Claimed, which: ChangeFilter) -> bool:

@@ -286,6 +286,15 @@ class StoreContract:
         assert await store.commit(batch(entry(4), everything)) == Committed((3,), tokens=(T0 + 1,), changed=(T0,))
 
     @on_one_store
+    async def test_what_stands_is_made_again_only_on_the_landings_that_its_caller_saw(self, store: Store) -> None:
+        for name, at in (("n", T0), ("m", T0 + 10)):  # another change comes after it
+            await store.commit(batch(OpenClaim(name, "request", 1, "h", "c", "t", ("r/a",), 100), at=at))
+            await store.commit(batch(CloseClaim(name, "h", ClaimState.DONE), at=at))
+        for landings, made in ((None, False), (T0, False), (T0 + 10, True)):
+            again = OpenClaim("n", "request", 2, "h", "c", "t", ("r/a",), 100, landings=landings)
+            assert isinstance(await store.commit(batch(again, at=T0 + 20)), Committed) is made, landings
+
+    @on_one_store
     async def test_what_is_halted_is_told_until_it_is_lifted(self, store: Store) -> None:
         """The kill switch reads this in every process, and a change asks it in its own transaction."""
         await store.commit(batch(Halt("tool:t", "boss", "why")))

@@ -13,6 +13,7 @@ from interlock.engine.idempotency import answer_of_claim, settled_claim
 from interlock.engine.locks import lock_name, release_dead
 from interlock.engine.perform.attempt import Work, interrupted_reading
 from interlock.engine.record import intent
+from interlock.engine.undo_chain import landings_since
 from interlock.engine.unsettled import read_blocked
 from interlock.engine.waiting import Waiting
 from interlock.errors import StoreError, StoreSilent
@@ -22,7 +23,7 @@ from interlock.reasons import Reason, RefusalKind
 from interlock.state import ClaimState, halt_scopes
 from interlock.tools import Reading
 from interlock.transitions import CloseClaim, Committed, OpenClaim, Refused, RequireClaim, RequireNotHalted
-from interlock.values import Status
+from interlock.values import Effect, Plan, Status
 
 _WAIT_S = 0.02
 _SAME_CHANGE = (RefusalKind.CLAIMED, RefusalKind.DONE, RefusalKind.IN_DOUBT)
@@ -67,11 +68,12 @@ async def begin(ctx: EngineContext, prepared: Prepared) -> Begun | Ended:
 
 async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str) -> Begun | Ended:
     """Try the begin commit until it lands, is refused for good, or time is up."""
-    waiting = Waiting(ctx.clock)
+    assert prepared.admitted.claim is not None
+    waiting, landings = Waiting(ctx.clock), prepared.admitted.claim.landings
     while True:
         # Before the commit, not after it: a process that is stopped in between must not take its lease for fresh.
         since_s = ctx.heart.now_s()
-        claim = _open_claim(ctx, prepared, holder)
+        claim = _open_claim(ctx, prepared, holder, landings)
         opened = claim_digest(claim, ctx.digest)
         receipt = await _commit_claim(ctx, prepared, work, claim, opened)
         if isinstance(receipt, Committed):
@@ -79,6 +81,10 @@ async def _claim(ctx: EngineContext, prepared: Prepared, work: Work, holder: str
             work.tokens = {local_key(key): token for key, token in zip(keys, receipt.tokens, strict=True)}
             changed = dict(zip(keys, receipt.changed, strict=True))
             return Begun(prepared, work, holder, receipt.ids[0], opened, since_s, changed)
+        work.not_begun(receipt)
+        landings = await _look_again(ctx, prepared, work, receipt)
+        if landings is not None:
+            continue
         step = await _after_refusal(ctx, prepared, work, receipt)
         if step is not None:
             return step if isinstance(step, Ended) else work.end(step)
@@ -116,7 +122,6 @@ async def _after_refusal(
 ) -> Ended | Reading | None:
     """The begin commit was refused: the answer of whoever made this change, a refusal, or None to try once more."""
     plan, late = prepared.plan, ctx.clock.monotonic() + _WAIT_S > work.end_s
-    work.not_begun(receipt)
     if receipt.kind in _SAME_CHANGE and receipt.limit == plan.claim:
         claim = await settled_claim(ctx, plan.claim, work.end_s)
         if claim is not None and claim.state not in (ClaimState.FAILED, ClaimState.UNDONE):
@@ -134,7 +139,25 @@ async def _after_refusal(
     return None
 
 
-def _open_claim(ctx: EngineContext, prepared: Prepared, holder: str) -> OpenClaim:
+async def _look_again(ctx: EngineContext, prepared: Prepared, work: Work, receipt: Refused) -> int | None:
+    """Of a write that was refused, as the same change stands: what has landed on its keys, if another change came after
+    that all the same; None if none did, and for what is not made again for that."""
+    left_s, writes = work.end_s - ctx.clock.monotonic(), prepared.admitted.binding.tool.effect is Effect.WRITE
+    if receipt.kind is not RefusalKind.DONE or not writes or left_s < _WAIT_S:
+        return None
+    await ctx.clock.sleep(_WAIT_S)  # where others are quicker each time
+    ctx.at("claim.wait")
+    return await ctx.deadlines.within(left_s, _changed_meanwhile(ctx, prepared.plan))
+
+
+async def _changed_meanwhile(ctx: EngineContext, plan: Plan) -> int | None:
+    ctx.at("claim.again")
+    claim = await ctx.store.claim(plan.claim)
+    stands = claim is not None and claim.generation + 1 == plan.generation
+    return await landings_since(ctx, claim) if stands and claim is not None else None
+
+
+def _open_claim(ctx: EngineContext, prepared: Prepared, holder: str, landings: int | None) -> OpenClaim:
     plan, call, claim = prepared.plan, prepared.admitted.facts.call, prepared.admitted.claim
     assert claim is not None
     return OpenClaim(
@@ -149,6 +172,7 @@ def _open_claim(ctx: EngineContext, prepared: Prepared, holder: str) -> OpenClai
         turn=call.turn,
         run=call.run,
         call_name=claim.call_name,
+        landings=landings,
     )
 
 
