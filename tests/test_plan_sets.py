@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
-from interlock import Context, Tool, tool
+import pytest
+
+from interlock import Context, Status, Tool, tool
+from interlock.audit import verify
 from interlock.errors import NothingLanded
 from interlock.operations import Change, PlannedChange
 from interlock.resources import Documents
@@ -288,3 +292,71 @@ async def test_a_change_that_was_settled_and_then_undone_stops_its_set_too() -> 
         before = {key: dict(state) for key, state in shelf.items.items()}
         again = await runtime.operations.apply_set("s", planned, actor="ann")
     assert ([outcome.status.value for outcome in again], shelf.items) == (["denied"], before)
+
+
+ASKED = OPEN + "[[rule]]\nid = 'ask'\ntools = ['put', 'sweep']\ndecision = 'review'\nwhen = 'args.f == \"y\"'\n"
+
+
+def fielded(documents: Documents) -> tuple[Tool, Tool]:
+    """Set a field of a document, by its key or as a change of the whole resource."""
+
+    async def set_field(k: str, f: str, context: Context) -> str:
+        found = await documents.read_state(k)
+        await documents.write(k, {**(found.value if found else {}), f: 1}, context)
+        return f
+
+    @tool(effect="write", key="{k}", resource=documents, simulate=lambda state, a: {**(state or {}), a["f"]: 1})
+    async def put(k: str, f: str, context: Context) -> str:
+        """Set a field."""
+        return await set_field(k, f, context)
+
+    def swept(states: Any, a: Any) -> Any:
+        return {**states, a["k"]: {**states.get(a["k"], {}), a["f"]: 1}}
+
+    @tool(effect="write", resource=documents, simulate=swept)
+    async def sweep(k: str, f: str, context: Context) -> str:
+        """Set a field of whatever it finds."""
+        return await set_field(k, f, context)
+
+    return put, sweep
+
+
+@pytest.mark.parametrize("first", ["put", "sweep"])
+@pytest.mark.parametrize("second", ["put", "sweep"])
+@pytest.mark.parametrize("edited", [False, True])
+async def test_a_set_goes_on_where_a_change_of_it_was_undone_and_stands_again(
+    tmp_path: Path, store_url: str, first: str, second: str, edited: bool
+) -> None:
+    """It is held to what has made the change again, and so to nobody's edit after that."""
+    documents = Documents(f"sqlite:///{tmp_path}/d.db", "docs")
+    changes = [
+        Change(first, {"k": "a", "f": "x"}),
+        Change(second, {"k": "a", "f": "y"}),
+        Change(first, {"k": "a", "f": "z"}),
+    ]
+    async with running(*fielded(documents), policy=ASKED, url=store_url) as runtime:
+        await documents.write("b", {"other": 1})
+        planned, faults = await runtime.operations.plan_set(changes, actor="ann", name="n")
+        assert not faults
+        made = await runtime.operations.apply_set("n", planned, actor="ann")
+        assert [outcome.status for outcome in made] == [Status.OK, Status.PARKED]
+        last = made[0]
+        for _ in range(4):
+            ((_step, outcome),) = await runtime.operations.undo(record=expect(last.record))
+            last = expect(outcome)
+            assert last.ok
+        if edited:
+            await documents.write("a", {"x": 1})
+        again = await runtime.operations.apply_set("n", planned, actor="ann")
+        if edited:
+            assert (again[0].status, error(again[1])) == (Status.OK, "plan_moved")
+            await documents.close()
+            return
+        ticket = expect(again[1].ticket)
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        assert (await runtime.operations.resume(ticket)).ok
+        ended = await runtime.operations.apply_set("n", planned, actor="ann")
+        assert [outcome.status for outcome in ended] == [Status.OK] * 3
+        assert await documents.get("a") == {"x": 1, "y": 1, "z": 1}
+        assert (await verify(runtime.store)).problems == ()
+    await documents.close()

@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import msgspec
 
-from interlock.changes import plan_digest
-from interlock.engine import EngineContext
+from interlock.changes import given_version, local_key, plan_digest
+from interlock.engine import EngineContext, made_by
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
 from interlock.operations.ordering import AGAIN, BACK, Done, take_in_order
@@ -18,11 +18,13 @@ from interlock.operations.undo import UndoStep, locked_keys
 from interlock.reasons import Reason
 from interlock.records import Stored
 from interlock.review import waiting_message
-from interlock.state import TicketKind, TicketState, state_of
+from interlock.state import ChangeFilter, TicketKind, TicketState, is_wildcard, state_of
 from interlock.values import Call, Json, Lock, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _LONGEST_RATE_WAIT_S = 60.0
+BY_PARTS = "made again by parts"
+"""In place of the version of a whole resource in which a change was made again: nobody has seen it as a whole then."""
 
 
 class Pace:
@@ -121,7 +123,8 @@ class LeftBehind(msgspec.Struct, frozen=True):
 
 
 async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
-    """What a change left behind, from its own record or from the one that it repeats."""
+    """What a change left behind, from its own record or from the one that it repeats: then by what has made it again,
+    where that was taken back since and stands all the same."""
     number = outcome.record
     while number is not None:
         record, whole = await record_with_payload(ctx.store, number)
@@ -130,9 +133,46 @@ async def left_behind(ctx: EngineContext, outcome: Outcome) -> LeftBehind:
         repeats = record.content().repeats
         if repeats is None:
             moved, settled = whole.get("versions") or {}, record.kind == "settle"
-            return LeftBehind(recorded_versions(record), whole.get("after"), moved, settled)
+            behind = LeftBehind(recorded_versions(record), whole.get("after"), moved, settled)
+            return behind if number == outcome.record else await _left_by_chain(ctx, number, behind)
         number = repeats
     return LeftBehind()
+
+
+async def _left_by_chain(ctx: EngineContext, number: int, behind: LeftBehind) -> LeftBehind:
+    """What the change of a record left, with what each change left that has made it again since."""
+    ctx.at("left.chain")
+    for claim in await ctx.store.claims(ChangeFilter(record=number)):
+        for again in (await made_by(ctx, claim))[1:]:
+            record, whole = (None, {}) if again.record is None else await record_with_payload(ctx.store, again.record)
+            versions, states = () if record is None else recorded_versions(record), whole.get("after") or ()
+            at = dict(zip(again.keys, versions, strict=False))
+            held = {local_key(key): state for key, state in zip(again.keys, states, strict=False)}
+            behind = _made_again(behind, claim.keys, {key: at.get(key, "") for key in again.keys}, held)
+    return behind
+
+
+def _made_again(behind: LeftBehind, keys: Sequence[str], at: Mapping[str, str], held: Mapping[str, Json]) -> LeftBehind:
+    """What a change left of its keys, some of which are now at the versions and states that another one left."""
+    known = dict(zip(keys, behind.versions, strict=False))
+    versions = tuple(
+        BY_PARTS if is_wildcard(key) and key not in at else at.get(key, known.get(key, "")) for key in keys
+    )
+    given = {local_key(key): given_version(version) or "" for key, version in at.items()}
+    states = behind.states
+    if states is not None:
+        names = [local_key(key) for key in keys]
+        states = [
+            _with_parts(state, held) if is_wildcard(key) else held.get(name, state)
+            for key, name, state in zip(keys, names, states, strict=True)
+        ]
+    moved = {**behind.key_versions, **given} if behind.key_versions else {}
+    return msgspec.structs.replace(behind, versions=versions, states=states, key_versions=moved)
+
+
+def _with_parts(whole: Json, parts: Mapping[str, Json]) -> Json:
+    """The states of a whole resource, with those of some keys in it as they are now; None is not there."""
+    return {name: state for name, state in {**(whole or {}), **parts}.items() if state is not None}
 
 
 async def run_replay(

@@ -20,7 +20,7 @@ from interlock.engine import EngineContext, hold_locks
 from interlock.engine.admit import accept
 from interlock.engine.context import Ended, Started
 from interlock.errors import NotAllowed
-from interlock.operations.execute import LeftBehind, Run, left_behind
+from interlock.operations.execute import BY_PARTS, LeftBehind, Run, left_behind
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.operations.undone_steps import undone_calls, undone_message, undone_outcome
 from interlock.ports import Query
@@ -302,7 +302,7 @@ class _SoFar:
             shared = overlapping(key, self._last)
             if not shared:
                 found.append(version)
-            elif max(shared, key=self._last.__getitem__) == key:
+            elif max(shared, key=self._last.__getitem__) == key and self._versions[key] != BY_PARTS:
                 found.append(self._versions[key])
             else:
                 found.append(await self._version_now(item, key, version))
