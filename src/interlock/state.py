@@ -212,7 +212,11 @@ class Ticket(Value, frozen=True):
     record: int | None = None
     """The record that opened it."""
     plan: str = ""
-    """For a ticket about a change: the digest of the plan that was looked at."""
+    """For a ticket about a call: the digest of the plan that was looked at,"""
+    request: str = ""
+    """that of what is asked for, by value, for which a denial holds whatever plan it would have by then,"""
+    rule: str = ""
+    """and the rule that leaves it to a person."""
     claim: str = ""
     """For a ticket that asks whether an effect landed: the claim that its answer settles,"""
     holder: str = ""

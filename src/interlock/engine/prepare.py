@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
+from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest, request_digest
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, not_looked_up, settled_claim
@@ -190,7 +190,9 @@ def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) 
     call = admitted.facts.call
     # Bound to the digest, so to arguments, policy and versions: another plan needs another approval.
     ticket = open_ticket(ctx.review, call, plan, verdict, ctx.clock.now_us(), ctx.digest)
-    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new(), account=ctx.account)
+    run = call.run if call.turn is None and call.id_is_ours else None
+    request = request_digest(ctx.digest, call.tool, plan.keys, admitted.parsed.by_value(), run)
+    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new(), account=ctx.account, request=request)
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 

@@ -35,6 +35,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: 
         on_behalf_of=call.on_behalf_of,
         terms=terms.of(verdict.rule),
         remind_us=terms.remind_us,
+        rule=verdict.rule,
     )
 
 

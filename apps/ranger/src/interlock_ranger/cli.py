@@ -129,9 +129,7 @@ def _require_folder(folder: Path, wanted: Path) -> None:
     from interlock.errors import ConfigError
 
     if wanted.is_dir() or not folder.is_dir() or not os.access(folder, os.W_OK):
-        raise ConfigError(
-            f"{wanted} cannot be written: name a file in a folder that there is and you may write to"
-        )
+        raise ConfigError(f"{wanted} cannot be written: name a file in a folder that there is and you may write to")
 
 
 def _refuse(given: argparse.Namespace, briefing: Briefing) -> int:
