@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from interlock.principals import normal_name
 from interlock.values import Value
 
 
@@ -253,7 +254,9 @@ EVERYTHING = "all"
 
 def halt_scopes(tool: str, actor: str, run: str | None) -> tuple[str, ...]:
     """The scopes whose halt stops a call."""
-    scopes = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    scopes: tuple[str, ...] = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    plain = normal_name(actor)  # as a halt has it: a capital letter must not be a way around it
+    scopes = scopes if plain == actor else (*scopes, f"actor:{plain}")
     return scopes if run is None else (*scopes, f"run:{run}")
 
 

@@ -154,6 +154,10 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
     asks = verdict.decision is Decision.REVIEW
     if why is None and ticket is not None and asks and ticket.terms != ctx.review.of(verdict.rule):
         why = f"ticket {ticket.id!r} was approved under other terms than rule {verdict.rule!r} asks for now; ask again"
+    if why is None and ticket is not None and asks and ticket.rule != verdict.rule:  # by what its turn has come to hold
+        why = (
+            f"ticket {ticket.id!r} was asked for by rule {ticket.rule!r}, and now rule {verdict.rule!r} asks; ask again"
+        )
     if why is None:
         return prepared
     return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))
