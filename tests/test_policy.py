@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from interlock import ConfigError, PolicyError, Runtime, Status, Tool, tool
+from interlock.answers import Agent, Answers
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
 from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
@@ -681,6 +682,13 @@ async def test_nobody_passes_a_rule_by_a_name_that_only_reads_like_one_of_it(who
         for _ in range(2):
             with pytest.raises(ConfigError, match=r"letter by letter|spaces|plainly|NFC"):
                 await runtime.call("echo", {"text": "x"}, **who)
+        if who["actor"] != "ann":
+            with pytest.raises(ConfigError):
+                await runtime.operations.plan_set([], actor=who["actor"])
+            with pytest.raises(ConfigError):
+                Answers(runtime).turn("why?", agent=Agent(name=who["actor"], tools=("echo",)))
+            with pytest.raises(ConfigError):
+                await runtime.operations.apply_set("s", [], actor=who["actor"])
         for plain in ("ann", "Ann", "анна", "田中", "agent#1 (old)"):
             assert (await runtime.call("echo", {"text": "x"}, actor=plain, principal="user:zoe")).ok
     if "principal" in who and "on_behalf_of" not in who:

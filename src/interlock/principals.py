@@ -87,7 +87,9 @@ def check_name(name: str) -> None:
 
 
 def check_actor(name: str) -> None:
-    """Refuse the name of an actor that reads as another one: rules, grants and halts compare it letter by letter."""
+    """Refuse the name of an actor that reads as another one: rules and grants compare it letter by letter."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise ConfigError(f"{name!r:.80} cannot be the name of an actor: use printable text")
     if name != " ".join(name.split()):
         raise ConfigError(f"the actor {name!r} has spaces where nobody sees them; write the name without")
     if name.isascii():

@@ -30,7 +30,7 @@ from interlock.operations import Operations
 from interlock.operations.undo import with_undo
 from interlock.policy import ListSource, Pack, Policy, PolicySource, Ruleset, compile_policy, load_policy
 from interlock.ports import NOWHERE, Clock, Faults, Ids, Store, SystemClock, SystemIds, digest_of, keyed_digest
-from interlock.principals import check_actor, check_name, check_vouched, default_principal
+from interlock.principals import check_name, check_vouched, default_principal
 from interlock.resilience import Deadlines
 from interlock.review import terms_of
 from interlock.review.identity import authenticate
@@ -172,8 +172,7 @@ class Runtime:
             _refuse_odd_details(given)
             refuse_odd_names(given, self, actor, *given.get("evidence", ()))
             if not known:
-                check_actor(actor)
-                context.ruleset.named.refuse_respelled(actor)
+                context.ruleset.named.check_actor(actor)
                 if len(self._known_actors) < _MOST_NAMES:
                     self._known_actors.add(actor)
             if given.get("mode") is not None:

@@ -1,6 +1,6 @@
 """The names that a policy has rules about, and those that only look like one of them.
 
-Rules, grants and halts compare names letter by letter. A rule about `intern` says nothing about `Intern`, which is not
+Rules and grants compare names letter by letter. A rule about `intern` says nothing about `Intern`, which is not
 what whoever wrote it meant: such a name is refused where a call comes in.
 """
 
@@ -10,7 +10,7 @@ import re
 
 from interlock.errors import ConfigError
 from interlock.policy.model import Policy
-from interlock.principals import normal_name
+from interlock.principals import check_actor, normal_name
 
 _WHO = re.compile(r"\b(?:actor|principal|on_behalf_of)\b")
 _TEXT = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
@@ -25,6 +25,11 @@ class NamedInPolicy:
         lists += [item.actors for item in policy.cooldowns]
         for name in (*policy.grants, *(name for names in lists for name in names), *_in_conditions(policy)):
             self._spelled.setdefault(normal_name(name), set()).add(name)
+
+    def check_actor(self, name: str) -> None:
+        """Refuse the name of an actor that reads as another one, or that the policy has in other letters only."""
+        check_actor(name)
+        self.refuse_respelled(name)
 
     def refuse_respelled(self, name: str) -> None:
         """Refuse a name that the policy has in other letters only."""
