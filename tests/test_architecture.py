@@ -58,6 +58,7 @@ SIDEWAYS = {
     ("config", "errors"),
     ("config", "values"),
     ("principals", "errors"),
+    ("state", "principals"),
     ("openings", "canonical"),
     ("openings", "state"),
     ("openings", "transitions"),

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from interlock import Context, ContractError, Outcome, PolicyError, Runtime, Status, Tool, tool
+from interlock.audit import verify
 from interlock.config import Settings
 from interlock.errors import (
     Conflict,
@@ -867,6 +868,18 @@ async def test_a_halt_stops_a_tool_an_actor_a_run_or_everything_in_another_proce
             await runtime.operations.unhalt(scope)
             clock.advance(0.6)
     assert len(made) == 4
+
+
+@pytest.mark.parametrize(("halted", "calls"), [("bob", "Bob"), ("Bob", "bob"), ("Bob", "Bob"), ("bob", "BOB")])
+async def test_a_halt_stops_an_actor_however_its_name_is_written(halted: str, calls: str) -> None:
+    async with running(retitle(Shelf(), [])) as runtime:
+        await runtime.operations.halt(f"actor:{halted}")
+        given: Any = {"actor": calls, "turn": "t"}
+        stopped = await runtime.call("title", {"id": "a", "title": "x"}, **given)
+        assert (stopped.status, error(stopped)) == (Status.DENIED, "halted")
+        await runtime.operations.unhalt(f"actor:{calls}")
+        assert (await runtime.call("title", {"id": "a", "title": "x"}, **given)).ok
+        assert (await verify(runtime.store)).problems == ()
 
 
 async def test_a_halt_that_came_a_moment_ago_stops_a_change_at_its_begin() -> None:

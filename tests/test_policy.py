@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from interlock import ConfigError, PolicyError, Runtime, Status, Tool, tool
+from interlock.answers import Agent, Answers
 from interlock.policy import Facts, compile_policy, decide, judge, load_policy, parse_policy, trace
 from interlock.policy.cases import load_cases
 from interlock.policy.decide import PRECEDENCE
@@ -649,3 +650,47 @@ async def test_a_whole_number_may_be_set_where_one_with_a_fraction_may() -> None
     for wrong in ({"parts": 5}, {"count": 1.5}, {"rate": "'x'"}):
         with pytest.raises(PolicyError, match="has another type than the argument"):
             compile_policy(load_policy(pay_rule("true", decision="clamp", set=wrong)), [pay])
+
+
+ABOUT_INTERNS = (
+    "version = 1\n"
+    + rule("allow")
+    + '[[rule]]\nid = "interns"\ntools = ["echo"]\ndecision = "deny"\nactors = ["intern"]\n'
+    + '[[rule]]\nid = "mallory"\ntools = ["echo"]\ndecision = "deny"\nwhen = "principal == \'user:mallory\'"\n'
+)
+
+
+@pytest.mark.parametrize(
+    "who",
+    [
+        {"actor": "Intern"},
+        {"actor": "intern "},
+        {"actor": "in  tern"},
+        {"actor": "\u0456ntern"},
+        {"actor": "\uff49ntern"},
+        {"actor": "int\u0435rn\u2800"},
+        {"actor": "re\u0301ne"},
+        {"actor": "ann", "principal": "user:Mallory"},
+        {"actor": "ann", "principal": "user:zoe", "on_behalf_of": "user:MALLORY"},
+    ],
+)
+async def test_nobody_passes_a_rule_by_a_name_that_only_reads_like_one_of_it(who: dict[str, Any]) -> None:
+    async with running(echo, policy=ABOUT_INTERNS) as runtime:
+        assert (await runtime.call("echo", {"text": "x"}, actor="intern")).status is Status.DENIED
+        mallory = await runtime.call("echo", {"text": "x"}, actor="ann", principal="user:mallory")
+        assert mallory.status is Status.DENIED
+        for _ in range(2):
+            with pytest.raises(ConfigError, match=r"letter by letter|spaces|plainly|NFC"):
+                await runtime.call("echo", {"text": "x"}, **who)
+        if who["actor"] != "ann":
+            with pytest.raises(ConfigError):
+                await runtime.operations.plan_set([], actor=who["actor"])
+            with pytest.raises(ConfigError):
+                Answers(runtime).turn("why?", agent=Agent(name=who["actor"], tools=("echo",)))
+            with pytest.raises(ConfigError):
+                await runtime.operations.apply_set("s", [], actor=who["actor"])
+        for plain in ("ann", "Ann", "анна", "田中", "agent#1 (old)"):
+            assert (await runtime.call("echo", {"text": "x"}, actor=plain, principal="user:zoe")).ok
+    if "principal" in who and "on_behalf_of" not in who:
+        with pytest.raises(ConfigError, match="letter by letter"):
+            Runtime.open("memory://", policy=parse_policy(ABOUT_INTERNS), tools=[echo], principal=who["principal"])

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,6 +111,52 @@ async def test_a_denial_holds_though_the_world_has_moved_since_and_an_expired_qu
         assert (await runtime.call("title", TITLE, actor="ann", call_id="same")).status is Status.DENIED
         changed = await runtime.call("title", {**TITLE, "title": "else"}, actor="ann", call_id="same")
         assert changed.status is Status.PARKED, "another question"
+
+
+SPELLED: list[tuple[Any, Any, Any]] = [
+    (int | float, 10, 10.0),
+    (float, 0, -0.0),
+    (Decimal, "10", "1e1"),
+    (datetime, "2026-01-01T11:00:00+01:00", "2026-01-01T10:00:00Z"),
+    (set[str], ["a", "b"], ["b", "a"]),
+]
+
+
+@pytest.mark.parametrize("same", [{"turn": "t"}, {"call_id": "c1"}, {"run": "r"}])
+@pytest.mark.parametrize("effect", ["send", "read"])
+@pytest.mark.parametrize(("kind", "first", "second"), SPELLED)
+async def test_a_denial_holds_however_the_values_are_written(
+    kind: Any, first: Any, second: Any, effect: Any, same: Any
+) -> None:
+    async def title(x: Any, y: int) -> str:
+        """A title."""
+        return "x"
+
+    title.__annotations__["x"] = kind
+    # A rule that rewrites the call puts it through its contract once more, and must not lose what is compared.
+    low = '[[rule]]\nid = "low"\ntools = ["title"]\ndecision = "clamp"\nset = {y = 1}\n'
+    async with running(tool(effect=effect)(title), policy=ASK + low) as runtime:
+        waiting = await runtime.call("title", {"x": first, "y": 5}, actor="ann", **same)
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss")
+        again = await runtime.call("title", {"x": second, "y": 5}, actor="ann", **same)
+        assert (again.status, error(again)) == (Status.DENIED, "not_approved")
+        assert len(await runtime.store.tickets()) == 1
+
+
+@pytest.mark.parametrize("same", [{"turn": "t"}, {"call_id": "c1"}, {"run": "r"}])
+async def test_a_denial_holds_though_the_policy_or_the_resource_has_moved_since(tmp_path: Path, same: Any) -> None:
+    url, shelf = f"sqlite:///{tmp_path}/i.db", Shelf(a={"title": "old"})
+    async with running(retitle(shelf, []), policy=ASK, url=url) as runtime:
+        waiting = await runtime.call("title", TITLE, actor="ann", **same)
+        await runtime.operations.decide(expect(waiting.ticket), approve=False, by="user:boss")
+        shelf.items["a"] = {"title": "newer"}
+        moved = await runtime.call("title", TITLE, actor="ann", **same)
+        assert (moved.status, error(moved)) == (Status.DENIED, "not_approved")
+    async with running(retitle(shelf, []), policy=ASK.replace("should look", "must look"), url=url) as runtime:
+        moved = await runtime.call("title", TITLE, actor="ann", **same)
+        assert (moved.status, error(moved)) == (Status.DENIED, "not_approved")
+        anew = await runtime.call("title", {**TITLE, "title": "else"}, actor="ann", **same)
+        assert anew.status is Status.PARKED, "another question"
 
 
 async def test_a_denied_read_is_not_asked_for_again_either() -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from interlock import ConfigError, Outcome, PolicyError, Runtime, Status
+from interlock import ConfigError, Outcome, PolicyError, Runtime, Status, tool
 from interlock.audit import load_or_make_key, load_public_key, verify
 from interlock.config import Settings, load_settings
 from interlock.errors import InDoubt, NotAllowed
 from interlock.operations.ledger_writer import LedgerEntry
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.principals import check_name, default_principal, is_same
+from interlock.principals import check_name, default_principal, is_same, reads_like
 from interlock.review.identity import TokenClaims, issue
 from interlock.state import ClaimState, TicketState
 from interlock.testing import ManualClock
@@ -229,6 +229,37 @@ def test_one_normal_form() -> None:
     assert not is_same(None, None)
 
 
+@pytest.mark.parametrize(
+    ("asks", "decides_as"),
+    [
+        ("user:admin", "user:adm\u0131n"),
+        ("user:paul", "user:pauI"),
+        ("user:IvanI", "user:ivanl"),
+        ("user:kim", "user:\u0138im"),
+        ("user:bob10", "user:boblO"),
+        ("user:tom", "user:torn"),
+    ],
+)
+async def test_nobody_decides_their_own_question_in_letters_that_look_alike(asks: str, decides_as: str) -> None:
+    async with running(retitle(Shelf(), []), policy=policy('vouched = ["user"]')) as runtime:
+        ticket = await parked(runtime, principal=asks)
+        assert f"reads like {asks}" in await decides(runtime, ticket, decides_as)
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("user:ian", "user:lan"), ("user:ann", "user:anne"), ("user:rené", "user:rene")]
+)
+def test_names_that_people_tell_apart_are_two(one: str, other: str) -> None:
+    assert not reads_like(one, other)
+
+
+async def test_whom_the_policy_names_decides_though_the_name_reads_like_that_of_whoever_asked() -> None:
+    async with running(retitle(Shelf(), []), policy=policy('approvers = ["user:torn"]\nvouched = ["user"]')) as runtime:
+        ticket = await parked(runtime, principal="user:tom")
+        assert await decides(runtime, ticket, "user:torn") == "approved"
+
+
 async def test_a_capital_letter_makes_nobody_else() -> None:
     async with running(retitle(Shelf(), []), policy=policy('vouched = ["user"]')) as runtime:
         ticket = await parked(runtime, principal="user:ann")
@@ -375,6 +406,35 @@ async def test_a_token_of_a_key_of_ones_own_decides_nothing(tmp_path: Path) -> N
             else:
                 await runtime.operations.decide(ticket, approve=True)
                 assert (await runtime.operations.resume(ticket)).ok, "its token is kept with the decision"
+
+
+TAINTED = '[[rule]]\nid = "tainted"\ntools = ["title"]\nwhen = "turn.tainted"\n'
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        (TAINTED + 'decision = "deny"\nreason = "it has read from outside"\n', "it has read from outside"),
+        (TAINTED + 'decision = "review"\n', "now rule 'tainted' asks; ask again"),
+        ("", ""),
+    ],
+)
+async def test_the_rules_look_again_at_the_turn_when_an_approval_is_spent(rule: str, words: str) -> None:
+    @tool(effect="read", trust="untrusted")
+    async def mail() -> str:
+        """What came in."""
+        return "do as I say"
+
+    text = "version = 1\n" + 'mode = "apply"\n' + rule
+    text += '[[rule]]\nid = "ask"\ntools = ["title"]\ndecision = "review"\n'
+    text += '[[rule]]\nid = "mail"\ntools = ["mail"]\ndecision = "allow"\n[review]\nvouched = ["user"]\n'
+    async with running(retitle(Shelf(), []), mail, policy=text) as runtime:
+        ticket = await parked(runtime)
+        assert await decides(runtime, ticket, "user:boss") == "approved"
+        assert (await runtime.call("mail", {}, actor="ann", turn="t")).ok
+        outcome = await runtime.operations.resume(ticket)
+    assert outcome.status is (Status.DENIED if words else Status.OK)
+    assert words in outcome.summary
 
 
 async def test_an_approval_under_other_terms_is_not_spent() -> None:

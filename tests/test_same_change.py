@@ -341,6 +341,29 @@ async def test_an_id_that_a_change_was_begun_under_is_refused_for_other_argument
     assert report.intact, report
 
 
+LOOKS = OPEN + '[[rule]]\nid = "many"\ntools = ["pay"]\ndecision = "deny"\nwhen = "turn.calls > 50"\n'
+
+
+@pytest.mark.parametrize("policy", [OPEN, LOOKS])
+@pytest.mark.parametrize("options", ONCE_PER)
+async def test_a_redelivery_is_the_same_call_however_its_number_is_written(
+    options: dict[str, Any], policy: str
+) -> None:
+    made: list[Any] = []
+
+    @tool(effect="send", **options)
+    async def pay(amount: int | float) -> str:
+        made.append(amount)
+        return "paid"
+
+    async with running(pay, policy=policy) as runtime:
+        first = await runtime.call("pay", {"amount": 10}, actor="ann", turn="t", call_id="c1")
+        again = await runtime.call("pay", {"amount": 10.0}, actor="ann", turn="t", call_id="c1")
+        other = await runtime.call("pay", {"amount": 20}, actor="ann", turn="t", call_id="c1")
+    assert (first.status, again.status, again.repeats) == (Status.OK, Status.OK, first.record)
+    assert (other.status, error(other), made) == (Status.DENIED, "call_id_reused", [10])
+
+
 @pytest.mark.parametrize("within", WITHIN)
 @pytest.mark.parametrize("options", ONCE_PER)
 async def test_of_two_at_once_under_one_id_one_is_made(

@@ -29,6 +29,12 @@ _LOOKALIKES = frozenset(
     "οινυωαρκτχγεϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧͿΘβηθσϜϷϸϺᴦ"  # Greek
     "וטןסاهٳھہەۿॽყჿノ丶丿"
 )
+# Letters and digits of Latin that read as others of it, by the same confusables and a few more, in small letters.
+_READ_AS = str.maketrans(
+    {"0": "o", "1": "l", "m": "rn", "\u0131": "i", "\u0138": "k", "\u011b": "\u0115", "æ": "ae", "œ": "oe"}
+)
+_CAPITAL_I = ({"I", "i"}, {"I", "l"})
+"""It is an i, and reads as an l."""
 
 
 def default_principal() -> str:
@@ -55,6 +61,19 @@ def is_same(one: str | None, other: str | None) -> bool:
     return one is not None and other is not None and normal_name(one) == normal_name(other)
 
 
+def reads_like(one: str, other: str) -> bool:
+    """Whether a person may take one name for the other: they are the same, or differ in letters that look alike."""
+    first, second = _as_read(one), _as_read(other)
+    return len(first) == len(second) and all(
+        letter == twin or {letter, twin} in _CAPITAL_I for letter, twin in zip(first, second, strict=True)
+    )
+
+
+def _as_read(name: str) -> str:
+    plain = unicodedata.normalize("NFKC", name).strip()
+    return "".join("I" if letter == "I" else letter.casefold().translate(_READ_AS) for letter in plain)
+
+
 def check_name(name: str) -> None:
     """Refuse a name that could be read as another one."""
     if not isinstance(name, str) or not name or not name.isprintable() or len(name) > _LONGEST:
@@ -64,10 +83,28 @@ def check_name(name: str) -> None:
     kind, colon, rest = name.partition(":")
     if colon and (not kind.isascii() or kind != kind.lower() or not rest.strip() or rest != rest.strip()):
         raise ConfigError(f"{name!r}: a name is KIND:NAME, with a kind in small letters, as in 'user:ann'")
-    odd = [letter for letter in unicodedata.normalize("NFC", name) if not _is_plain(letter)]
+    _refuse_disguise(name, [letter for letter in unicodedata.normalize("NFC", name) if not _is_plain(letter)])
+
+
+def check_actor(name: str) -> None:
+    """Refuse the name of an actor that reads as another one: rules and grants compare it letter by letter."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise ConfigError(f"{name!r:.80} cannot be the name of an actor: use printable text")
+    if name != " ".join(name.split()):
+        raise ConfigError(f"the actor {name!r} has spaces where nobody sees them; write the name without")
+    if name.isascii():
+        return
+    if name != unicodedata.normalize("NFC", name):
+        raise ConfigError(f"the actor {name!r} has letters in parts that there are whole (Unicode NFC): write them so")
+    _refuse_disguise(name, [letter for letter in name if not letter.isascii() and not _is_plain(letter)])
+
+
+def _refuse_disguise(name: str, odd: list[str]) -> None:
+    """Refuse a name with odd characters, or with letters that are not what they look like."""
     if odd:
         raise ConfigError(f"{name!r} has {odd[0]!a}, which reads as something else or as nothing: write it plainly")
-    letters = [letter for letter in (rest if colon else name) if letter.isalpha()]
+    kind, colon, rest = name.partition(":")
+    letters = [letter for letter in (rest if colon and kind.isascii() else name) if letter.isalpha()]
     mixed = len({_script(letter) for letter in letters}) > 1
     if mixed or (letters and all(_base(letter) in _LOOKALIKES for letter in letters)):
         raise ConfigError(f"{name!r} has letters of several alphabets, or ones that look like others: write it plainly")

@@ -170,9 +170,11 @@ class Runtime:
             known, binding = False, None
         if given or not known:
             _refuse_odd_details(given)
-            refuse_odd_names(given, self.principal, actor, *given.get("evidence", ()))
-            if len(self._known_actors) < _MOST_NAMES:
-                self._known_actors.add(actor)
+            refuse_odd_names(given, self, actor, *given.get("evidence", ()))
+            if not known:
+                context.ruleset.named.check_actor(actor)
+                if len(self._known_actors) < _MOST_NAMES:
+                    self._known_actors.add(actor)
             if given.get("mode") is not None:
                 given["mode"] = parse_mode(given["mode"])
             else:
@@ -272,21 +274,25 @@ def _principal(ctx: EngineContext, token: str | None, parts: Parts) -> str:
     if given is None:
         return default_principal()
     check_vouched(given, default_principal())
+    ctx.ruleset.named.refuse_respelled(given)
     return given
 
 
-def refuse_odd_names(details: Mapping[str, Any], own: str, *more: object) -> None:
+def refuse_odd_names(details: Mapping[str, Any], runtime: Runtime, *more: object) -> None:
     """Names come from the application, not from a model: one that cannot be written down is the caller's error.
 
     For whom a program calls is its own word; what only the system or a token can say is not.
     """
+    named = runtime.context.ruleset.named
     for name in (*more, *(value for key, value in details.items() if key in _NAMES and value is not None)):
         if not isinstance(name, str) or not name.isprintable() or not name:
             raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")
     if details.get("principal") is not None:
-        check_vouched(details["principal"], own)
+        check_vouched(details["principal"], runtime.principal)
+        named.refuse_respelled(details["principal"])
     if details.get("on_behalf_of") is not None:
         check_name(details["on_behalf_of"])
+        named.refuse_respelled(details["on_behalf_of"])
 
 
 def _binding(tool: Tool, ruleset: Ruleset, mode: Mode, snapshot_reader: SnapshotReader) -> ToolBinding:

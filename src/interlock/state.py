@@ -7,6 +7,7 @@ from enum import StrEnum
 
 import msgspec
 
+from interlock.principals import normal_name
 from interlock.values import Value
 
 
@@ -212,7 +213,11 @@ class Ticket(Value, frozen=True):
     record: int | None = None
     """The record that opened it."""
     plan: str = ""
-    """For a ticket about a change: the digest of the plan that was looked at."""
+    """For a ticket about a call: the digest of the plan that was looked at,"""
+    request: str = ""
+    """that of what is asked for, by value, for which a denial holds whatever plan it would have by then,"""
+    rule: str = ""
+    """and the rule that leaves it to a person."""
     claim: str = ""
     """For a ticket that asks whether an effect landed: the claim that its answer settles,"""
     holder: str = ""
@@ -249,7 +254,9 @@ EVERYTHING = "all"
 
 def halt_scopes(tool: str, actor: str, run: str | None) -> tuple[str, ...]:
     """The scopes whose halt stops a call."""
-    scopes = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    scopes: tuple[str, ...] = (EVERYTHING, f"tool:{tool}", f"actor:{actor}")
+    plain = normal_name(actor)  # as a halt has it: a capital letter must not be a way around it
+    scopes = scopes if plain == actor else (*scopes, f"actor:{plain}")
     return scopes if run is None else (*scopes, f"run:{run}")
 
 

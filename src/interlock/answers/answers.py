@@ -87,7 +87,8 @@ class Answers:
         refuse_unknown("Answers.turn", details, TurnDetails.__annotations__)
         require_agent(agent)
         _refuse_odd_details(details)
-        refuse_odd_names(details, self.runtime.principal)
+        refuse_odd_names(details, self.runtime)
+        self.runtime.context.ruleset.named.check_actor(agent.name)
         requires, mode = details.get("requires"), details.get("mode")
         if requires is None:
             classified = self.classify(agent, question)

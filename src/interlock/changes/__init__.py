@@ -13,6 +13,7 @@ from interlock.changes.keys import (
     plan_difference,
     plan_digest,
     read_digest,
+    request_digest,
     scope_of,
     undo_name,
 )
@@ -55,6 +56,7 @@ __all__ = [
     "planned_versions",
     "read_digest",
     "read_snapshots",
+    "request_digest",
     "scope_of",
     "show_difference",
     "states_by_key",

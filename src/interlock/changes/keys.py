@@ -82,8 +82,7 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
     Such a claim goes by the call id alone, so that an id that is used again for another request can be seen. So does
     that of a repeatable tool, each call of which is a change of its own.
     """
-    arguments = same_numbers(arguments)
-    content = canonical([tool.name, keys, arguments], WHATEVER)
+    request, arguments = request_digest(digest, tool.name, keys, arguments), same_numbers(arguments)
     if call.undoes is not None:  # one change is taken back once, whoever asks for it how often
         return ClaimName(undo_name(digest, call.undoes), digest(canonical(call.undoes, WHATEVER)))
     scope = None if tool.repeatable else scope_of(tool.once_per, call)
@@ -93,9 +92,16 @@ def claim_name(digest: Digest, tool: Tool, keys: tuple[str, ...], arguments: Jso
         owner = [None] if call.turn is None else [call.turn, call.actor]  # in a turn an id is its actor's
         name = digest(encode_canonical([tool.name, "call", *owner, call.call_id]))
     if call.id_is_ours:
-        return ClaimName(name, digest(content))
+        return ClaimName(name, request)
     own = call_id_name(digest, tool=tool.name, turn=call.turn, actor=call.actor, call=call.call_id)
-    return ClaimName(name, digest(content), own if name != own else "")
+    return ClaimName(name, request, own if name != own else "")
+
+
+def request_digest(digest: Digest, tool: str, keys: tuple[str, ...], arguments: Json, run: str | None = None) -> str:
+    """What a call asks for, by value: of `arguments` in one spelling for each value; with the run, where only that says
+    which calls are the same."""
+    within = [] if run is None else [run]
+    return digest(canonical([tool, keys, same_numbers(arguments), *within], WHATEVER))
 
 
 def undo_name(digest: Digest, undoes: str) -> str:

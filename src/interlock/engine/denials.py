@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import msgspec
 
-from interlock.changes import read_digest
 from interlock.engine.admit import deny
 from interlock.engine.context import Ended, EngineContext, refuse
 from interlock.errors import StoreError
@@ -43,16 +42,13 @@ async def hear_denial(ctx: EngineContext, parked: Ended) -> Ended:
 
 
 def _asks_the_same(ticket: Ticket, asks: Ticket, call: Call, *, repeatable: bool) -> bool:
-    """Whether both are about the same call: by its content in a turn, by the caller's id elsewhere, and where there is
-    only a run, by everything that was asked."""
-    if _asker(ticket) != _asker(asks):
+    """Whether both are about the same call, compared by value: in a turn, elsewhere under the caller's id, and where
+    there is only a run, in that."""
+    if _asker(ticket) != _asker(asks) or ticket.request != asks.request:
         return False
     if asks.turn is None and call.id_is_ours:
-        return call.run is not None and not repeatable and ticket.binding == asks.binding
-    if asks.turn is None and ticket.call != asks.call:
-        return False
-    before, now = read_digest(ticket.plan), read_digest(asks.plan)
-    return before is not None and now is not None and before.request == now.request
+        return call.run is not None and not repeatable
+    return asks.turn is not None or ticket.call == asks.call
 
 
 def _asker(ticket: Ticket) -> tuple[str | None, ...]:

@@ -84,7 +84,7 @@ def _seen_in_turn(ctx: EngineContext, accepted: Accepted, turn: FoldedTurn) -> i
     same_id = turn.last_delivered(call)
     same = turn.find_answer(request) if reads and ctx.repeats != "allow" else None
     if same_id is not None and (same is None or same <= same_id.record):
-        if same_id.request != request:
+        if not same_id.answers(request, changes=not reads):
             return end_reused(accepted)
         return same_id.record if reads else None
     if same is None or ctx.repeats != "stop":
@@ -109,8 +109,7 @@ async def _claim_of(ctx: EngineContext, accepted: Accepted) -> Accepted | Ended:
     """Whether this very change was made, is being made or is in doubt; otherwise which claim the call will make."""
     facts, tool = accepted.facts, accepted.binding.tool
     try:
-        compared = facts.arguments if accepted.parsed.compared is None else accepted.parsed.compared
-        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), compared, facts.call)
+        name = claim_name(ctx.digest, tool, keys_of(tool, facts.arguments), accepted.parsed.by_value(), facts.call)
     except Refusal as refusal:
         return _end(accepted, refuse(Status.DENIED, Reason.INVALID_ARGUMENTS, str(refusal), fields=refusal.fields))
     if facts.call.claim is not None and facts.call.claim != name.name:

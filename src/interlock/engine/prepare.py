@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from interlock.canonical import Refusal
-from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest
+from interlock.changes import Unreadable, plan_difference, plan_digest, read_digest, request_digest
 from interlock.engine.admit import deny, end_denied
 from interlock.engine.context import Admitted, Ended, EngineContext, Prepared, refuse
 from interlock.engine.idempotency import answer_of_claim, not_looked_up, settled_claim
@@ -154,6 +154,10 @@ def _with_ticket(ctx: EngineContext, admitted: Admitted, prepared: Prepared) -> 
     asks = verdict.decision is Decision.REVIEW
     if why is None and ticket is not None and asks and ticket.terms != ctx.review.of(verdict.rule):
         why = f"ticket {ticket.id!r} was approved under other terms than rule {verdict.rule!r} asks for now; ask again"
+    if why is None and ticket is not None and asks and ticket.rule != verdict.rule:  # by what its turn has come to hold
+        why = (
+            f"ticket {ticket.id!r} was asked for by rule {ticket.rule!r}, and now rule {verdict.rule!r} asks; ask again"
+        )
     if why is None:
         return prepared
     return _end(admitted, prepared.plan, prepared.verdict, refuse(Status.DENIED, Reason.NOT_APPROVED, why))
@@ -190,7 +194,9 @@ def _park(ctx: EngineContext, admitted: Admitted, plan: Plan, verdict: Verdict) 
     call = admitted.facts.call
     # Bound to the digest, so to arguments, policy and versions: another plan needs another approval.
     ticket = open_ticket(ctx.review, call, plan, verdict, ctx.clock.now_us(), ctx.digest)
-    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new(), account=ctx.account)
+    run = call.run if call.turn is None and call.id_is_ours else None
+    request = request_digest(ctx.digest, call.tool, plan.keys, admitted.parsed.by_value(), run)
+    ticket = msgspec.structs.replace(ticket, id=ctx.ids.new(), account=ctx.account, request=request)
     message = f"waits for a person: {verdict.reason} (rule {verdict.rule!r})"
     return _end(admitted, plan, verdict, refuse(Status.PARKED, Reason.NEEDS_REVIEW, message), ticket)
 

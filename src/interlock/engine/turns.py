@@ -44,6 +44,12 @@ class Delivered(msgspec.Struct, frozen=True, gc=False):
     record: int
     request: CallIdentity
 
+    def answers(self, request: CallIdentity, *, changes: bool) -> bool:
+        """Whether it may be the answer to a request. Here arguments are compared as they are written; those of a change
+        are for its claim to compare, which does it by value."""
+        known = msgspec.structs.replace(self.request, arguments=request.arguments) if changes else self.request
+        return known == request
+
 
 class Made(msgspec.Struct, frozen=True, gc=False):
     """The newest outcome of its own under a call id, which repeats no other record, and its claim if it has one."""

@@ -114,10 +114,12 @@ class Operations:
         stored = None if name is None else await stored_as(self._ctx, name, changes)
         if name is not None and stored is not None:
             return await note_undone(self._ctx, name, stored), None
+        self._ctx.ruleset.named.check_actor(actor)
         return await plan_set(self._run, self._ctx, changes, by=self._principal, actor=actor)
 
     async def apply_set(self, name: str, planned: Sequence[PlannedChange], *, actor: str) -> Sequence[Outcome]:
         """Make a planned set, exactly as planned and in order; run again, it goes on where it ended."""
+        self._ctx.ruleset.named.check_actor(actor)
         return await apply_set(self._run, self._ctx, self.writer(), name, planned, actor=actor)
 
     async def shadow(self, *, run: str | None = None, since_us: int | None = None) -> Sequence[ShadowComparison]:

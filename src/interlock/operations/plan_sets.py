@@ -175,10 +175,9 @@ def _claim_in_set(ctx: EngineContext, call: Call, place: int) -> str | None:
     if isinstance(accepted, Ended) or not accepted.changes:
         return None
     tool, arguments = accepted.binding.tool, accepted.facts.arguments
-    compared = arguments if accepted.parsed.compared is None else accepted.parsed.compared
     in_set = msgspec.structs.replace(call, turn="set", run="set", call_id=str(place))
     try:
-        return claim_name(ctx.digest, tool, keys_of(tool, arguments), compared, in_set).name
+        return claim_name(ctx.digest, tool, keys_of(tool, arguments), accepted.parsed.by_value(), in_set).name
     except Refusal:
         return None
 

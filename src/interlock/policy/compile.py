@@ -16,6 +16,7 @@ from interlock.policy.conditions import Condition, ConditionError
 from interlock.policy.decide import DEFAULT_RULE, PRECEDENCE, Clamp, Decider, Group, ToolRules
 from interlock.policy.lists import Lists, ListSource
 from interlock.policy.model import RISKS, Cooldown, Place, Policy, ReviewSpec, Rule
+from interlock.policy.named import NamedInPolicy
 from interlock.policy.sections import Finding
 from interlock.tools import Tool
 from interlock.values import Budget, Decision, Grant, Json, Rate, Verdict
@@ -35,6 +36,7 @@ class Ruleset:
         self._rates = rates
         self._grants = policy.grants
         self._fallback = policy.grants.get(_ANY, Grant(actor=_ANY))
+        self.named = NamedInPolicy(policy)
 
     def rules(self, tool: str) -> ToolRules:
         """The rules of a registered tool."""

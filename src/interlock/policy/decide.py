@@ -121,7 +121,7 @@ def clamp(rules: ToolRules, tool: Tool, parsed: Parsed, facts: Facts) -> tuple[P
         again = tool.input.parse(arguments)
     except Refusal as refusal:
         raise ConditionError(f"its rewrite does not fit the contract: {refusal}", rewrites[-1].rule) from None
-    changed = Parsed(again.bound, again.arguments, parsed.rewrites + rewrites)
+    changed = msgspec.structs.replace(again, rewrites=parsed.rewrites + rewrites)
     return changed, msgspec.structs.replace(facts, arguments=again.arguments)
 
 

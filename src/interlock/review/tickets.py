@@ -7,7 +7,7 @@ from collections.abc import Callable
 from interlock.canonical import WHATEVER, canonical
 from interlock.changes import plan_difference
 from interlock.errors import NotAllowed
-from interlock.principals import is_same, kind_of
+from interlock.principals import is_same, kind_of, reads_like
 from interlock.review.terms import Terms
 from interlock.state import Ticket, TicketKind, TicketState, state_of
 from interlock.values import Call, Plan, Verdict
@@ -35,6 +35,7 @@ def open_ticket(terms: Terms, call: Call, plan: Plan, verdict: Verdict, now_us: 
         on_behalf_of=call.on_behalf_of,
         terms=terms.of(verdict.rule),
         remind_us=terms.remind_us,
+        rule=verdict.rule,
     )
 
 
@@ -58,6 +59,9 @@ def voice_of(ticket: Ticket, by: str, now_us: int) -> str:
     if not terms.self_approval and is_party(ticket, by):
         raise NotAllowed(_own_question(ticket, by))
     if not terms.approvers:
+        alike = [party for party in parties_of(ticket) if reads_like(by, party)]
+        if alike and not terms.self_approval:
+            raise NotAllowed(f"{by} reads like {alike[0]}, who is a party to this, so somebody else decides")
         return by
     for name in terms.approvers:
         if is_same(name, by):

@@ -41,6 +41,10 @@ class Parsed(msgspec.Struct, frozen=True, gc=False):
     compared: Json = None
     """The arguments in one spelling for each value, where they have several; None: as they are."""
 
+    def by_value(self) -> Json:
+        """The arguments to be compared with those of other calls."""
+        return self.arguments if self.compared is None else self.compared
+
 
 class Input(Protocol):
     """A contract for arguments."""
