@@ -209,6 +209,27 @@ async def test_a_send_that_a_person_settled_is_compensated_without_the_value_tha
     assert (expect(outcome).value, handed) == ("1", [None])
 
 
+async def test_a_compensation_that_cannot_do_without_the_lost_answer_is_refused_in_a_sentence() -> None:
+    @tool(effect="send", compensate=Compensation("refund", lambda _given, value: {"order": value["id"]}))
+    async def pay(order: str) -> dict[str, str]:
+        raise InDoubt("lost")
+
+    @tool(effect="send")
+    async def refund(order: str) -> str:
+        return order
+
+    async with running(pay, refund) as runtime:
+        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1", run="r")).status is Status.UNKNOWN
+        (found,) = await runtime.operations.recover()
+        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss")
+        ((step, outcome),) = await runtime.operations.undo(run="r")
+    assert outcome is None
+    assert step.obstacle == (
+        "what makes the arguments of its compensation 'refund' failed (TypeError); its own answer was lost or empty, so"
+        " that its compensation was handed None; look at the change, and make 'refund' yourself"
+    )
+
+
 async def test_what_recovery_settled_is_undone_on_the_version_that_it_saw(store_url: str) -> None:
     shelf = Numbered(a={"title": "old"})
     async with running(losing(shelf, says=True), url=store_url) as runtime:

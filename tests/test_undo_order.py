@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interlock import Runtime, Status, Tool, tool
-from interlock.errors import InDoubt, Permanent
+from interlock import Context, Runtime, Status, Tool, tool
+from interlock.errors import InDoubt, Permanent, RateLimited
 from interlock.operations import UndoStep
+from interlock.operations.execute import run_undo
+from interlock.reasons import Reason
+from interlock.resources import Documents
 from interlock.testing import ManualClock
 from interlock.tools import Compensation, RetryRule
-from interlock.values import Outcome
+from interlock.values import Call, Outcome, Problem
 from tests.conftest import expect
 from tests.test_changes import OPEN, Shelf, retitle, running
 
@@ -280,6 +284,65 @@ async def test_a_rate_that_nobody_waits_for_is_told_and_what_is_left_can_be_take
         clock.advance(3600)
         again = await runtime.operations.undo(run="r")
     assert (sorted(shown(done)), shown(again), shelf.items) == (["denied", "ok"], ["ok"], {})
+
+
+async def test_an_undo_and_a_replay_end_where_the_other_side_always_answers_too_many_requests() -> None:
+    post, clock = Post(), ManualClock()
+    async with running(*post.tools(), clock=clock) as runtime:
+        await make(runtime, "to x")
+        post.fails["unsend x"] = RateLimited("slow down", retry_after_s=0.2)
+        done = await asyncio.wait_for(runtime.operations.undo(run="r"), 30)
+        assert post.log.count("unsend x begins") == 1
+        post.fails.clear()
+        assert shown(await runtime.operations.undo(run="r")) == ["ok"]
+        post.fails["notify x"] = RateLimited("slow down", retry_after_s=0.2)
+        post.log.clear()
+        again = await asyncio.wait_for(runtime.operations.replay("r"), 30)
+    assert (shown(done), shown(again), post.log) == (["failed"], ["failed"], ["notify x begins"])
+
+
+async def test_a_rate_whose_tokens_others_take_is_waited_for_a_minute_and_no_longer() -> None:
+    clock, asked = ManualClock(), list[float]()
+
+    async def run(call: Call) -> Outcome:
+        asked.append(clock.monotonic())
+        problem = Problem(reason=Reason.RATE_LIMITED, message="rate", retry_after_s=7.0)
+        return Outcome(call.call_id, call.tool, Status.DENIED, problem=problem)
+
+    async with running(retitle(Shelf(), []), clock=clock) as runtime:
+        await make(runtime, "a")
+        steps = await runtime.operations.undo_plan(run="r")
+        done = await asyncio.wait_for(run_undo(run, runtime.operations._ctx, steps, by="ann", name="u"), 30)
+    assert shown(done) == ["denied"]
+    assert 50 <= asked[-1] - asked[0] <= 61
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_steps_of_which_each_changes_what_is_locked_for_the_other_do_not_wait_for_each_other(
+    tmp_path: Path, again: bool
+) -> None:
+    docs = Documents(f"sqlite:///{tmp_path}/d.db", "docs")
+
+    @tool(
+        effect="write", key="{child}", resource=docs, locks=lambda given: (given["beside"],), timeout_s=2, deadline_s=4
+    )
+    async def link(child: str, beside: str, context: Context) -> str:
+        """Put a book beside another one, which stays as it is meanwhile."""
+        await docs.write(child, {"beside": beside}, context)
+        return child
+
+    clock = ManualClock()
+    async with running(link, url=f"sqlite:///{tmp_path}/i.db", clock=clock) as runtime:
+        for child, beside in (("a", "b"), ("b", "a")):
+            assert (await runtime.call("link", {"child": child, "beside": beside}, actor="ann", run="r")).ok
+        done = await asyncio.wait_for(runtime.operations.undo(run="r"), 30)
+        if again:
+            assert await docs.snapshot() == {}
+            done = await asyncio.wait_for(runtime.operations.replay("r"), 30)
+        left = await docs.snapshot()
+    await docs.close()
+    assert shown(done) == ["ok", "ok"]
+    assert left == ({"a": {"beside": "b"}, "b": {"beside": "a"}} if again else {})
 
 
 async def test_a_preview_says_what_the_policy_or_a_halt_would_refuse() -> None:

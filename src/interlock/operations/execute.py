@@ -23,6 +23,7 @@ from interlock.values import Call, Json, Lock, Mode, Outcome, Problem, Status
 
 Run = Callable[[Call], Awaitable[Outcome]]
 _LONGEST_RATE_WAIT_S = 60.0
+_ROUNDING_S = 1.0  # a token that comes in a minute may be told to come a moment later
 BY_PARTS = "made again by parts"
 """In place of the version of a whole resource in which a change was made again: nobody has seen it as a whole then."""
 
@@ -42,19 +43,28 @@ class Pace:
         outcome = await self._run(call)
         if _rate_wait_s(outcome) is None:
             return outcome
+        clock = self._ctx.clock
         async with self._waiting:  # one after the other, or all who wait would ask again at once
+            # By the clock, not by the waits: others may take each token that comes, however soon the next one does.
+            end_s = clock.monotonic() + _LONGEST_RATE_WAIT_S
             while True:
                 outcome = await self._run(call)
                 wait_s = _rate_wait_s(outcome)
-                if wait_s is None:
+                if wait_s is None or clock.monotonic() + wait_s > end_s + _ROUNDING_S:
                     return outcome
-                await self._ctx.clock.sleep(wait_s)
+                await clock.sleep(wait_s)
 
 
 def _rate_wait_s(outcome: Outcome) -> float | None:
-    """How long to wait for a rate; None where none refused the call, or for longer than anybody waits."""
+    """How long to wait for a rate; None where none refused the call, or for longer than anybody waits.
+
+    A rate of the policy denies a call before it is begun. That the other side answers "too many requests" has failed
+    it: how often it is asked again is for the tool's `retry`, and what comes then is the outcome.
+    """
     problem = outcome.problem
     if problem is None or problem.reason is not Reason.RATE_LIMITED or problem.retry_after_s is None:
+        return None
+    if outcome.status is not Status.DENIED:
         return None
     return problem.retry_after_s if problem.retry_after_s <= _LONGEST_RATE_WAIT_S else None
 

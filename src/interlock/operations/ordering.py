@@ -89,13 +89,18 @@ def _is_send(ctx: EngineContext, step: UndoStep) -> bool:
 
 
 async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -> list[Done]:
-    """Steps that share a key one after the other, the others side by side."""
+    """Steps that share a key, or what is locked for them, one after the other, the others side by side."""
     places, last = asyncio.Semaphore(_AT_ONCE), dict[str, tuple[UndoStep, _Task]]()
+    in_use: dict[
+        str, _Task
+    ] = {}  # by what a step changes or has locked: two that want the same would shut each other out
     left: dict[int, UndoStep] = {}  # by their place: what was not tried, as one before it on the same key failed
 
-    async def work(place: int, step: UndoStep, before: list[tuple[UndoStep, _Task]]) -> Outcome | None:
-        if before:
-            await asyncio.wait({task for _step, task in before})
+    async def work(
+        place: int, step: UndoStep, before: list[tuple[UndoStep, _Task]], users: set[_Task]
+    ) -> Outcome | None:
+        if users:
+            await asyncio.wait(users)
         for other, task in before:
             # What an earlier step has not put back is not what this one was planned on.
             outcome = task.result()
@@ -110,8 +115,11 @@ async def _side_by_side(steps: Sequence[UndoStep], take: Take, way: Direction) -
         if step.obstacle:
             tasks.append(None)
             continue
-        task = asyncio.ensure_future(work(place, step, _on_the_same_keys(step, last)))
+        wanted = (*step.keys, *step.locks)
+        users = {in_use[name] for key in wanted for name in overlapping(key, in_use)}
+        task = asyncio.ensure_future(work(place, step, _on_the_same_keys(step, last), users))
         last.update(dict.fromkeys(step.keys, (step, task)))
+        in_use.update(dict.fromkeys(wanted, task))
         tasks.append(task)
     try:
         outcomes = [None if task is None else await task for task in tasks]

@@ -217,10 +217,14 @@ async def _step(ctx: EngineContext, claim: Claimed, before: Mapping[str, Json], 
     if "arguments" not in before or outcome is None:
         return impossible(claim, "its arguments have been deleted, so its compensation cannot be made")
     made_up_by, value = tool.compensate.tool, after.get("value")
-    arguments = tool.compensate.arguments(before["arguments"], value)
+    handed = "; its own answer was lost or empty, so that its compensation was handed None" if value is None else ""
+    try:
+        arguments = tool.compensate.arguments(before["arguments"], value)
+    except Exception as error:  # noqa: BLE001 - the tool's own function
+        failed = f"what makes the arguments of its compensation {made_up_by!r} failed ({type(error).__name__})"
+        return impossible(claim, f"{failed}{handed}; look at the change, and make {made_up_by!r} yourself")
     fault = _contract_fault(ctx, made_up_by, arguments)
     if fault:
-        handed = "; its own answer was lost or empty, so that its compensation was handed None" if value is None else ""
         return impossible(claim, f"its compensation {made_up_by!r} would be refused: {fault}{handed}")
     return UndoStep(claim, claim.record, made_up_by, arguments, claim.keys, f"compensated by {made_up_by}")
 
