@@ -470,6 +470,45 @@ def test_one_person_alone_settles_from_the_shell_whether_something_landed(run: R
     assert (code, "settled that it landed" in out) == (0, True)
 
 
+SWAP = '''
+@tool(effect="write", key=lambda given: (given["a"], given["b"]), resource=shelf, redact={"pin"})
+async def swap(a: str, b: str, context: Context) -> str:
+    """Swap two places, and break half-way."""
+    await shelf.write(a, {"place": 2, "pin": "4711-22"}, context)
+    raise RuntimeError("the line is gone")
+
+
+TOOLS = [set_title, mail, unplannable, swap]
+'''
+
+
+def test_a_change_that_landed_in_part_is_seen_from_the_shell_and_not_settled_as_one_that_did_not(
+    run: Run, tmp_path: Path
+) -> None:
+    with (tmp_path / "policy.toml").open("a") as policy:
+        policy.write('[[rule]]\nid = "swap"\ntools = ["swap"]\ndecision = "allow"\n[review]\nself_approval = true\n')
+    with (tmp_path / "shop.py").open("a") as shop:
+        shop.write(SWAP)
+    assert run("call", "swap", '{"a": "x", "b": "y"}', "--call-id", "s-1")[0] == 1
+    assert "shelf/x moved since it was planned, shelf/y did not" in run("recover")[1]
+    (ticket,) = json.loads(run("review", "list", "--json")[1])
+    out = run("review", "show", ticket["id"])[1]
+    shown = [line.split(maxsplit=1) for line in out.splitlines()[-8:]]
+    nothing = [["before", "null"], ["planned", "null"]]
+    now = ["now", '{"pin":"[redacted]","place":2}']
+    assert shown == [["key", "shelf/x"], *nothing, now, ["key", "shelf/y"], *nothing, ["now", "null"]]
+    assert json.loads(run("review", "show", ticket["id"], "--json")[1])["states"][0]["now"]["place"] == 2
+    code, _, err = run("review", "deny", ticket["id"])
+    assert (code, "shelf/x is not what it was before it" in err) == (1, True)
+    (tmp_path / "interlock.toml").write_text("")
+    assert "not shown: the settings name no tools" in run("review", "show", ticket["id"])[1]
+    code, _, err = run("review", "deny", ticket["id"])
+    assert (code, "its resource is not at hand to look again: name the tools" in err) == (1, True)
+    asyncio.run(sys.modules["shop"].shelf.restore("x", None))
+    (tmp_path / "interlock.toml").write_text(SETTINGS)
+    assert run("review", "deny", ticket["id"])[0] == 0
+
+
 def test_an_id_that_was_used_outside_a_turn_is_not_said_to_have_been_used_in_one(run: Run) -> None:
     assert run("call", "mail", '{"to": "ann"}', "--call-id", "m-1")[0] == 0
     code, out, _ = run("call", "mail", '{"to": "bob"}', "--call-id", "m-1")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlock import Runtime, Status, Tool, tool
+from interlock import Context, Runtime, Status, Tool, tool
 from interlock.answers import Answers
 from interlock.answers.answer_review import decide_any
 from interlock.audit import verify
@@ -175,15 +175,84 @@ async def test_without_a_look_at_the_resource_nothing_is_believed_to_have_been_s
         assert (await undo_step(runtime, force=True)).arguments["force"] is True
 
 
-async def test_a_change_without_simulate_that_a_person_settled_has_no_way_back() -> None:
+async def test_a_change_without_simulate_that_a_person_settled_is_put_back_only_by_force() -> None:
     shelf = Numbered(a={"title": "old"})
     async with running(losing(shelf, simulate=None)) as runtime:
         ticket = await asked(runtime)
         shelf.broken = False
         await runtime.operations.decide(ticket, approve=True, by="user:boss")
-        for force in (True, False):
-            assert "its tool does not say what it was to leave" in (await undo_step(runtime, force=force)).obstacle
-    assert shelf.items == {"a": {"title": "new"}}
+        assert "its tool does not say what it was to leave" in (await undo_step(runtime)).obstacle
+        ((_step, outcome),) = await runtime.operations.undo(key="shelf/a")
+        assert (outcome, shelf.items) == (None, {"a": {"title": "new"}})
+        step = await undo_step(runtime, force=True)
+    assert step.arguments["states"] == {"a": {"title": "old"}}
+
+
+def swapping(docs: Documents, *, simulates: bool) -> Tool:
+    """Swaps the depots of two cars, and breaks between the two writes where it is told to."""
+
+    options: dict[str, Any] = {"redact": {"pin"}}
+    if simulates:
+        options["simulate"] = lambda state, given, key: {**state, "depot": "B" if key == given["a"] else "A"}
+
+    @tool(effect="write", key=lambda given: (given["a"], given["b"]), resource=docs, **options)
+    async def swap(a: str, b: str, breaks: bool, context: Context) -> str:
+        one, other = await docs.get(a), await docs.get(b)
+        await docs.write(a, {**one, "depot": other["depot"]}, context)
+        if breaks:
+            raise RuntimeError("the line is gone")
+        await docs.write(b, {**other, "depot": one["depot"]}, context)
+        return "swapped"
+
+    return swap
+
+
+CARS = {"c1": {"depot": "A", "pin": "4711-22"}, "c2": {"depot": "B", "pin": "0815-33"}}
+
+
+@pytest.mark.parametrize("simulates", [True, False])
+async def test_a_change_of_which_a_part_landed_is_shown_and_not_settled_as_one_that_did_not(
+    tmp_path: Path, simulates: bool
+) -> None:
+    docs = Documents(f"sqlite:///{tmp_path}/d.db", "cars")
+    await docs.write_all(CARS)
+    async with running(swapping(docs, simulates=simulates)) as runtime:
+        given = {"a": "c1", "b": "c2", "breaks": True}
+        assert (await runtime.call("swap", given, actor="ann", call_id="c")).status is Status.UNKNOWN
+        (found,) = await runtime.operations.recover()
+        ticket = expect(found.ticket)
+        assert found.how.endswith("can say: cars/c1 moved since it was planned, cars/c2 did not")
+        one, other = await runtime.operations.key_states(ticket)
+        mark = "[redacted]"
+        assert (one.before, one.now) == ({"depot": "A", "pin": mark}, {"depot": "B", "pin": mark})
+        assert one.planned == ({"depot": "B", "pin": mark} if simulates else None)
+        assert other.before == other.now == {"depot": "B", "pin": mark}
+        with pytest.raises(NotAllowed, match=r"cars/c1 is not what it was before it.* put that back and then say"):
+            await runtime.operations.decide(ticket, approve=False, by="user:boss")
+        writer = await runtime.operations.decider(ticket, "user:boss", None)
+        with pytest.raises(NotAllowed, match=r"were not what they were before it, and its resource is not at hand"):
+            await decide_any(writer, ticket, TicketState.DENIED, "I did not look")
+        await runtime.operations.decide(ticket, approve=True, by="user:boss")
+        ((_step, undone),) = await runtime.operations.undo(key="cars/c1", force=True)
+        again = expect(expect(undone).ticket)  # what is forced a person sees first
+        await runtime.operations.decide(again, approve=True, by="user:boss")
+        assert (await runtime.operations.resume(again)).ok
+        assert await docs.snapshot() == CARS
+    await docs.close()
+
+
+async def test_what_landed_in_part_and_was_put_back_is_settled_as_one_that_did_not_land(tmp_path: Path) -> None:
+    docs = Documents(f"sqlite:///{tmp_path}/d.db", "cars")
+    await docs.write_all(CARS)
+    async with running(swapping(docs, simulates=True)) as runtime:
+        given = {"a": "c1", "b": "c2", "breaks": True}
+        await runtime.call("swap", given, actor="ann", call_id="c", run="r")
+        (found,) = await runtime.operations.recover()
+        await docs.write("c1", CARS["c1"])
+        await runtime.operations.decide(expect(found.ticket), approve=False, by="user:boss")
+        (step,) = await runtime.operations.replay_plan("r")
+    await docs.close()
+    assert (step.tool, step.obstacle) == ("swap", "")
 
 
 async def test_a_send_that_a_person_settled_is_compensated_without_the_value_that_was_lost() -> None:

@@ -1,7 +1,7 @@
 """Changes: how an effect is named, planned, and known to have landed."""
 
 from interlock.changes.differences import diff_of, show_difference
-from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots
+from interlock.changes.effect_status import contradicts_nothing, has_landed, landed_by_snapshots, moved_keys
 from interlock.changes.keys import (
     ClaimName,
     TakingBack,
@@ -50,6 +50,7 @@ __all__ = [
     "left_by_call",
     "local_key",
     "locks_of",
+    "moved_keys",
     "on_versions",
     "plan_difference",
     "plan_digest",

@@ -43,13 +43,13 @@ def contradicts_nothing(reading: Reading, plan: Plan, now: tuple[Snapshot, ...],
     says: of a call whose requests are `shown` to have been refused it accounts for whatever has moved, otherwise for
     one key that is not what was planned.
     """
-    moved = _moved_keys(plan, now)
+    moved = moved_keys(plan, now)
     if reading.problem is None or reading.problem.reason is not Reason.CONFLICT:
         return bool(moved)
     return not shown and (len(moved) > 1 or any(moved.values()))
 
 
-def _moved_keys(plan: Plan, now: tuple[Snapshot, ...]) -> dict[str, bool]:
+def moved_keys(plan: Plan, now: tuple[Snapshot, ...]) -> dict[str, bool]:
     """The keys that are not what they were, each with whether it is what was planned for it."""
     moved: dict[str, bool] = {}
     if len(now) != len(plan.keys) or plan.before is None:

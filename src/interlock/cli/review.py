@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -21,8 +23,9 @@ from interlock.cli.parser import document_exits
 from interlock.cli.results import result_stream
 from interlock.cli.workspace import open_runtime
 from interlock.config import parse_duration
-from interlock.errors import ConfigError, NotAllowed
-from interlock.operations.approvals import decider, sweep
+from interlock.errors import ConfigError, ContractError, NotAllowed, PolicyError
+from interlock.operations.approvals import Look, decider, sweep
+from interlock.operations.key_states import KeyState
 from interlock.operations.ledger_writer import LedgerWriter, record_with_payload
 from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.principals import default_principal
@@ -107,8 +110,10 @@ async def _show(given: argparse.Namespace) -> int:
     arguments, diff = None if record is None else record.content().arguments, whole.get("diff")
     if ticket.kind is TicketKind.ANSWER:
         return await _show_answer(given, ticket)
+    states = await _read_states(given, ticket)
     if given.json:
-        print_json({**msgspec.to_builtins(ticket), "arguments": arguments, "diff": diff, "made": made})
+        said = {"arguments": arguments, "diff": diff, "made": made, "states": states}
+        print_json({**msgspec.to_builtins(ticket), **msgspec.to_builtins(said)})
         return 0
     out = console()
     shown = {**_describe(ticket), "arguments": msgspec.json.encode(arguments).decode()}
@@ -116,10 +121,50 @@ async def _show(given: argparse.Namespace) -> int:
         if text:
             out.print(f"[bold]{name:<12}[/] {sanitize(text)}")
     print_diff(diff)
+    _print_states(states)
     if made is not None:
         other = f" [yellow]not as planned: {sanitize(', '.join(made['deviates']))}[/]" if made["deviates"] else ""
         out.print(f"[bold]{'made':<12}[/] {colorize(made['outcome'])} [dim](record {made['id']})[/]{other}")
     return 0
+
+
+async def _read_states(given: argparse.Namespace, ticket: Ticket) -> tuple[KeyState, ...] | str:
+    """Of an effect in doubt what its keys were, were to become and are now; or why that cannot be seen."""
+    if ticket.kind is not TicketKind.SETTLE or ticket.state is not TicketState.OPEN:
+        return ()
+    if not load_command_settings(given).settings.tools:
+        return "the settings name no tools; pass --tools to see what it changed"
+    try:
+        async with open_runtime(given, enter=False) as runtime:
+            return await runtime.operations.key_states(ticket.id)
+    except (ConfigError, ContractError, NotAllowed, PolicyError) as error:
+        return str(error)
+
+
+def _print_states(states: tuple[KeyState, ...] | str) -> None:
+    out = console()
+    if isinstance(states, str):
+        out.print(f"[bold]{'states':<12}[/] [yellow]not shown: {sanitize(states)}[/]")
+        return
+    for one in states:
+        out.print(f"[bold]{'key':<12}[/] {sanitize(one.key)}")
+        for name, state in (("before", one.before), ("planned", one.planned), ("now", one.now)):
+            out.print(f"  [dim]{name:<10}[/] {sanitize(msgspec.json.encode(state).decode())}")
+
+
+@asynccontextmanager
+async def _looking(given: argparse.Namespace, ticket: Ticket, state: TicketState) -> AsyncIterator[Look | None]:
+    """How an effect is looked at of which somebody says that it did not land, where its tools are at hand."""
+    settles = ticket.kind is TicketKind.SETTLE and state is TicketState.DENIED
+    async with AsyncExitStack() as stack:
+        look = None
+        if settles and load_command_settings(given).settings.tools:
+            try:
+                runtime = await stack.enter_async_context(open_runtime(given, enter=False))
+                look = runtime.operations.look
+            except (ConfigError, ContractError, PolicyError):
+                pass  # then what was seen when the question was asked holds
+        yield look
 
 
 def _describe(ticket: Ticket) -> dict[str, str]:
@@ -216,13 +261,15 @@ async def _deny(given: argparse.Namespace) -> int:
 async def _decide(given: argparse.Namespace, state: TicketState, *, quiet: bool = False) -> int:
     settings = load_command_settings(given).settings
     async with open_ledger(settings) as store:
-        await _ticket(store, given.ticket)
+        ticket = await _ticket(store, given.ticket)
         token = None if given.token is None else Path(given.token).read_text(encoding="utf-8")
         # Not a setting: who decides is who is logged in, or whoever a token that the ticket's own terms trust says.
         by = await decider(store, given.ticket, default_principal(), None, token, time.time_ns() // 1000)
         writer = LedgerWriter(by, store, SystemClock(), SystemIds())
         writer.proof = None if token is None else {"token": token.strip()}
-        number = await decide_any(writer, given.ticket, state, given.reason, getattr(given, "answer", ""))
+        text = getattr(given, "answer", "")
+        async with _looking(given, ticket, state) as look:
+            number = await decide_any(writer, given.ticket, state, given.reason, text, look)
         after = await _ticket(store, given.ticket)
     if quiet:
         return 0

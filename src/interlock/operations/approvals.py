@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
+import msgspec
+
 from interlock.engine import links_of, taking_back
 from interlock.errors import NotAllowed
+from interlock.operations.key_states import part_landed_message
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload, store_digest
 from interlock.ports import Store
 from interlock.principals import check_vouched, default_principal, kind_of
 from interlock.records import Stored
-from interlock.review import approval_fault, decisions_fault, is_party, opening_fault, voice_of
+from interlock.review import approval_fault, decision_of, decisions_fault, is_party, opening_fault, voice_of
 from interlock.review.identity import authenticate
 from interlock.state import Claimed, ClaimState, Ticket, TicketKind, TicketState
 from interlock.transitions import (
@@ -25,8 +28,15 @@ from interlock.transitions import (
 )
 from interlock.values import Json
 
-Look = Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...]]]
-"""The versions of a change's keys, if they are what was planned; by its claim, and what lies beside its intent."""
+
+class Look(msgspec.Struct, frozen=True):
+    """How a change that people settle is looked at in its resource; by its claim, and what lies beside its intent."""
+
+    versions: Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...]]]
+    """The versions of its keys, if they are what was planned."""
+    changed: Callable[[Claimed, Mapping[str, Json]], Awaitable[tuple[str, ...] | None]]
+    """The keys that are not what they were before it; None where nobody can say."""
+
 
 _LATE = "nobody decided in time"
 
@@ -36,7 +46,7 @@ async def decide_ticket(
 ) -> int:
     """Approve or deny a ticket about a call or an effect; the id of the decision's record.
 
-    `look` is how a change of which somebody says that it landed is looked at, where its resource is at hand.
+    `look` is how a change of which somebody says whether it landed is looked at, where its resource is at hand.
     """
     if writer.faults is not None:
         writer.faults.at("decide.read")
@@ -86,6 +96,8 @@ async def record_decision(
         await settle_approved(writer, await find_ticket(writer.store, name), look)  # unless somebody else was as quick
         return number
     landed = state is TicketState.APPROVED
+    if not landed:
+        await _refuse_partly_landed(writer, ticket, claim, look)
     intent, seen = await _intent(writer, ticket, claim, look if landed else None)
     return await settle(writer, claim, intent, landed=landed, what={**what, **seen}, decision=decision)
 
@@ -130,8 +142,28 @@ async def _intent(
     if ticket.intent is None:
         return None, {}
     intent, payload = await record_with_payload(writer.store, ticket.intent)
-    versions = () if look is None else await look(claim, payload)
+    versions = () if look is None else await look.versions(claim, payload)
     return intent, {"versions": list(versions)} if versions else {}
+
+
+async def _refuse_partly_landed(writer: LedgerWriter, ticket: Ticket, claim: Claimed, look: Look | None) -> None:
+    """That a change did not land is not believed where its resource shows that a part of it did: made again on top of
+    that, it would lose what there was. With no resource at hand, the word of whoever asked the question holds."""
+    writer.at("decide.look")
+    if look is not None and ticket.intent is not None:
+        _intent, payload = await record_with_payload(writer.store, ticket.intent)
+        changed = await look.changed(claim, payload)
+        if changed is not None:
+            if changed:
+                raise NotAllowed(f"ticket {ticket.id!r}: {part_landed_message(changed)}")
+            return
+    asked = None if ticket.record is None else (await record_with_payload(writer.store, ticket.record))[0]
+    if asked is not None and decision_of(asked).get("moved"):
+        raise NotAllowed(
+            f"ticket {ticket.id!r}: when the question was asked, some of its keys were not what they were before it,"
+            " and its resource is not at hand to look again: name the tools (--tools), or say that it landed (approve)"
+            " and undo it with --force, which puts back what there was"
+        )
 
 
 async def refuse_forged(store: Store, ticket: Ticket) -> None:

@@ -12,11 +12,12 @@ import msgspec
 from interlock.canonical import did_you_mean
 from interlock.engine import EngineContext
 from interlock.errors import ConfigError
-from interlock.operations.approvals import decide_ticket, decider, decision_state, sweep
+from interlock.operations.approvals import Look, decide_ticket, decider, decision_state, sweep
 from interlock.operations.execute import call_of_replay, call_of_undo, resume, run_replay, run_undo
 from interlock.operations.foresight import foresee
 from interlock.operations.halts import halt, refuse_odd_scope, unhalt
 from interlock.operations.journal import Entry, journal
+from interlock.operations.key_states import KeyState, changed_keys, key_states
 from interlock.operations.ledger_writer import LedgerWriter
 from interlock.operations.ordering import AGAIN, BACK, Done, hold_back
 from interlock.operations.plan_sets import Change, PlannedChange, apply_set, note_undone, plan_set, stored_as
@@ -139,8 +140,17 @@ class Operations:
         where the policy takes its word for that (`[review] vouched`).
         """
         state = decision_state(approve)
-        look = partial(versions_left, self._ctx)
-        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason, look)
+        return await decide_ticket(await self.decider(ticket, by, token), ticket, state, reason, self.look)
+
+    @property
+    def look(self) -> Look:
+        """How a change is looked at of which somebody says whether it landed."""
+        return Look(partial(versions_left, self._ctx), partial(changed_keys, self._ctx))
+
+    async def key_states(self, ticket: str) -> tuple[KeyState, ...]:
+        """Of an effect of which people are asked whether it landed: what each of its keys was before, was to become
+        and is now, redacted. `NotAllowed` says why that cannot be seen."""
+        return await key_states(self._ctx, ticket)
 
     async def decider(self, ticket: str, by: str | None, token: str | None) -> LedgerWriter:
         """What writes the decision of whoever may decide a ticket."""

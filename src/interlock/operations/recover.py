@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from interlock.changes import Unreadable, landed_by_snapshots, local_key, read_snapshots
+from interlock.changes import Unreadable, landed_by_snapshots, local_key, moved_keys, read_snapshots
 from interlock.engine import EngineContext, probe, release_dead
 from interlock.errors import NotAllowed, StoreError
 from interlock.openings import claim_digest, ticket_digest
 from interlock.operations.approvals import question_about, settle, settle_approved
+from interlock.operations.key_states import show_moved
 from interlock.operations.ledger_writer import LedgerEntry, LedgerWriter, record_with_payload
 from interlock.records import Changed, Stored
 from interlock.review import chained_record
@@ -27,6 +28,8 @@ class _Finding(msgspec.Struct, frozen=True):
     how: str
     versions: tuple[str, ...] = ()
     """The versions at which it left its keys, where they are what was planned: what rests on it is held to them."""
+    has_moved: bool = False
+    """Whether some of its keys are not what they were: a part of it may have landed."""
 
 
 class Recovered(msgspec.Struct, frozen=True):
@@ -98,7 +101,7 @@ async def _settle(ctx: EngineContext, writer: LedgerWriter, claim: Claimed) -> R
     finding = await _look(ctx, claim, record, payload)
     landed, how = finding.landed, finding.how
     if landed is None:
-        return await _find_answered(ctx, writer, claim, begun) or await _ask(ctx, writer, claim, begun, how)
+        return await _find_answered(ctx, writer, claim, begun) or await _ask(ctx, writer, claim, begun, finding)
     state = (ClaimState.DONE if landed else ClaimState.FAILED).value
     what: dict[str, Json] = {"claim": claim.name, "state": state, "tool": claim.tool, "call": claim.call, "how": how}
     if finding.versions:
@@ -180,7 +183,10 @@ async def _look(ctx: EngineContext, claim: Claimed, record: Stored | None, paylo
     if hidden:
         return _Finding(None, f"the resource looks untouched, but {hidden}")
     if said is None:
-        return _Finding(None, "neither a probe nor the resource can say")
+        moved, how = show_moved(plan, snapshots), "neither a probe nor the resource can say"
+        seen = [snapshot.state for snapshot in snapshots]
+        said_so = redactor_of(tool, payload["arguments"], *held, seen).text(f"{how}: {moved}") if moved else how
+        return _Finding(None, said_so, has_moved=bool(moved_keys(plan, snapshots)))
     return _Finding(said, "the resource shows it", await versions_left(ctx, claim, payload) if said else ())
 
 
@@ -242,10 +248,21 @@ async def _find_answered(ctx: EngineContext, writer: LedgerWriter, claim: Claime
     return None
 
 
-async def _ask(ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent, how: str) -> Recovered | None:
+async def _ask(
+    ctx: EngineContext, writer: LedgerWriter, claim: Claimed, intent: _Intent, finding: _Finding
+) -> Recovered | None:
+    how = finding.how
     ticket = _question(ctx, claim, intent, how)
-    what = {"claim": claim.name, "state": "asked", "tool": claim.tool, "call": claim.call, "ticket": ticket.id}
+    what: dict[str, Json] = {
+        "claim": claim.name,
+        "state": "asked",
+        "tool": claim.tool,
+        "call": claim.call,
+        "ticket": ticket.id,
+    }
     what["ticket_digest"] = ticket_digest(ticket, ctx.digest)
+    if finding.has_moved:
+        what["moved"] = True  # for whoever answers with no tools at hand
     # Who settles it meanwhile finds no question to close: then none is opened.
     doubt: Transition = RequireClaim(claim.name, claim.holder, ClaimState.UNKNOWN)
     if claim.state is ClaimState.OPEN:

@@ -251,7 +251,11 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
     try:
         # A change that was settled later has no snapshot of its own after it: what was planned stands in for it.
         became_states = after.get("after") or before["planned"]
+        if became_states is None and held.unseen and so_far.force:  # then whatever there is now: so a person wants it
+            became_states = [found.state for found in await read_snapshots(tool, claim.keys, ctx.snapshot_reader)]
         was, became = _by_key(claim.keys, before["before"]), _by_key(claim.keys, became_states)
+    except Unreadable as error:
+        return impossible(claim, str(error))
     except (AttributeError, KeyError, TypeError, ValueError):
         return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
@@ -289,7 +293,8 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
 
 def _nothing_to_put_back(held: _Payloads) -> str:
     if held.unseen and "before" in held.intent and held.intent.get("planned") is None:
-        return "nobody has seen what it left, and its tool does not say what it was to leave (it has no simulate)"
+        said = "nobody has seen what it left, and its tool does not say what it was to leave (it has no simulate)"
+        return f"{said}; look, and use --force if what there was before may be put back over what there is now"
     return "its snapshots have been deleted or cannot be read, so there is nothing to put back"
 
 
