@@ -378,7 +378,7 @@ async def test_a_key_that_the_call_did_not_write_is_not_put_back(documents: Docu
             "true (changed by somebody else while it ran: shelf/a)",
         ]
         ((step, undone),) = await runtime.operations.undo(run="none")
-        assert (step.obstacle, undone) == ("it changed nothing", None)
+        assert (step.obstacle[:50], undone) == ("no write of it was noted, but shelf/a is not at th", None)
         await documents.write("a", {"title": "new"})
         ((step, undone),) = await runtime.operations.undo(run="both", force=True)
         assert step.keys == ("shelf/a",)
@@ -585,3 +585,47 @@ async def test_who_waited_for_a_key_is_handed_the_versions_of_the_plan_made_anew
     assert [(outcome.status, outcome.problem) for outcome in outcomes] == [(Status.OK, None)] * 2
     assert outcomes[1].plan.before == [{"title": "first"}]
     assert await documents.get("a") == {"title": "second"}
+
+
+async def test_what_a_call_wrote_beside_its_keys_is_said_and_undo_does_not_deny_it(documents: Documents) -> None:
+    @tool(effect="write", key="{k}", resource=documents)
+    async def put(k: str, own: bool, context: Context) -> str:
+        if own:
+            await documents.write(k, {"v": 1}, context)
+        await documents.write(f"other-{k}", {"v": 1}, context)
+        return k
+
+    other = f"{documents.name}/other-"
+    async with running(put) as runtime:
+        first = await runtime.call("put", {"k": "x", "own": False}, actor="ann", call_id="1")
+        second = await runtime.call("put", {"k": "y", "own": True}, actor="ann", call_id="2")
+        assert (first.deviates, second.deviates) == ((f"{other}x",), (f"{other}y",))
+        assert f"(not as planned: {other}x)" in first.summary
+        ((step, outcome),) = await runtime.operations.undo(record=expect(first.record))
+        assert outcome is None
+        assert step.obstacle.startswith(f"it wrote {other}x beside the keys that it names")
+        ((step, outcome),) = await runtime.operations.undo(record=expect(second.record))
+        assert expect(outcome).ok
+        assert f"leaves {other}y, which it wrote beside its keys" in expect(step.diff)
+    assert sorted(await documents.snapshot()) == ["a", "other-x", "other-y"]
+
+
+@pytest.mark.parametrize("handed", [True, False])
+async def test_a_write_in_a_thread_of_the_tool_s_own_is_noted_by_its_context_and_never_said_to_be_nothing(
+    documents: Documents, handed: bool
+) -> None:
+    @tool(effect="write", key="{k}", resource=documents)
+    async def put(k: str, context: Context) -> str:
+        writing = documents.write(k, {"v": 1}, context if handed else None)
+        await asyncio.get_running_loop().run_in_executor(None, asyncio.run, writing)
+        return k
+
+    async with running(put) as runtime:
+        made = await runtime.call("put", {"k": "x"}, actor="ann", call_id="1")
+        assert made.ok, made
+        ((step, outcome),) = await runtime.operations.undo(record=expect(made.record))
+    if handed:
+        assert expect(outcome).ok
+    else:
+        assert step.obstacle.startswith(f"no write of it was noted, but {documents.name}/x is not at the version")
+    assert await documents.read_many(["x"]) == ({} if handed else {"x": Versioned({"v": 1}, "1")})

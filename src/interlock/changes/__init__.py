@@ -17,7 +17,7 @@ from interlock.changes.keys import (
     scope_of,
     undo_name,
 )
-from interlock.changes.left import Left, left_by_call
+from interlock.changes.left import Left, left_by_call, written_beside
 from interlock.changes.plan import Expected, Planner
 from interlock.changes.snapshots import (
     Snapshot,
@@ -63,4 +63,5 @@ __all__ = [
     "states_by_key",
     "touched_keys",
     "undo_name",
+    "written_beside",
 ]

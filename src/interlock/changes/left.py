@@ -8,7 +8,7 @@ import msgspec
 
 from interlock.changes.keys import Digest, local_key
 from interlock.changes.snapshots import Snapshot, given_version, whole_snapshot
-from interlock.state import is_wildcard
+from interlock.state import is_wildcard, overlap
 from interlock.tools import Tool
 from interlock.values import NOT_THERE, Json, Plan, Versioned
 
@@ -54,6 +54,16 @@ def left_by_call(tool: Tool, plan: Plan, found: tuple[Snapshot, ...], written: W
         overtaken.append(key)
         left.append(Snapshot(was, version) if own is before else Snapshot(own.state, str(own.version)))
     return Left(tuple(left), tuple(overtaken))
+
+
+def written_beside(tool: Tool, plan: Plan, written: Written) -> tuple[str, ...]:
+    """What a call wrote in its resource beside the keys of its plan, as far as that was noted."""
+    if tool.resource is None or not written:
+        return ()
+    place = f"{tool.resource.name}/"
+    return tuple(
+        sorted(key for key in written if key.startswith(place) and not any(overlap(key, own) for own in plan.keys))
+    )
 
 
 def _own(key: str, was: _Image, now: _Image, written: Written) -> _Image:

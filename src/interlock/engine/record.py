@@ -300,7 +300,7 @@ def _change(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> t
         replays=ended.call.replays,
         id_is_ours=ended.call.id_is_ours,
         under=under,
-        deviates=_shown_deviations(ended, plan, content) if ended.deviates else (),
+        deviates=_shown_deviations(ended, plan, content, redactor) if ended.deviates else (),
         closed="" if close is None else close.state.value,
         untouched=() if close is None or not close.untouched else _places(plan.keys, frozenset(close.untouched)),
         beyond=ended.beyond,
@@ -321,10 +321,10 @@ def _places(keys: tuple[str, ...], some: frozenset[str]) -> tuple[int, ...]:
     return tuple(place for place, key in enumerate(keys) if key in some)
 
 
-def _shown_deviations(ended: Ended, plan: Plan, content: Content) -> tuple[str, ...]:
+def _shown_deviations(ended: Ended, plan: Plan, content: Content, redactor: Redactor) -> tuple[str, ...]:
     """The keys that are not as planned, as the record writes them: a key may hold what is redacted."""
-    others = frozenset(ended.deviates)
-    return tuple(shown for key, shown in zip(plan.keys, content.keys, strict=True) if key in others)
+    written_as = dict(zip(plan.keys, content.keys, strict=True))
+    return tuple(written_as[key] if key in written_as else redactor.text(key) for key in ended.deviates)
 
 
 def _outcome(ended: Ended, duration_us: int, number: int | None) -> Outcome:

@@ -17,7 +17,7 @@ from interlock.operations.recover import intent_of, read_record
 from interlock.operations.standing import LaterChanges, recorded_versions, takes_back
 from interlock.ports import Resource
 from interlock.records import Stored
-from interlock.state import ChangeFilter, Claimed, ClaimState
+from interlock.state import ChangeFilter, Claimed, ClaimState, is_wildcard
 from interlock.tools import Tool, Unclear, resolve, tool
 from interlock.tools.registry import list_tools
 from interlock.values import Context, Effect, Json, Versioned
@@ -64,6 +64,8 @@ class _Payloads(msgspec.Struct, frozen=True):
     outcome: Mapping[str, Json]
     unseen: bool = False
     """Whether it was settled without anybody having seen what it left."""
+    beside: tuple[str, ...] = ()
+    """What it wrote beside its keys, as its record shows it: what that was before nobody has kept."""
 
 
 def with_undo(tools: Iterable[Tool]) -> list[Tool]:
@@ -211,7 +213,7 @@ async def _step(ctx: EngineContext, claim: Claimed, before: Mapping[str, Json], 
     outcome, after = await read_record(ctx, claim.record)
     if tool.resource is not None:
         unseen = outcome is not None and outcome.kind == "settle" and not recorded_versions(outcome)
-        return await _restoring(ctx, claim, tool, _Payloads(before, after, unseen), so_far)
+        return await _restoring(ctx, claim, tool, _Payloads(before, after, unseen, _beside(outcome)), so_far)
     if tool.compensate is None:
         return impossible(claim, "a send cannot be taken back, and its tool declares no compensating call")
     if "arguments" not in before or outcome is None:
@@ -260,7 +262,7 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         return impossible(claim, _nothing_to_put_back(held))
     changed = sorted(key for key in {*was, *became} if was.get(key) != became.get(key))
     if not changed:
-        return impossible(claim, "it changed nothing", holds_back=False)
+        return impossible(claim, await _explain_nothing(ctx, claim, tool, held, so_far), holds_back=False)
     keys = tuple(f"{tool.resource.name}/{key}" for key in changed)
     unseen = tuple(key for key in keys if key not in so_far.becomes)
     try:
@@ -287,8 +289,37 @@ async def _restoring(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payl
         "force": bool(moved) or held.unseen,
     }
     diff = await show_difference(tool, keys, list(current.values()), [was.get(key) for key in changed])
+    if held.beside:
+        diff = f"{diff or ''}\nand leaves {', '.join(held.beside)}, which it wrote beside its keys"
     versions = {key: snapshot.version for key, snapshot in now.items()}
     return UndoStep(claim, claim.record, f"{UNDO}{tool.resource.name}", arguments, keys, diff, versions=versions)
+
+
+def _beside(outcome: Stored | None) -> tuple[str, ...]:
+    content = None if outcome is None else outcome.content()
+    return () if content is None else tuple(key for key in content.deviates if key not in content.keys)
+
+
+async def _explain_nothing(ctx: EngineContext, claim: Claimed, tool: Tool, held: _Payloads, so_far: _SoFar) -> str:
+    """What is said of a change that left its keys as they were: that it changed nothing, only where that is so."""
+    if held.beside:
+        wrote = ", ".join(held.beside)
+        return f"it wrote {wrote} beside the keys that it names, and what was there before is not kept: look at that"
+    if not getattr(tool.resource, "notes_writes", False):
+        return "it changed nothing"  # what was found when it had ended was what there had been
+    keys = tuple(key for key in claim.keys if not is_wildcard(key))
+    try:
+        now = await read_snapshots(tool, keys, ctx.snapshot_reader)
+    except Unreadable as error:
+        return f"no write of it was noted, and {error}"
+    for key, snapshot in zip(keys, now, strict=True):
+        # A later change that is recorded explains why a key moved.
+        if await so_far.later.standing(claim, key) is None and await so_far.later.explain_unrecorded(key, snapshot):
+            return (
+                f"no write of it was noted, but {key} is not at the version that it had before: somebody else has"
+                " changed it, or this call has in a thread or task that was not handed its context; look at it"
+            )
+    return "it changed nothing"
 
 
 def _nothing_to_put_back(held: _Payloads) -> str:

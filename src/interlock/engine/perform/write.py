@@ -15,6 +15,7 @@ from interlock.changes import (
     left_by_call,
     locks_of,
     read_snapshots,
+    written_beside,
 )
 from interlock.engine.context import Ended, EngineContext, Prepared, refuse
 from interlock.engine.heart import Beat
@@ -46,7 +47,7 @@ class _Effect(msgspec.Struct, frozen=True):
     after: tuple[Snapshot, ...] = ()
     """The snapshots of the keys as it left them."""
     deviates: tuple[str, ...] = ()
-    """Keys that became something else than was planned."""
+    """Keys that became something else than was planned, and those that it wrote beside the ones of its plan."""
     overtaken: tuple[str, ...] = ()
     """Keys that somebody else has changed while it ran."""
     interrupt: BaseException | None = None
@@ -213,7 +214,8 @@ async def _find_out(ctx: EngineContext, begun: Begun, reading: Reading) -> _Effe
     left = left_by_call(work.tool, plan, now, wire.written, ctx.digest)
     if found is None:
         found, how = await _ask_world(ctx, begun, left.snapshots)
-    deviates = _deviations(plan, left.snapshots) if found else ()
+    beside = written_beside(work.tool, plan, wire.written)
+    deviates = _deviations(plan, left.snapshots) + beside if found else ()
     # What somebody else wrote is not recorded, but what is redacted in it is a secret all the same.
     seen = tuple([snapshot.state for snapshot in now]) if left.overtaken else ()
     return _Effect(begun, reading, found, left.snapshots, deviates, left.overtaken, how=how, doubt=doubt, seen=seen)
