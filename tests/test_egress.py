@@ -7,6 +7,7 @@ import gzip
 import re
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -21,6 +22,7 @@ from interlock.errors import (
     InDoubt,
     InvalidInput,
     NotFound,
+    NothingLanded,
     RateLimited,
     TimedOut,
     TooLarge,
@@ -29,6 +31,7 @@ from interlock.errors import (
 from interlock.resources import HttpClient
 from interlock.tools.egress import Egress, from_transport, raise_for_status
 from tests.conftest import expect, running
+from tests.test_changes import OPEN
 
 
 class Site:
@@ -208,6 +211,32 @@ async def test_a_refused_connection_is_unavailable() -> None:
     async with names(example_org=["127.0.0.1"]).client() as client:
         with pytest.raises(Unavailable):
             await client.get("http://example.org:1/a")
+
+
+@pytest.mark.parametrize("cause", ["no connection is free", "no such protocol", "no handshake"])
+async def test_a_request_that_cannot_have_left_is_known_not_to_have_landed(site: Site, cause: str) -> None:
+    egress = Egress(schemes=("http", "https", "ftp"), networks=("127.0.0.1/32",))
+    one = httpx.Limits(max_connections=1)
+    url = {
+        "no connection is free": f"http://127.0.0.1:{site.port}/pay",
+        "no such protocol": f"ftp://127.0.0.1:{site.port}/pay",
+        "no handshake": f"https://127.0.0.1:{site.port}/pay",  # the site does not speak TLS
+    }[cause]
+    async with egress.client(limits=one, timeout=httpx.Timeout(20, pool=0.05)) as client:
+
+        @tool(effect="send", egress=egress)
+        async def pay() -> str:
+            return raise_for_status(await client.post(url)).text
+
+        async with running(pay, policy=OPEN) as runtime, AsyncExitStack() as others:
+            if cause == "no connection is free":
+                await others.enter_async_context(client.stream("GET", f"http://127.0.0.1:{site.port}/halves"))
+            with pytest.raises(NothingLanded):
+                await client.post(url)
+            outcome = await runtime.call("pay", {}, actor="a", call_id="1")
+            site.go_on.set()
+    assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "nothing_landed")
+    assert "/pay" not in [path for _host, path in site.seen]
 
 
 @pytest.mark.parametrize(

@@ -88,6 +88,15 @@ async def test_the_options_of_the_user_are_kept_and_waits_are_bounded(
         monkeypatch.setenv("PGOPTIONS", "-c search_path=apart")
 
 
+async def test_a_server_that_is_gone_without_a_word_is_noticed_by_the_network(postgres: str) -> None:
+    connection = PostgresDialect(postgres, 2.0).connect()
+    given = connection.raw.info.get_parameters()  # as the library of the connection has understood them
+    connection.close()
+    probes = {"keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3", "tcp_user_timeout": "2000"}
+    assert probes.items() <= given.items()
+    assert "keepalives" not in given, "they are on where nobody turns them off"
+
+
 async def test_a_worker_that_is_stopped_in_a_transaction_does_not_hold_the_others_for_ever(postgres: str) -> None:
     going_on, stopped = threading.Event(), threading.Event()
 

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -53,6 +54,39 @@ async def test_documents_are_written_read_versioned_and_removed(durable_url: str
     await shelf.restore("a", None)
     with pytest.raises(NotFound):
         await shelf.get("a")
+    await shelf.close()
+
+
+@pytest.mark.parametrize("by", ["removed", "replaced", "moved"])
+async def test_a_write_to_a_file_that_is_gone_is_not_acknowledged(tmp_path: Path, by: str) -> None:
+    file, other = tmp_path / "shelf.db", tmp_path / "other.db"
+    shelf = Documents(f"sqlite:///{file}", "shelf")
+    await shelf.write("a", {"n": 1})
+    if by == "removed":
+        file.unlink()
+    elif by == "moved":
+        file.rename(other)
+    else:
+        backup = Documents(f"sqlite:///{other}", "shelf")
+        await backup.write("a", {"n": 0})
+        await backup.close()
+        other.replace(file)
+
+    @tool(effect="write", key="{key}", resource=shelf)
+    async def put(key: str, context: Context) -> str:
+        await shelf.write(key, {"n": 2}, context)
+        return "put"
+
+    for _ in range(2):
+        with pytest.raises(NothingLanded, match="was removed or replaced while it was open"):
+            await shelf.write("a", {"n": 2})
+    async with running(put) as runtime:
+        outcome = await runtime.call("put", {"key": "a"}, actor="ann", call_id="1")
+        assert (outcome.status, expect(outcome.problem).reason) == (Status.FAILED, "nothing_landed")
+    if by == "moved":
+        other.rename(file)
+        await shelf.write("a", {"n": 2})
+        assert await shelf.get("a") == {"n": 2}
     await shelf.close()
 
 

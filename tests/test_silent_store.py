@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
@@ -64,10 +65,10 @@ def opened(url: str, *tools: Tool) -> Runtime:
     return Runtime.open(url, policy=parse_policy(OPEN), tools=tools, settings=PATIENT)
 
 
-def paying(made: list[str], *, within_s: float) -> Tool:
+def paying(made: list[str], *, within_s: float, locks: Callable[..., list[str]] | None = None) -> Tool:
     """A tool that pays at once, under a deadline."""
 
-    @tool(effect="send", timeout_s=within_s, deadline_s=within_s)
+    @tool(effect="send", timeout_s=within_s, deadline_s=within_s, locks=locks)
     async def pay(order: str) -> str:
         made.append(order)
         return "paid"
@@ -85,7 +86,8 @@ async def test_a_call_ends_by_its_deadline_before_its_intent_and_can_be_made_aft
     made: list[str] = []
     async with opened(durable_url, paying(made, within_s=1)) as runtime:
         with hang():
-            outcome = await runtime.call("pay", {"order": "1"}, **CALL)  # while the store still hangs
+            with ends_within(12):  # its deadline of a second, and two for the record; the store hangs on
+                outcome = await runtime.call("pay", {"order": "1"}, **CALL)
             assert (outcome.status, made) == (Status.FAILED, [])
             assert error(outcome) in ("store_unavailable", "timeout")
         again = await runtime.call("pay", {"order": "1"}, **CALL)
@@ -99,7 +101,8 @@ async def test_past_its_intent_it_is_unknown_and_the_record_lands_when_the_store
     made: list[str] = []
 
     async with opened(durable_url, _pay_into(made, hang, released := asyncio.Event())) as runtime:
-        outcome = await runtime.call("pay", {"order": "1"}, **CALL)
+        with ends_within(12):  # its deadline of a second, and two for the record
+            outcome = await runtime.call("pay", {"order": "1"}, **CALL)
         assert (outcome.status, made) == (Status.UNKNOWN, ["1"])
         released.set()
         again = await runtime.call("pay", {"order": "1"}, **CALL)
@@ -109,14 +112,22 @@ async def test_past_its_intent_it_is_unknown_and_the_record_lands_when_the_store
         assert [kind for kind, _status in await landed(runtime)][:2] == ["intent", "call"]
 
 
-def _pay_into(made: list[str], hang: Hang, released: asyncio.Event) -> Tool:
+def _pay_into(
+    made: list[str],
+    hang: Hang,
+    released: asyncio.Event,
+    *,
+    within_s: float = 1,
+    hangs: asyncio.Event | None = None,
+    goes_on: asyncio.Event | None = None,
+) -> Tool:
     """A tool during which the store begins to hang, until that is released."""
     tasks: list[asyncio.Task[None]] = []
+    hangs = hangs or asyncio.Event()
 
-    @tool(effect="send", timeout_s=1, deadline_s=1)
+    @tool(effect="send", timeout_s=within_s, deadline_s=within_s)
     async def pay(order: str) -> str:
         made.append(order)
-        hangs = asyncio.Event()
 
         async def until_released() -> None:
             with hang():
@@ -125,20 +136,67 @@ def _pay_into(made: list[str], hang: Hang, released: asyncio.Event) -> Tool:
 
         tasks.append(asyncio.create_task(until_released()))
         await hangs.wait()
+        if goes_on is not None:
+            await goes_on.wait()
         return "paid"
 
     return pay
 
 
-async def test_whoever_gives_up_while_the_store_hangs_is_heard(durable_url: str, hang: Hang) -> None:
+@contextmanager
+def ends_within(seconds: float) -> Iterator[None]:
+    """Several times what it should take, and a fraction of what it would take if nothing bounded it."""
+    began = time.monotonic()
+    yield
+    assert time.monotonic() - began < seconds
+
+
+@pytest.mark.parametrize("locks", [None, lambda order: ["books/1", "till/1"]], ids=["alone", "under locks"])
+async def test_whoever_gives_up_while_the_store_hangs_is_heard_long_before_the_deadline(
+    durable_url: str, hang: Hang, locks: Callable[..., list[str]] | None
+) -> None:
     made: list[str] = []
-    async with opened(durable_url, paying(made, within_s=2)) as runtime:
+    async with opened(durable_url, paying(made, within_s=40, locks=locks)) as runtime:
         with hang():
-            with pytest.raises(TimeoutError):
+            with ends_within(12), pytest.raises(TimeoutError):
                 await asyncio.wait_for(runtime.call("pay", {"order": "1"}, **CALL), 0.2)
             assert made == []
         again = await runtime.call("pay", {"order": "1"}, **CALL)
         assert (again.status, made) == (Status.OK, ["1"])
+        assert await runtime.operations.recover() == ()
+
+
+async def test_whoever_gives_up_during_an_effect_is_heard_when_it_is_over_though_the_store_hangs(
+    durable_url: str, hang: Hang
+) -> None:
+    made: list[str] = []
+    hangs, gave_up, released = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    pay = _pay_into(made, hang, released, within_s=40, hangs=hangs, goes_on=gave_up)
+    async with opened(durable_url, pay) as runtime:
+        call = asyncio.create_task(runtime.call("pay", {"order": "1"}, **CALL))
+        await hangs.wait()
+        call.cancel()
+        gave_up.set()
+        try:
+            with ends_within(12), pytest.raises(asyncio.CancelledError):
+                await call
+        finally:
+            released.set()
+        again = await runtime.call("pay", {"order": "1"}, **CALL)  # behind the record, which has stayed in line
+        assert (again.status, again.value, made) == (Status.OK, "paid", ["1"])
+        assert [kind for kind, _status in await landed(runtime)][:2] == ["intent", "call"]
+
+
+async def test_whoever_gives_up_a_read_while_the_store_hangs_is_heard(durable_url: str, hang: Hang) -> None:
+    @tool(effect="read", timeout_s=40, deadline_s=40)
+    async def look() -> str:
+        return "seen"
+
+    async with opened(durable_url, look) as runtime:
+        with hang(), ends_within(12), pytest.raises(TimeoutError):
+            await asyncio.wait_for(runtime.call("look", {}, actor="ann"), 0.2)
+        assert (await runtime.call("look", {}, actor="ann")).value == "seen"
+        assert len(await landed(runtime)) == 2
 
 
 async def test_a_read_with_a_budget_ends_by_its_deadline(durable_url: str, hang: Hang) -> None:

@@ -274,6 +274,11 @@ def rolled_back_message(missing: tuple[LaneHead, ...]) -> str:
     )
 
 
+GIVEN_UP_S = 1.0
+"""How long a store that does not answer holds whoever has given up: a commit on a busy disk lands within that, so that
+it is mostly known what landed, and nobody waits much longer than they said. What was taken stays in line."""
+
+
 def note_receipt(interrupt: asyncio.CancelledError, answer: object) -> None:
     """Tell whoever is cancelled while its batch lands how that ended.
 

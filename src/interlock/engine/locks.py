@@ -16,15 +16,15 @@ from interlock.engine.context import EngineContext
 from interlock.engine.heart import Beat
 from interlock.engine.uninterrupted import run_uninterrupted
 from interlock.engine.waiting import Waiting
-from interlock.errors import Locked, StoreError
-from interlock.ports import noted_receipt
+from interlock.errors import Locked, StoreError, StoreSilent
+from interlock.ports import GIVEN_UP_S, noted_receipt
 from interlock.state import LOCK, ClaimState
 from interlock.transitions import Batch, CloseClaim, Committed, OpenClaim, ResolveClaim
 from interlock.values import Lock
 
 _WAIT_S = 0.02
 _LAST_WAIT_S = 2.0
-"""How long a store that hangs may hold whoever takes or gives back a lock, beyond what they would wait."""
+"""How long a store that hangs may hold whoever takes a lock, beyond what they would wait."""
 
 
 class HeldLocks(msgspec.Struct, frozen=True):
@@ -69,9 +69,10 @@ async def release_locks(ctx: EngineContext, held: HeldLocks) -> asyncio.Cancelle
     """Give locks back, whoever cancels meanwhile; the cancellation, if there was one."""
     for beat in held.beats:
         beat.stop()
-    interrupt = None
+    # All of them together hold their caller no longer than one: whatever is taken stays in line.
+    interrupt, end = None, ctx.clock.monotonic() + GIVEN_UP_S
     for lock in held.locks:
-        _, cancelled = await run_uninterrupted(_let_go(ctx, lock))
+        _, cancelled = await run_uninterrupted(_let_go(ctx, lock, end - ctx.clock.monotonic()))
         interrupt = cancelled or interrupt
     return interrupt
 
@@ -85,10 +86,12 @@ async def _take(ctx: EngineContext, key: str, call: str, end: float) -> Lock:
         try:
             wait_s = max(_LAST_WAIT_S, end - ctx.clock.monotonic())
             receipt = await ctx.store.commit(Batch(now_us, (ask,), wait_s))
-        except asyncio.CancelledError as error:
-            landed = noted_receipt(error)
+        except (asyncio.CancelledError, StoreSilent) as error:
+            landed = noted_receipt(error) if isinstance(error, asyncio.CancelledError) else error
             if isinstance(landed, Committed):
-                await run_uninterrupted(_let_go(ctx, Lock(name, holder, key, landed.tokens[0])))
+                await run_uninterrupted(_let_go(ctx, Lock(name, holder, key, landed.tokens[0]), GIVEN_UP_S))
+            elif isinstance(landed, StoreSilent):  # it may still land; batches do so in their order
+                await run_uninterrupted(_let_go(ctx, Lock(name, holder, key, 0), 0.0))
             raise
         if isinstance(receipt, Committed):
             return Lock(name, holder, key, receipt.tokens[0])
@@ -128,10 +131,10 @@ async def lost_lock(ctx: EngineContext, locks: tuple[Lock, ...]) -> Lock | None:
 def _nobody() -> None: ...
 
 
-async def _let_go(ctx: EngineContext, lock: Lock) -> None:
+async def _let_go(ctx: EngineContext, lock: Lock, wait_s: float) -> None:
     ctx.at("lock.release")
     try:
         close = CloseClaim(lock.name, lock.holder, ClaimState.FAILED)
-        await ctx.store.commit(Batch(ctx.clock.now_us(), (close,), _LAST_WAIT_S))
+        await ctx.store.commit(Batch(ctx.clock.now_us(), (close,), max(0.0, wait_s)))
     except StoreError:
         pass  # it expires by itself

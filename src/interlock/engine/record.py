@@ -20,7 +20,7 @@ from interlock.engine.redaction import (
     size_to_redact,
 )
 from interlock.errors import StoreError
-from interlock.ports import noted_receipt
+from interlock.ports import GIVEN_UP_S, noted_receipt
 from interlock.reasons import Reason, RefusalKind
 from interlock.records import Changed, Content, Record
 from interlock.review import ticket_digest
@@ -41,6 +41,7 @@ from interlock.values import Decision, Effect, Json, Mode, Outcome, Plan, Proble
 
 _log = logging.getLogger("interlock")
 _LAST_WAIT_S = 2.0
+"""How long a store that hangs may hold a call beyond its deadline."""
 _MARKS = (MarkUndone, MarkStanding)
 _DENIED = Status.DENIED  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _MADE_AGAIN = (Status.PARKED, Status.PLANNED)
@@ -62,20 +63,16 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
         transitions += (OpenTicket(ended.asks),)
     # Until the deadline of the call, and not less than a moment: of what was done it should be known that it was.
     left_s = _LAST_WAIT_S if ended.tool is None else ended.tool.deadline_s - duration_us * 1e-6
-    batch = Batch(entry.at_us, transitions, left_s if left_s > _LAST_WAIT_S else _LAST_WAIT_S)
+    left_s = left_s if left_s > _LAST_WAIT_S else _LAST_WAIT_S
+    batch = Batch(entry.at_us, transitions, left_s if ended.interrupt is None else GIVEN_UP_S)
     ctx.at("record.end")
     try:
         receipt = await ctx.store.commit(batch)
     except asyncio.CancelledError as interrupt:
-        landed = noted_receipt(interrupt)
-        # The batch was accepted, so it lands whoever is cancelled: its receipt is on the exception.
-        if isinstance(landed, Committed):
-            _tell(ctx, entry, landed.ids[0])
-        elif isinstance(landed, Refused):
-            await record(ctx, _without(ended, landed))
+        await _end_given_up(ctx, ended, entry, interrupt)
         raise
     except StoreError as error:
-        _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
+        _log_unwritten(ended, error)
         outcome = _unrecorded_outcome(ended, duration_us, error)
     else:
         ctx.at("record.ended")
@@ -86,6 +83,21 @@ async def record(ctx: EngineContext, ended: Ended) -> Outcome:
     if ended.interrupt is not None:
         raise ended.interrupt
     return outcome
+
+
+async def _end_given_up(ctx: EngineContext, ended: Ended, entry: Record, interrupt: asyncio.CancelledError) -> None:
+    """The batch was accepted, so it lands whoever is cancelled: its receipt is on the exception, if it has one yet."""
+    landed = noted_receipt(interrupt)
+    if isinstance(landed, Committed):
+        _tell(ctx, entry, landed.ids[0])
+    elif isinstance(landed, Refused):
+        await record(ctx, msgspec.structs.replace(_without(ended, landed), interrupt=interrupt))
+    elif isinstance(landed, StoreError):
+        _log_unwritten(ended, landed)
+
+
+def _log_unwritten(ended: Ended, error: StoreError) -> None:
+    _log.critical("record of call %s could not be written: %s", ended.call.call_id, error)
 
 
 def _denied_by_its_problem(ended: Ended) -> Ended:

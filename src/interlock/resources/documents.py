@@ -165,6 +165,7 @@ class Documents:
                     self._finds(connection, field, value, frozenset(keys))
                 for key, body in bodies.items():
                     connection.run(self._sql(sql.WRITE_DOCUMENT), (body, key))
+                self._check_place()
                 # From here on a lost answer leaves it open whether the documents are written; before, nothing is.
                 committing = True
                 connection.run("COMMIT")
@@ -196,6 +197,13 @@ class Documents:
         planned = {} if context is None else context.versions
         planned.update({key: left[key].version for key in _planned_on(planned, left)})
         return written
+
+    def _check_place(self) -> None:
+        """A file that was removed or replaced would take the write to nowhere: it is rolled back instead."""
+        try:
+            self._dialect.check_place()
+        except StoreError as error:
+            raise NothingLanded(str(error)) from None
 
     def _undone(self, connection: Connection) -> None:
         try:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from interlock.errors import StoreBusy, StoreError, StoreSilent
-from interlock.ports import Faults, note_receipt
+from interlock.ports import GIVEN_UP_S, Faults, note_receipt
 from interlock.transitions import Batch, Committed, Receipt
 
 _MOST = 512
@@ -51,6 +51,13 @@ class _Patience:
         self.waiting.add(waiting)
         if waiting.until < self._when:  # never to a later time: one that stands for nobody fires once, for nothing
             self._set(waiting.until)
+
+    def hurry(self, waiting: _Waiting, wait_s: float) -> None:
+        """Somebody waits no longer than that from now on."""
+        until = self._loop.time() + wait_s
+        if until < waiting.until:
+            waiting.wait_s, waiting.until = wait_s, until
+            self.add(waiting)
 
     def _set(self, when: float) -> None:
         if self._timer is not None:
@@ -105,6 +112,7 @@ class GroupWriter:
         try:
             answer: Answer = await waiting.future
         except asyncio.CancelledError as interrupt:
+            patience.hurry(waiting, GIVEN_UP_S)
             note_receipt(interrupt, await self._until_landed(waiting))
             raise
         finally:
@@ -123,7 +131,7 @@ class GroupWriter:
             return self._patience[loop]
 
     async def _until_landed(self, waiting: _Waiting) -> Answer:
-        """What was accepted will land: whoever is cancelled learns of it only after it has, or when its time is up."""
+        """What was accepted will land: whoever is cancelled learns of it after it has, or when its time is up."""
         if self._faults is not None:
             self._faults.at("store.cancelled")
         while waiting.late is None:
