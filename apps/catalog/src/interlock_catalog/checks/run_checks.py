@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from interlock_catalog.checks.aliases import find_alias_issues
+from interlock_catalog.checks.aliases import find_alias_issues, find_held_names
 from interlock_catalog.checks.duplicates import find_duplicates
 from interlock_catalog.checks.issues import Issue, issue_from_normalisation, issue_from_violation
 from interlock_catalog.checks.namesakes import find_namesakes
@@ -26,6 +26,7 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
     found += find_duplicates(family)
     found += find_namesakes(family)
     found += find_alias_issues(family)
+    found += find_held_names(family)
     found += find_outliers(family)
     return tuple({(issue.target, issue.field, issue.code): issue for issue in found}.values())
 

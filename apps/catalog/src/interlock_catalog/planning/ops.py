@@ -123,6 +123,8 @@ def _plan_normalisation(
             "qualified": facts.qualified,
             "old_slug": _lost_slug(family, identity, slugs),
         }
+        if family.exercises[identity].get("name_slug") in facts.held:
+            item["keeps_slug"] = True
         arguments = {"family_slug": family.slug, "items": [item]}
         ops.append(_build_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], calibration))
     return ops
