@@ -398,4 +398,8 @@ def test_a_backup_holds_the_log_of_searches_and_one_without_it_leaves_it(
     capsys.readouterr()
     done = said(capsys, "restore", "old.jsonl", "--home", "two", "--delete-others", "--yes")
     assert done["deleted"] == {}
-    assert "holds no log of searches" in done["searches"]
+    assert "of an earlier version" in done["searches"]
+    assert main(["catalog", "init", "--empty", "--home", "three"]) == 0
+    assert main(["catalog", "backup", "three.jsonl", "--home", "three"]) == 0
+    capsys.readouterr()
+    assert said(capsys, "restore", "three.jsonl", "--home", "three")["searches"] == ""  # there are none to be left

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from interlock.cli.main import main
+from interlock_catalog.shortening import shorten
 
 
 def make_catalog(folder: Path, capsys: pytest.CaptureFixture[str], *records: dict[str, Any]) -> str:
@@ -108,3 +109,15 @@ def test_the_closest_name_is_found_and_of_equals_none(tmp_path: Path, capsys: py
     assert "there is no exercise '引体 Pull-Up' (perhaps" in refuse(home, "引体 Pull-Up", capsys)
     told = refuse(home, "Jump Squat", capsys)
     assert f"is a family, and no exercise; `interlock catalog list --family jump-squat --home {home}`" in told
+
+
+def test_a_report_says_each_thing_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    home = make_catalog(tmp_path, capsys, {"name": "Barbell Curl", "equipment": "barbell", "id": "a"})
+    assert main(["catalog", "run", "--home", home]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  for a person (high): exercise:a category: is empty" in lines
+
+
+def test_what_is_cut_says_so() -> None:
+    assert shorten("abc", 3) == "abc"
+    assert shorten("abcd", 3) == "ab…"

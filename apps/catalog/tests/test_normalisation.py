@@ -150,6 +150,22 @@ def test_muscles_hang_together(change: dict[str, Any], code: str) -> None:
     assert code in {fault.code for fault in find_violations("exercise", doc)}
 
 
+@pytest.mark.parametrize(
+    ("primary", "secondary", "fields"),
+    [
+        (["hamstrings", "hamstrings"], [], ["muscles.primary"]),
+        (["hamstrings"], ["abs", "abs"], ["muscles.secondary"]),
+        (["hamstrings"], ["hamstrings"], ["muscles.secondary"]),
+    ],
+)
+def test_a_muscle_that_comes_twice_is_named_where_it_is(
+    primary: list[str], secondary: list[str], fields: list[str]
+) -> None:
+    doc = exercise()
+    doc["muscles"] = {**doc["muscles"], "primary": primary, "secondary": secondary}
+    assert [found.field for found in find_violations("exercise", doc) if found.code == "doubled"] == fields
+
+
 def test_an_alias_has_one_target() -> None:
     assert find_violations("alias", {"alias_slug": "a", "exercise_id": "x"}) == ()
     assert [f.code for f in find_violations("alias", {"alias_slug": "a"})] == ["target"]

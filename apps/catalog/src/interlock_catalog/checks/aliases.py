@@ -95,6 +95,6 @@ def _issue(key: str, code: str, why: str, suggestion: str | None) -> Issue:
         code=code,
         issue_type="inconsistent",
         severity="high",
-        evidence=f"{key}: {why}",
+        evidence=f"exercise_id: {why}",
         suggestion=suggestion,
     )

@@ -14,6 +14,7 @@ from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.contracts import MIN_DESCRIPTION, Doc, find_violations, value_at
 from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.normalise import FamilyFacts, normalise
+from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
 
 
@@ -62,7 +63,7 @@ def _check_alone(family: Snapshot, identity: str) -> str | None:
     try:
         run_checks(alone)
     except Exception as error:  # noqa: BLE001 - whatever a check stumbles over is said of this record
-        return f"{type(error).__name__}: {error}"[:200]
+        return shorten(f"{type(error).__name__}: {error}", 200)
     return None
 
 
