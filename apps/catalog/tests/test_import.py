@@ -65,6 +65,18 @@ def test_what_cannot_be_imported_is_named_and_nothing_is_written(
     assert told["exercise"] == (2 if case == "a field of its own" else 1)
 
 
+@pytest.mark.parametrize("option", ["--skip", "--check"])
+def test_an_import_of_nothing_is_refused(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, home = tmp_path / "source.json", tmp_path / "home"
+    file.write_text(json.dumps([{"title": "Curl"}] * 30), encoding="utf-8")
+    assert main(["catalog", "init", "--home", str(home), "--from", str(file), "--skip", option]) == 2
+    told = capsys.readouterr()
+    assert f"{file}: nothing of this can be imported" in told.err
+    assert "record 1: " in told.err
+    assert "and 10 more" in told.err
+    assert not home.exists()
+
+
 def test_a_mark_before_the_text_is_no_part_of_it(tmp_path: Path) -> None:
     file = tmp_path / "source.json"
     file.write_bytes(b"\xef\xbb\xbf" + json.dumps([GOOD]).encode())
@@ -105,7 +117,7 @@ def test_each_field_goes_where_it_is_said_to_go() -> None:
     assert doc["description"] == "Stand."
     bare = source_record(mechanic=None, equipment=None, category="plyometrics")
     other = import_exercises(read_records([bare]).records)["exercise:barbell-curl"]
-    assert (other["category"], other["stimulus_tags"], other["equipment"]) == ("plyometrics", [], ["other"])
+    assert (other["category"], other["stimulus_tags"], other["equipment"]) == ("plyometrics", [], [])
 
 
 @pytest.mark.parametrize("json_too", [True, False])

@@ -70,7 +70,9 @@ def test_names_come_apart(name: str, parts: tuple[str, str | None]) -> None:
 @pytest.mark.parametrize(
     ("given_name", "made"),
     [("bench press", "Bench Press"), ("  CLOSE grip  bench. ", "Close Grip Bench"), ("JM press", "JM Press"),
-     ("push-up with clap", "Push-Up with Clap"), ("t-bar row", "T-Bar Row")],
+     ("push-up with clap", "Push-Up with Clap"), ("t-bar row", "T-Bar Row"), ("deadlift 180 kg", "Deadlift 180 kg"),
+     ("curl 5 x 5 kg", "Curl 5 x 5 kg"), ("Kniebeuge mit  Langhantel", "Kniebeuge mit Langhantel"),
+     ("Flexión de brazos", "Flexión de brazos"), ("développé couché", "développé couché"), ("懸垂 pull-up", "懸垂 pull-up")],
 )  # fmt: skip
 def test_titles(given_name: str, made: str) -> None:
     assert title_case(given_name) == made
@@ -148,6 +150,22 @@ def test_muscles_hang_together(change: dict[str, Any], code: str) -> None:
     assert code in {fault.code for fault in find_violations("exercise", doc)}
 
 
+@pytest.mark.parametrize(
+    ("primary", "secondary", "fields"),
+    [
+        (["hamstrings", "hamstrings"], [], ["muscles.primary"]),
+        (["hamstrings"], ["abs", "abs"], ["muscles.secondary"]),
+        (["hamstrings"], ["hamstrings"], ["muscles.secondary"]),
+    ],
+)
+def test_a_muscle_that_comes_twice_is_named_where_it_is(
+    primary: list[str], secondary: list[str], fields: list[str]
+) -> None:
+    doc = exercise()
+    doc["muscles"] = {**doc["muscles"], "primary": primary, "secondary": secondary}
+    assert [found.field for found in find_violations("exercise", doc) if found.code == "doubled"] == fields
+
+
 def test_an_alias_has_one_target() -> None:
     assert find_violations("alias", {"alias_slug": "a", "exercise_id": "x"}) == ()
     assert [f.code for f in find_violations("alias", {"alias_slug": "a"})] == ["target"]
@@ -168,6 +186,49 @@ def test_golden_normalisation(file: Path) -> None:
         made = normalise(doc, facts)
         assert {key: made.doc.get(key) for key in case["becomes"]} == case["becomes"], case["name"]
         assert sorted({correction.field for correction in made.corrections}) == sorted(case["fields"]), case["name"]
+
+
+@pytest.mark.parametrize(
+    ("name", "made", "what"),
+    [
+        ("Incline Bench Press", "Incline Bench Press (Barbell)", ["Name (Equipment)"]),
+        ("bench press (barbell)", "Bench Press (Barbell)", ["capitals"]),
+        ("Bench  Press (Barbell).", "Bench Press (Barbell)", ["single spaces"]),
+        ("barbell  bench press", "Bench Press (Barbell)", ["Name (Equipment)", "capitals", "single spaces"]),
+    ],
+)
+def test_a_new_name_says_what_was_changed(name: str, made: str, what: list[str]) -> None:
+    (why,) = [item.why for item in normalise(exercise(name=name), BENCH).corrections if item.field == "name"]
+    assert why.startswith(f"{name!r} is written {made!r}: ")
+    assert [word for word in ("Name (Equipment)", "capitals", "single spaces") if word in why] == what
+
+
+def test_a_name_without_equipment_gets_none() -> None:
+    bare = exercise(id="b", name="pull-up", name_slug="pull-up", equipment=[])
+    made = normalise(bare, family_facts(None, [bare, exercise(), exercise(equipment=["dumbbell"])]))
+    assert (made.doc["name"], made.doc["name_slug"]) == ("Pull-Up", "pull-up")
+
+
+def held_facts(aliases: dict[str, Any], *others: dict[str, Any]) -> FamilyFacts:
+    barbell = exercise(id="a", name="bench press", name_slug="bench-press")
+    members = [barbell, exercise(id="b", equipment=["dumbbell"], name_slug="bench-press-dumbbell"), *others]
+    return family_facts({"base_name": "Bench Press"}, members, aliases)
+
+
+@pytest.mark.parametrize(
+    ("facts", "becomes"),
+    [
+        (held_facts({}), "Bench Press (Barbell)"),
+        (held_facts({"bench-press": {"alias_slug": "bench-press", "exercise_id": "a"}}), "Bench Press (Barbell)"),
+        (held_facts({"bench-press": {"alias_slug": "bench-press", "family_slug": "bench-press"}}), "Bench Press"),
+        (held_facts({"bench-press": {"alias_slug": "bench-press", "exercise_id": "b"}}), "Bench Press"),
+        (held_facts({}, exercise(id="c", name="Bench-Press", name_slug="bench-press")), "Bench Press"),
+    ],
+)
+def test_a_slug_that_leads_elsewhere_as_well_is_not_given_up(facts: FamilyFacts, becomes: str) -> None:
+    """It could not become an alias, so that nobody would find the exercise by its old name any more."""
+    made = normalise(exercise(id="a", name="bench press", name_slug="bench-press"), facts).doc
+    assert (made["name"], made["name_slug"]) == (becomes, slug(becomes))
 
 
 def test_what_is_merged_is_left_as_it_is() -> None:

@@ -249,6 +249,10 @@ async def test_what_rests_is_deferred_and_does_not_fail(tmp_path: Path) -> None:
         assert results["squat"].state == "deferred"
         assert (second.status, second.left_over) == ("partial", ("squat",))
         assert first.status == "succeeded"
+        # The report calls it what the summary does, and says why.
+        (family,) = (await build_report(steps.app.runtime, second)).families
+        assert {change.status for change in family.changes} - {"ok"} == {"deferred"}
+        assert "denied" not in second.counts
 
 
 async def test_a_rename_leaves_the_old_name_behind_as_an_alias(tmp_path: Path) -> None:

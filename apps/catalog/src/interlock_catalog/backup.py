@@ -112,12 +112,11 @@ async def restore_backup(loaded: Loaded, file: Path, *, apply: bool, delete_othe
     What is not in the backup may have been made since by somebody who wants it: it is deleted only on request.
     """
     wanted, run = read_backup(file), new_run_id()
-    why = _leave_searches(loaded, wanted)
-    if why:
-        wanted = {key: state for key, state in wanted.items() if not _is_search(key)}
     async with open_app(loaded) as app:
-        found = iterate_documents(app.backend)
-        present = {key: state async for key, state in found if not (why and _is_search(key))}
+        present = {key: state async for key, state in iterate_documents(app.backend)}
+        why = _leave_searches(loaded, wanted, present)
+        if why:
+            wanted, present = _without_searches(wanted), _without_searches(present)
         differ = sorted(key for key, state in wanted.items() if present.get(key) != state)
         others = sorted(key for key in present if key not in wanted)
 
@@ -129,11 +128,17 @@ async def restore_backup(loaded: Loaded, file: Path, *, apply: bool, delete_othe
     return Restored(run, put_back, deleted, () if delete_others else tuple(others), why)
 
 
-def _leave_searches(loaded: Loaded, wanted: Mapping[str, Doc]) -> str:
+def _leave_searches(loaded: Loaded, wanted: Mapping[str, Doc], present: Mapping[str, Json]) -> str:
     """Why the log of searches stays as it is, if it does: what a backup never held must not be deleted by it."""
+    if not any(map(_is_search, present)) and not any(map(_is_search, wanted)):
+        return ""
     if not any(map(_is_search, wanted)):
-        return "the backup holds no log of searches, as those of earlier versions do not"
+        return "the backup holds none: there were none then, or it is of an earlier version, which left them out"
     return "it is the server's: restore it where the server is" if loaded.settings.is_remote else ""
+
+
+def _without_searches(docs: Mapping[str, Json]) -> dict[str, Json]:
+    return {key: state for key, state in docs.items() if not _is_search(key)}
 
 
 def _is_search(key: str) -> bool:

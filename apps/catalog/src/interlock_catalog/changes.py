@@ -63,6 +63,8 @@ class NormaliseItem(Strict):
     qualified: bool
     old_slug: Slug | None = None
     """A slug that it loses by this, and that becomes an alias."""
+    keeps_slug: bool = False
+    """Its slug leads to something else as well, and could not become an alias: only what leaves it as it is is done."""
 
 
 class AliasTarget(Strict):
@@ -85,7 +87,8 @@ def normalise_exercise(state: Doc | None, item: Mapping[str, Json]) -> Doc | Non
     """An exercise in canonical form."""
     if state is None:
         return None
-    return normalise(state, FamilyFacts(str(item["family_name"]), bool(item["qualified"]))).doc
+    held = frozenset({str(state.get("name_slug"))} if item.get("keeps_slug") else ())
+    return normalise(state, FamilyFacts(str(item["family_name"]), bool(item["qualified"]), held)).doc
 
 
 def merge_document(key: str, state: Doc | None, source: str, target: str) -> Doc | None:

@@ -275,8 +275,10 @@ def _muscle_rules(muscles: Json) -> Iterator[Violation]:
     # That they are no lists of texts is said by the model; the rules below need them to be.
     if primary is None or secondary is None:
         return
-    if len({*primary, *secondary}) < len(primary) + len(secondary):
-        yield Violation("muscles.secondary", "doubled", "a muscle is listed twice")
+    if len(set(primary)) < len(primary):
+        yield Violation("muscles.primary", "doubled", "a muscle is listed twice")
+    if len(set(secondary)) < len(secondary) or {*primary} & {*secondary}:
+        yield Violation("muscles.secondary", "doubled", "a muscle is listed twice, or is primary as well")
     groups = muscle_groups(primary)
     if groups and muscles.get("category") != groups:
         yield Violation("muscles.category", "derived", f"the primary muscles belong to {', '.join(groups)}")

@@ -30,7 +30,7 @@ PLACES: Mapping[str, Place] = MappingProxyType(
         "force": Place(("movement.type",)),
         "level": Place(("metadata.level",)),
         "mechanic": Place(("category",)),
-        "equipment": Place(("equipment",), "other, where there is none"),
+        "equipment": Place(("equipment",)),
         "category": Place(("stimulus_tags",), "but category, where there is no mechanic"),
         "primaryMuscles": Place(
             ("muscles.primary", "muscles.category", "movement.split"), "the last two are made of those that are known"
@@ -40,8 +40,8 @@ PLACES: Mapping[str, Place] = MappingProxyType(
     }
 )
 ADDED = (
-    "not in the source: status draft, metadata.unilateral false, equipment other (where there is none), and for each"
-    " family_slug a family with an alias"
+    "not in the source: status draft, metadata.unilateral false, and for each family_slug a family (of equipment other,"
+    " and of what its exercises have) with an alias"
 )
 
 

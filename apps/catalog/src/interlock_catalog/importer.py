@@ -48,7 +48,7 @@ def import_exercises(records: Iterable[SourceRecord]) -> dict[str, Doc]:
         docs.setdefault(family_key(slug(family)), _build_family(family))
         exercise = _build_exercise(record, family)
         docs[exercise_key(exercise["id"])] = exercise
-        equipment = canonical_word("equipment", exercise["equipment"][0])
+        equipment = canonical_word("equipment", record.equipment)
         allowed = docs[family_key(slug(family))]["allowed_equipments"]
         if equipment is not None and equipment not in allowed:
             allowed.append(equipment)
@@ -76,7 +76,7 @@ def _build_family(family: str) -> Doc:
 
 
 def _build_exercise(record: SourceRecord, family: str) -> Doc:
-    name, equipment = record.name, record.equipment or "other"
+    name = record.name
     known = [found for muscle in record.primary_muscles if (found := canonical_word("muscle", muscle)) is not None]
     groups = muscle_groups(known)
     return {
@@ -84,8 +84,9 @@ def _build_exercise(record: SourceRecord, family: str) -> Doc:
         "name": name,
         "name_slug": slug(name),
         "family_slug": slug(family),
-        "variant_key": variant_key(name, family, canonical_word("equipment", equipment)),
-        "equipment": [equipment],
+        "variant_key": variant_key(name, family, canonical_word("equipment", record.equipment)),
+        # Empty, and not "other", where nothing was given: names are made of it, and it would be taken for a fact.
+        "equipment": [record.equipment] if record.equipment else [],
         "category": record.mechanic or record.category or "",
         "muscles": {
             "primary": record.primary_muscles,

@@ -11,7 +11,8 @@ from interlock_catalog.changes import PATCHABLE, content_digest
 from interlock_catalog.contracts import Doc, Json, find_new_violations, find_violations, is_live, is_within, value_at
 from interlock_catalog.document_keys import alias_key, exercise_key, family_key, name_of
 from interlock_catalog.naming import build_exercise_id, split_name
-from interlock_catalog.normalise import family_facts
+from interlock_catalog.normalise import family_facts, primary_equipment
+from interlock_catalog.vocabulary import slug as slug_of
 
 States = Mapping[str, Json]
 _IDENTITY = ("name", "name_slug", "family_slug", "equipment", "status")
@@ -58,9 +59,20 @@ async def check_normalise(backend: Backend, arguments: States, before: States, a
         old = item.get("old_slug")
         if old and after[alias_key(old)].get("exercise_id") != identity:
             found.append(f"alias {old!r} is taken, and does not lead to {identity!r}")
-        # A slug that was its own until now clashes with nobody; any other one might.
-        found += await _name_clashes(backend, {old}, identity) if old and was.get("name_slug") != old else []
+        found += await _name_clashes(backend, {old}, identity) if old else await _lost_names(backend, changes[identity])
     return found + await _check_identity(backend, changes)
+
+
+async def _lost_names(backend: Backend, change: _Change) -> list[str]:
+    """A name that goes without becoming an alias, and that is an alias of something else: that would be found by it."""
+    was, before = change.before or {}, value_at(change.before, "name_slug")
+    # A slug that is not that of the name is itself the fault, and nobody knows the exercise by it.
+    if not _is_renamed(change) or not before or slug_of(str(was.get("name", ""))) != before:
+        return []
+    alias = (await backend.read_many([alias_key(before)])).get(alias_key(before))
+    if alias is None or (alias.value.get("exercise_id") == was.get("id") and not alias.value.get("family_slug")):
+        return []
+    return [f"{was.get('id')!r} would not be found by its name any more: {alias_key(before)} leads elsewhere"]
 
 
 async def check_merge(backend: Backend, arguments: States, before: States, _after: States) -> list[str]:
@@ -202,8 +214,9 @@ async def _check_qualifier(backend: Backend, change: _Change, identity: str) -> 
     """A name says its equipment if the exercises of the family differ in theirs; the whole family has to be read."""
     doc, family = change.after, str(change.after.get("family_slug"))
     stays = change.before is not None and change.before.get("family_slug") == family
-    # With a qualifier in its own family a name can break nothing, so the family need not be read.
-    if stays and split_name(str(doc.get("name", "")))[1] is not None:
+    # With a qualifier in its own family a name can break nothing, and without equipment there is none to say:
+    # the family need not be read.
+    if stays and (split_name(str(doc.get("name", "")))[1] is not None or primary_equipment(doc) is None):
         return []
     family_doc = (await backend.read_many([family_key(family)])).get(family_key(family))
     if family_doc is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -19,6 +20,14 @@ from interlock_catalog.vocabulary import (
 _QUALIFIED = re.compile(r"^(?P<base>.*\S)\s*\((?P<qualifier>[^()]*)\)\s*$")
 _SPACES = re.compile(r"\s+")
 _LOWER_CASE_WORDS = frozenset({"and", "to", "the", "with", "of", "on", "in", "a", "an", "from", "for", "or", "at"})
+_UNITS = frozenset({"kg", "g", "lb", "lbs", "km", "m", "cm", "mm", "ft", "s", "sec", "min", "x", "rm", "kcal", "w"})
+"""Left as they are written right after a number."""
+# Small words of German, Spanish, French, Italian, Portuguese and Dutch that are not English as well.
+_FOREIGN_WORD = re.compile(
+    r"mit|und|auf|der|dem|zum|zur|vom|beim|ohne|für|über|de|del|la|las|el|los|con|por|una|du|des|le|les|et|avec|sur"
+    r"|aux|sans|dans|pour|di|della|alla|delle|il|gli|com|dos|nas|em|uma|met|het|een|voor",
+    re.IGNORECASE,
+)
 # "Single-Arm Row", "one leg squat", "unilateral"; not "one rep", nor "Single Kettlebell Swing".
 _ONE_SIDE = re.compile(r"\b(single|one)[- ](arm|leg|hand|side)\b|\bunilateral\b", re.IGNORECASE)
 _MAX_ID_CHARS = 128
@@ -39,9 +48,28 @@ def join_name(base: str, equipment: str | None) -> str:
 
 @lru_cache(maxsize=2048)
 def title_case(name: str) -> str:
-    """A base name in title case, with single spaces and no dot at the end."""
+    """A base name in title case, with single spaces and no dot at the end.
+
+    Titles are an English custom: a name in another language keeps its capitals and small letters, and so does a unit.
+    """
     parts = _SPACES.sub(" ", name).strip(" .").split(" ")
-    return " ".join(_title_word(part, first=place == 0) for place, part in enumerate(parts))
+    if not _is_english(parts):
+        return " ".join(parts)
+    return " ".join(
+        part if place and _is_unit(parts[place - 1], part) else _title_word(part, first=place == 0)
+        for place, part in enumerate(parts)
+    )
+
+
+def _is_english(parts: list[str]) -> bool:
+    """Whether nothing speaks against it: no letter that English does not have, no small word of another language."""
+    letters = (letter for part in parts for letter in part if not letter.isascii())
+    strange = any(unicodedata.category(letter)[0] in "LM" for letter in letters)
+    return not strange and not any(map(_FOREIGN_WORD.fullmatch, parts))
+
+
+def _is_unit(before: str, word: str) -> bool:
+    return before[-1:].isdigit() and word.lower() in _UNITS
 
 
 def _title_word(word: str, *, first: bool) -> str:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 import msgspec
 
@@ -34,6 +36,7 @@ _SPACES = re.compile(r"\s+")
 _LARGEST_SHARE = 1e6
 """Percent and per mille are scaled; beyond this it is no share of anything."""
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_NO_ALIASES: Mapping[str, Doc] = MappingProxyType({})
 _TEXT_LISTS = ("execution_notes", "common_mistakes", "suitability_notes", "programming_use_cases")
 
 
@@ -43,6 +46,8 @@ class FamilyFacts(msgspec.Struct, frozen=True):
     base_name: str
     qualified: bool
     """Its exercises differ in their primary equipment, so that each name says which."""
+    held: frozenset[str] = frozenset()
+    """Slugs that lead to something else as well: who has one keeps it, as it could not stay behind as an alias."""
 
 
 class Correction(msgspec.Struct, frozen=True):
@@ -60,12 +65,28 @@ class Normalised(msgspec.Struct, frozen=True):
     corrections: tuple[Correction, ...]
 
 
-def family_facts(family: Doc | None, members: Iterable[Doc]) -> FamilyFacts:
-    """The facts of a family, from its document and its live exercises."""
-    firsts = {first for doc in members if is_live(doc) and (first := _primary_equipment(doc)) is not None}
+def family_facts(family: Doc | None, members: Iterable[Doc], aliases: Mapping[str, Doc] = _NO_ALIASES) -> FamilyFacts:
+    """The facts of a family, from its document, its live exercises, and the aliases with their names."""
+    live = [doc for doc in members if is_live(doc)]
+    firsts = {first for doc in live if (first := primary_equipment(doc)) is not None}
     primaries = {canonical_word("equipment", first) or first for first in firsts}
     name = (family or {}).get("base_name")
-    return FamilyFacts(name if isinstance(name, str) else "", len(primaries) > 1)
+    return FamilyFacts(name if isinstance(name, str) else "", len(primaries) > 1, _held_slugs(live, aliases))
+
+
+def _held_slugs(live: Iterable[Doc], aliases: Mapping[str, Doc]) -> frozenset[str]:
+    """Slugs of names that two exercises have, or that are an alias of something else."""
+    named = Counter[str]()
+    held = set[str]()
+    for doc in live:
+        slug_now = doc.get("name_slug")
+        if not isinstance(slug_now, str) or not slug_now:
+            continue
+        named[slug_now] += 1
+        alias = aliases.get(slug_now)
+        if alias is not None and (alias.get("exercise_id") != doc.get("id") or alias.get("family_slug")):
+            held.add(slug_now)
+    return frozenset(held | {slug_now for slug_now, count in named.items() if count > 1})
 
 
 def normalise(doc: Doc, family: FamilyFacts) -> Normalised:
@@ -245,15 +266,29 @@ def _correct_name(doc: Doc, family: FamilyFacts, corrections: list[Correction]) 
     if not isinstance(name, str) or not name.strip():
         return
     spelled = _spell_name(name, doc, family)
+    before = slug(name)
+    # A slug that is not that of the name is itself the fault, and nobody knows the exercise by it.
+    if before in family.held and before == doc.get("name_slug") != slug(spelled):
+        spelled = title_case(name)
     # A name without a letter or digit stays as it is: there would be no slug to know it by.
     if slug(spelled):
-        _set(doc, spelled, Correction("name", "naming", "names are written Name (Equipment)"), corrections)
+        _set(doc, spelled, Correction("name", "naming", _describe_renaming(name, spelled)), corrections)
         _set(doc, slug(spelled), Correction("name_slug", "slug", "the slug of the name"), corrections)
+
+
+def _describe_renaming(name: str, spelled: str) -> str:
+    plain = _SPACES.sub(" ", name).strip(" .")
+    changes = {
+        "names are written Name (Equipment)": spelled.casefold() != plain.casefold(),
+        "with the capitals of a title": title_case(plain) != plain,
+        "with single spaces and no dot at the end": plain != name,
+    }
+    return f"{name!r} is written {spelled!r}: {', '.join(what for what, is_so in changes.items() if is_so)}"
 
 
 def _spell_name(name: str, doc: Doc, family: FamilyFacts) -> str:
     base, qualifier = split_name(name)
-    first = _primary_equipment(doc)
+    first = primary_equipment(doc)
     named = None if qualifier is None else equipment_from_name(qualifier)
     if qualifier and named is None:  # it says something else than equipment, which is kept
         base = f"{base} {qualifier}"
@@ -279,7 +314,7 @@ def _confirms_equipment(doc: Doc, first: str, named: str) -> bool:
 
 
 def _derive_variant_key(doc: Doc, family: FamilyFacts, corrections: list[Correction]) -> None:
-    name, first = doc.get("name"), _primary_equipment(doc)
+    name, first = doc.get("name"), primary_equipment(doc)
     if not isinstance(name, str) or not family.base_name or first is None or first not in words("equipment"):
         return
     made = variant_key(split_name(name)[0], family.base_name, first)
@@ -299,6 +334,7 @@ def _derive_unilateral(doc: Doc, _family: FamilyFacts, corrections: list[Correct
         corrections.append(Correction("metadata.unilateral", "sides", "the name says that one side works alone"))
 
 
-def _primary_equipment(doc: Doc) -> str | None:
+def primary_equipment(doc: Doc) -> str | None:
+    """The equipment that a name says; None where the record has none."""
     equipment = doc.get("equipment")
     return equipment[0] if isinstance(equipment, list) and equipment and isinstance(equipment[0], str) else None

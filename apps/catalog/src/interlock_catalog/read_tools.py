@@ -11,8 +11,9 @@ from interlock import Context, Limits, Tool, tool
 from interlock.errors import NotFound
 from interlock_catalog.backends import Backend
 from interlock_catalog.contracts import KINDS, Doc, Violation, find_violations, is_live
-from interlock_catalog.document_keys import DocumentKind, alias_key, exercise_key, kind_of, name_of
+from interlock_catalog.document_keys import DocumentKind, exercise_key, kind_of, name_of
 from interlock_catalog.family_reader import SnapshotCache, read_family
+from interlock_catalog.name_lookup import look_up_name
 from interlock_catalog.name_search import search_names
 from interlock_catalog.vocabulary import slug as slug_of
 
@@ -117,14 +118,7 @@ def _by_name(backend: Backend) -> tuple[Tool, ...]:
     @tool(**_OPTIONS)
     async def resolve_exercise(name: str) -> dict[str, Any]:
         """The exercise or family that a name stands for: its own name, or an alias."""
-        wanted = slug_of(name)
-        for key, doc in (await backend.find_by_name([wanted])).items():
-            if is_live(doc.value):
-                return {"exercise_id": name_of(key), "by": "name"}
-        alias = (await backend.read_many([alias_key(wanted)])).get(alias_key(wanted))
-        if alias is None:
-            raise NotFound(f"nothing in the catalog is called {name!r}")
-        return {**alias.value, "by": "alias"}
+        return await look_up_name(backend, name)
 
     @tool(**_OPTIONS)
     async def search_exercises(query: str, limit: Page = 20) -> list[dict[str, Any]]:

@@ -35,7 +35,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     @property
     def facts(self) -> FamilyFacts:
         """What normalisation needs."""
-        return family_facts(self.family, self.exercises.values())
+        return family_facts(self.family, self.exercises.values(), self.aliases)
 
     @property
     def digest(self) -> str:

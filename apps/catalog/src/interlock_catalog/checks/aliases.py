@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import msgspec
+
 from interlock_catalog.checks.issues import Issue
 from interlock_catalog.contracts import Doc, is_live
-from interlock_catalog.document_keys import alias_key
+from interlock_catalog.document_keys import alias_key, exercise_key
 from interlock_catalog.normalise import normalise
 from interlock_catalog.snapshot import Snapshot
 
@@ -28,6 +30,32 @@ def find_alias_issues(family: Snapshot) -> Iterator[Issue]:
             yield _issue(key, "orphan", f"its target {target!r} {what}", last)
         elif target and alias in slugs and slugs[alias] != target:
             yield _issue(key, "shadows", f"{slugs[alias]!r} has this very name", slugs[alias])
+
+
+def find_held_names(family: Snapshot) -> Iterator[Issue]:
+    """Names that normalisation would correct, if the old one could become an alias: it is that of something else."""
+    facts = family.facts
+    free = msgspec.structs.replace(facts, held=frozenset())
+    for identity, doc in sorted(family.live.items()):
+        held = str(doc.get("name_slug"))
+        # What exercises of one name are to be called is asked about with them (`find_namesakes`).
+        if held not in facts.held or held not in family.aliases:
+            continue
+        wanted = normalise(doc, free).doc
+        if wanted.get("name_slug") != normalise(doc, facts).doc.get("name_slug"):
+            yield Issue(
+                target=exercise_key(identity),
+                field="name",
+                code="held_name",
+                issue_type="inconsistent",
+                severity="high",
+                evidence=f"name: it would be {wanted.get('name')!r}, but its old name could not become an alias:"
+                f" {alias_key(held)} leads to {_describe_target(family.aliases[held])}",
+            )
+
+
+def _describe_target(alias: Doc) -> str:
+    return f"family {alias.get('family_slug')!r}" if alias.get("family_slug") else f"{alias.get('exercise_id')!r}"
 
 
 def _future_slugs(family: Snapshot) -> dict[str, str]:
@@ -67,6 +95,6 @@ def _issue(key: str, code: str, why: str, suggestion: str | None) -> Issue:
         code=code,
         issue_type="inconsistent",
         severity="high",
-        evidence=f"{key}: {why}",
+        evidence=f"exercise_id: {why}",
         suggestion=suggestion,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from interlock_catalog.checks.aliases import find_alias_issues
+from interlock_catalog.checks.aliases import find_alias_issues, find_held_names
 from interlock_catalog.checks.duplicates import find_duplicates
 from interlock_catalog.checks.issues import Issue, issue_from_normalisation, issue_from_violation
 from interlock_catalog.checks.namesakes import find_namesakes
@@ -14,6 +14,7 @@ from interlock_catalog.checks.outliers import find_outliers
 from interlock_catalog.contracts import MIN_DESCRIPTION, Doc, find_violations, value_at
 from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.normalise import FamilyFacts, normalise
+from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
 
 
@@ -26,6 +27,7 @@ def run_checks(family: Snapshot) -> tuple[Issue, ...]:
     found += find_duplicates(family)
     found += find_namesakes(family)
     found += find_alias_issues(family)
+    found += find_held_names(family)
     found += find_outliers(family)
     return tuple({(issue.target, issue.field, issue.code): issue for issue in found}.values())
 
@@ -61,7 +63,7 @@ def _check_alone(family: Snapshot, identity: str) -> str | None:
     try:
         run_checks(alone)
     except Exception as error:  # noqa: BLE001 - whatever a check stumbles over is said of this record
-        return f"{type(error).__name__}: {error}"[:200]
+        return shorten(f"{type(error).__name__}: {error}", 200)
     return None
 
 

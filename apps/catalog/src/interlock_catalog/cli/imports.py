@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MAX_COMPLAINTS = 20
 _MAX_IDS = 5
+_PARTLY = "not all of this can be imported, so nothing was; correct it, or leave this out with --skip:"
 
 
 class Import(msgspec.Struct, frozen=True):
@@ -36,14 +37,15 @@ def read_import(file: Path, *, skip: bool) -> Import:
     found = read_source_file(file)
     if found.complaints and not skip:
         raise ConfigError(_describe_complaints(file, found.complaints))
+    if not found.records:
+        raise ConfigError(_describe_complaints(file, found.complaints, "nothing of this can be imported:"))
     return Import(import_exercises(found.records), found.complaints, give_account(found.records))
 
 
-def _describe_complaints(file: Path, complaints: list[str]) -> str:
+def _describe_complaints(file: Path, complaints: list[str], lead: str = _PARTLY) -> str:
     shown = [f"  {complaint}" for complaint in complaints[:_MAX_COMPLAINTS]]
     more = [f"  … and {len(complaints) - _MAX_COMPLAINTS} more"] if len(complaints) > _MAX_COMPLAINTS else []
-    head = f"{file}: not all of this can be imported, so nothing was; correct it, or leave this out with --skip:"
-    return "\n".join([head, *shown, *more])
+    return "\n".join([f"{file}: {lead}", *shown, *more])
 
 
 def print_import(found: Import, *, json: bool) -> None:

@@ -70,10 +70,10 @@ def _call(given: argparse.Namespace, tool: str, arguments: Json) -> Outcome:
 
 
 def _print_problem(given: argparse.Namespace, outcome: Outcome) -> int:
-    """Say why there is nothing to show; ConfigError where what was named is not there."""
+    """Say why there is nothing to show; ConfigError where what was named is not there, or could be several."""
     problem = outcome.problem
     hints = f" (perhaps {', '.join(problem.hints)})" if problem is not None and problem.hints else ""
-    if problem is not None and problem.reason is Reason.NOT_FOUND:
+    if problem is not None and problem.reason in (Reason.NOT_FOUND, Reason.AMBIGUOUS):
         raise ConfigError(f"{problem.message}{hints}")
     if given.json:
         print_json({"status": outcome.status.value, "message": outcome.summary})
@@ -127,9 +127,18 @@ def run_get(given: argparse.Namespace) -> int:
     outcome = _call(given, "get_exercise", {"exercise_id": given.id})
     if not outcome.ok:
         named = _call(given, "resolve_exercise", {"name": given.id})
-        if not named.ok or not named.value.get("exercise_id"):
-            return _print_problem(given, outcome)
+        if not named.ok:
+            unclear = named.problem is not None and named.problem.reason is Reason.AMBIGUOUS
+            return _print_problem(given, named if unclear else outcome)
+        family = named.value.get("family_slug")
+        if not named.value.get("exercise_id"):
+            look = f"interlock catalog list --family {family}{home_option(given.home)}"
+            raise ConfigError(f"{given.id!r} is a family, and no exercise; `{look}` lists those that it has")
         outcome = _call(given, "get_exercise", {"exercise_id": named.value["exercise_id"]})
+        if not outcome.ok:
+            return _print_problem(given, outcome)
+        if outcome.value["exercise"].get("name") != given.id:
+            notes().print(f"[dim]by its {sanitize(named.value['by'])}: {sanitize(outcome.value['exercise']['id'])}[/]")
     print_json(outcome.value)
     return 0
 

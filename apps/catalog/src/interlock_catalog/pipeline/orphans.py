@@ -54,7 +54,7 @@ def _issue(
         code=code,
         issue_type="inconsistent",
         severity="high",
-        evidence=f"{key}: {why}",
+        evidence=f"{field}: {why}",
         suggestion=suggestion,
     )
 

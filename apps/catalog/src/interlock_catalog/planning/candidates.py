@@ -57,12 +57,12 @@ def compose_description(doc: Doc, family: Snapshot) -> str | None:
         return None
     base = split_name(name)[0]
     equipment = doc.get("equipment") or []
-    tool = equipment_name(equipment[0]).lower() if equipment else "no equipment"
+    done = f" done with {equipment_name(equipment[0]).lower()}" if equipment else ""
     helped = " and ".join(str(m).replace("-", " ") for m in (muscles.get("secondary") or [])[:2])
     primary = " and ".join(str(m).replace("-", " ") for m in muscles["primary"])
     kind = family.facts.base_name
     support = f", with {helped} in support" if helped else ""
-    return f"The {base} is a {kind.lower()} variation done with {tool}. It works the {primary}{support}."
+    return f"The {base} is a {kind.lower()} variation{done}. It works the {primary}{support}."
 
 
 def estimate_confidence(family: Snapshot, identity: str, field: str, after: Json, stated: float) -> float:

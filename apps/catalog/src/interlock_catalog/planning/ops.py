@@ -21,6 +21,7 @@ from interlock_catalog.contracts import Doc, Json
 from interlock_catalog.document_keys import DocumentKey, DocumentKind, alias_key, exercise_key, kind_of, name_of
 from interlock_catalog.evidence import Evidence, find_accountable
 from interlock_catalog.normalise import normalise
+from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
 from interlock_catalog.vocabulary import slug
 
@@ -123,6 +124,8 @@ def _plan_normalisation(
             "qualified": facts.qualified,
             "old_slug": _lost_slug(family, identity, slugs),
         }
+        if family.exercises[identity].get("name_slug") in facts.held:
+            item["keeps_slug"] = True
         arguments = {"family_slug": family.slug, "items": [item]}
         ops.append(_build_op("normalize_catalog_page", "normalizer", arguments, by_exercise[identity], calibration))
     return ops
@@ -146,7 +149,7 @@ def _build_op(
         tool=tool,
         actor=actor,
         # The tools take 2,000 characters; an exercise with many issues has more to say.
-        arguments={**arguments, "justification": "; ".join(dict.fromkeys(i.evidence for i in issues))[:2000]},
+        arguments={**arguments, "justification": shorten("; ".join(dict.fromkeys(i.evidence for i in issues)), 2000)},
         evidence=evidence,
         # The least of them, so that what a model says of itself can lower the confidence and never raise it.
         confidence=min(

@@ -14,7 +14,9 @@ from interlock_catalog.runner.records import FamilyResult, Run
 from interlock_catalog.runner.work_items import RunTurn
 
 _STATUS_OF_ENTRY = {"done": "ok", "open": "unknown"}
-STOPPED = ("denied", "parked", "failed", "unknown")
+_LEFT = ("deferred", "overflow")
+"""States of families of which the rest was left for a later run: what was refused there for now was not denied."""
+STOPPED = ("denied", "parked", "failed", "unknown", *_LEFT)
 """Statuses of changes that were not made: a report says why."""
 
 
@@ -64,17 +66,18 @@ async def build_report(runtime: Runtime, run: Run) -> ChangeReport:
     families = []
     for result in run.families:
         entries = [entry async for entry in runtime.operations.journal(turn=RunTurn(run.id, result.work).text)]
-        changes = tuple(_build_change(entry) for entry in latest_entries(entries))
+        changes = tuple(_build_change(entry, result) for entry in latest_entries(entries))
         if changes or result.rejected or result.unresolved or result.foreseen or result.reason:
             families.append(FamilyReport(result, changes))
     return ChangeReport(run, tuple(families))
 
 
-def _build_change(entry: Entry) -> Change:
+def _build_change(entry: Entry, result: FamilyResult) -> Change:
     arguments = entry.arguments if isinstance(entry.arguments, dict) else {}
+    status = _STATUS_OF_ENTRY.get(entry.status, entry.status)
     return Change(
         op=entry.op_type,
-        status=_STATUS_OF_ENTRY.get(entry.status, entry.status),
+        status=result.state if status == "denied" and result.state in _LEFT else status,
         actor=entry.actor,
         targets=entry.target_ids,
         why=str(arguments.get("justification", "")),

@@ -11,6 +11,7 @@ from interlock.cli.output import colorize, sanitize, table
 from interlock_catalog.contracts import Json
 from interlock_catalog.report.change_report import STOPPED, Change, ChangeReport, FamilyReport
 from interlock_catalog.runner.records import STATUS_ORDER, Run
+from interlock_catalog.shortening import shorten
 
 _STATES = {
     "succeeded": "green",
@@ -75,7 +76,8 @@ def _print_family(out: Console, family: FamilyReport, suggest: Callable[[str], s
         what = f"{sanitize(foreseen.op)} {sanitize(foreseen.target)}"
         out.print(f"  then      {what}  [dim]confidence {foreseen.confidence:.2f}; {_LATER}[/]")
     for issue in result.unresolved:
-        what = f"{sanitize(issue.target)} [bold]{sanitize(issue.field)}[/]"
+        # What a check says begins with the field; what a model says need not.
+        what = f"{sanitize(issue.target)}{f' [bold]{sanitize(issue.field)}[/]' if issue.judge else ''}"
         out.print(f"  [yellow]for a person[/] ({issue.severity}): {what} [dim]{sanitize(_shorten(issue.evidence))}[/]")
     for item in result.rejected[:_MAX_REJECTED]:
         out.print(f"  [yellow]rejected {sanitize(item.tool)}:[/] {sanitize(_shorten(item.reason))}")
@@ -109,8 +111,7 @@ def _list_some(names: Sequence[str]) -> str:
 
 
 def _shorten(value: Json, most: int = _MAX_TEXT) -> str:
-    text = value if isinstance(value, str) else str(value)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return shorten(value if isinstance(value, str) else str(value), most)
 
 
 def print_runs(out: Console, runs: list[Run]) -> None:

@@ -13,6 +13,7 @@ from interlock_catalog.document_keys import exercise_key
 from interlock_catalog.evidence import LEFT, Evidence
 from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.context import RoleContext
+from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
 
 
@@ -72,6 +73,6 @@ def _review(identity: str, doc: Doc, unresolved: Sequence[Issue], rule: Evidence
     if not issues and not broken:
         return _Review(identity, True, False, "looked at again: nothing high or critical", (rule,))
     named = [issue.evidence for issue in issues] or [f"{field} breaks the contract" for field in broken]
-    reason = f"pending, as there is still something wrong: {'; '.join(named)}"[:600]
+    reason = shorten(f"pending, as there is still something wrong: {'; '.join(named)}", 600)
     evidence = tuple(dict.fromkeys(Evidence(LEFT, issue.code) for issue in issues)) or (Evidence(LEFT, "contract"),)
     return _Review(identity, False, bool(broken), reason, evidence)

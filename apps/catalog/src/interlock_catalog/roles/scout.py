@@ -18,6 +18,7 @@ from interlock_catalog.planning.ops import Op
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import request_report
 from interlock_catalog.roles.reports import ACTIONS
+from interlock_catalog.shortening import shorten
 from interlock_catalog.vocabulary import slug
 
 # The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
@@ -191,7 +192,12 @@ def _alias_for_same_words(context: RoleContext, search: Search, meant: SimilarEx
 
 
 def _alias_arguments(query: str, exercise: str, family: str, reason: str) -> dict[str, Json]:
-    return {"alias_slug": slug(query), "of_family": family, "exercise_id": exercise, "justification": reason[:2000]}
+    return {
+        "alias_slug": slug(query),
+        "of_family": family,
+        "exercise_id": exercise,
+        "justification": shorten(reason, 2000),
+    }
 
 
 def _draft_arguments(draft: Doc, family: str, action: Json) -> dict[str, Json]:

@@ -17,6 +17,7 @@ from interlock_catalog.roles.analyst import visible_exercise, visible_issue
 from interlock_catalog.roles.context import Rejection, RoleContext, build_rejection
 from interlock_catalog.roles.prompting import Question, request_choices, request_report
 from interlock_catalog.roles.reports import CHANGES
+from interlock_catalog.shortening import shorten
 from interlock_catalog.snapshot import Snapshot
 
 # The texts that a model is given are measured as they stand (calibration.toml, docs/catalog-quality.md).
@@ -151,7 +152,7 @@ def _edit_arguments(family: Snapshot, identity: str, changes: dict[str, Json]) -
         }
         for field, change in sorted(changes.items())
     ]
-    reason = "; ".join(str(change["justification"]) for change in changes.values())[:2000]
+    reason = shorten("; ".join(str(change["justification"]) for change in changes.values()), 2000)
     return {"exercise_id": identity, "family_slug": family.slug, "changes": fields, "justification": reason}
 
 

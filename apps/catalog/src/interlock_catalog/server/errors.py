@@ -6,7 +6,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 
-from interlock.errors import Conflict, InDoubt, InvalidInput, NotFound, StoreBusy, StoreError, ToolError
+from interlock.errors import Ambiguous, Conflict, InDoubt, InvalidInput, NotFound, StoreBusy, StoreError, ToolError
 
 _MAX_REPORTED = 20
 
@@ -22,6 +22,7 @@ class RequestRefused(Exception):
 HANDLED = (RequestRefused, ToolError, StoreError)
 _STATUSES: tuple[tuple[type[Exception], int], ...] = (
     (Conflict, 409),
+    (Ambiguous, 409),
     (NotFound, 404),
     (InvalidInput, 422),
     # As for a request that ran out of time: it may have landed, and sent again with its key it is answered.

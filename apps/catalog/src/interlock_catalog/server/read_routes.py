@@ -9,7 +9,7 @@ from fastapi.responses import Response
 
 from interlock.errors import NotFound
 from interlock.values import Versioned
-from interlock_catalog.contracts import Doc, Name, Slug, Text, is_live
+from interlock_catalog.contracts import Doc, Name, Slug, Text
 from interlock_catalog.document_keys import (
     DocumentKey,
     DocumentKind,
@@ -17,8 +17,8 @@ from interlock_catalog.document_keys import (
     exercise_key,
     family_key,
     kind_of,
-    name_of,
 )
+from interlock_catalog.name_lookup import look_up_name
 from interlock_catalog.name_search import search_names
 from interlock_catalog.naming import split_name, variant_of
 from interlock_catalog.server.headers import etag_response, require_role
@@ -96,12 +96,7 @@ def _add_name_routes(router: APIRouter, store: ServerStore) -> None:
     @router.get("/resolveExercise")
     async def resolve_exercise(request: Request, name: Annotated[Text, Query()]) -> Response:
         """What a name stands for: an exercise's own, or an alias."""
-        wanted = slug_of(name)
-        for key, doc in (await backend.find_by_name([wanted])).items():
-            if is_live(doc.value):
-                return etag_response(request, {"exercise_id": name_of(key), "by": "name"})
-        alias = await store.get(alias_key(wanted))
-        return etag_response(request, {**alias.value, "by": "alias"})
+        return etag_response(request, await look_up_name(backend, name))
 
 
 def _add_alias_routes(router: APIRouter, store: ServerStore) -> None:
