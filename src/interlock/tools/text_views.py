@@ -57,11 +57,11 @@ def views(text: str) -> Iterator[View]:
     if not text.isascii() and _UNSEEN.search(text) is not None:
         yield whole
         whole = _replace(whole, _UNSEEN, "")
-    for view in _decoded(whole):
-        yield from _joined(view)
+    for view in _decode_view(whole):
+        yield from _join(view)
 
 
-def _decoded(whole: View) -> Iterator[View]:
+def _decode_view(whole: View) -> Iterator[View]:
     """The text with its escapes resolved, and as forms write it: a plus is a space, one of the text itself escaped."""
     for view in _unescape(whole):
         yield view
@@ -71,7 +71,7 @@ def _decoded(whole: View) -> Iterator[View]:
         yield from _unescape(_replace(whole, _PLUS, " "))
 
 
-def _joined(view: View) -> Iterator[View]:
+def _join(view: View) -> Iterator[View]:
     """The view, and what it is without what may stand between its letters: escapes can hide that as well."""
     yield view
     if not view.text.isascii() and _UNSEEN.search(view.text) is not None:
