@@ -282,8 +282,7 @@ class SchemaInput:
         except RecursionError:
             raise ContractError("the input schema is nested too deeply; make it shallower") from None
         self._required = frozenset(schema.get("required", ()))
-        shapes = count_shapes(schema)
-        self._shapes = shapes if shapes == 1 else shapes + 1  # what no shape fits is looked at again, to say why
+        self._shapes = count_shapes(schema, again=1)
         self._defaults = {
             name: part["default"]
             for name, part in schema.get("properties", {}).items()

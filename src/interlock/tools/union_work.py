@@ -13,13 +13,17 @@ _MOST_TRIES = 100_000
 """Measured, about a second of the event loop, which nothing can interrupt: the validators hold the interpreter."""
 
 
-def count_shapes(schema: dict[str, Json]) -> int:
-    """How many shapes may be tried at each level of arguments; 1 where a contract does not hold a union in itself."""
+def count_shapes(schema: dict[str, Json], *, again: int = 0) -> int:
+    """How many shapes may be tried at each level of arguments; 1 where a contract does not hold a union in itself.
+
+    `again`: how often a validator looks at what no shape fits once more, to say why.
+    """
     definitions = {name: part for key in ("$defs", "definitions") for name, part in schema.get(key, {}).items()}
     leads_to = {name: set(_references(part)) for name, part in definitions.items()}
     if not any(name in _reachable(name, leads_to) for name in leads_to):
         return 1
-    return max(_shapes(schema), default=1)
+    shapes = max(_shapes(schema), default=1)
+    return shapes + again if shapes > 1 else 1
 
 
 def refuse_endless_tries(arguments: Json, shapes: int) -> None:
