@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,55 @@ def test_what_tools_and_modules_print_is_no_result(desk: Path, capsys: pytest.Ca
     said = capsys.readouterr()
     assert json.loads(said.out)["status"] == "ok"
     assert {"imported", "putting"} <= set(said.err.split())
+
+
+@pytest.mark.parametrize(
+    "prints",
+    [
+        "sys.stdout.writelines(['putting\\n'])",
+        "sys.stdout.buffer.write(b'putting\\n')",
+        "print(sys.stdout.encoding.replace(sys.stdout.encoding, 'putting'), flush=True)",
+        "subprocess.run(['echo', 'putting'], stdout=sys.stdout, check=True)",
+    ],
+)
+def test_a_tool_may_use_its_standard_output_as_any_other(
+    desk: Path, capfd: pytest.CaptureFixture[str], prints: str
+) -> None:
+    text = MODULE.replace('print("putting")', prints)
+    (desk / "desk_tools.py").write_text(f"import subprocess, sys\n{text}")
+    assert main([*PUT, "--json"]) == 0
+    said = capfd.readouterr()
+    assert json.loads(said.out)["status"] == "ok"
+    assert "putting" in said.err
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "full"), BrokenPipeError()], ids=["full", "gone"])
+@pytest.mark.parametrize(("words", "code"), [(PUT, 0), (DENIED, 1), (("nonsense",), 2)], ids=["put", "denied", "wrong"])
+def test_a_standard_error_that_cannot_be_written_changes_no_code(
+    desk: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], code: int, error: OSError
+) -> None:
+    monkeypatch.setattr(sys, "stderr", Failing(error))
+    assert main([*words]) == code
+    assert is_written(desk) is (words is PUT)
+
+
+def test_a_reader_that_has_gone_is_noticed_with_escapes_too(desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Gone(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if b"\\u" in bytes(data):
+                raise BrokenPipeError
+            return len(data)
+
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Gone(), "ascii", write_through=True))
+    assert main([*PUT]) == 0
+
+
+def test_a_help_that_could_not_be_written_is_no_success(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdout", Failing(OSError(errno.ENOSPC, "full")))
+    assert main(["--help"]) == 1
+    assert "what it had to say could not be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -555,3 +555,63 @@ async def test_a_tool_that_does_not_name_all_it_takes_may_be_given_many_argument
         assert made.input.parse(dict(list(MANY.items())[:2_000])).arguments["a1999"] == 1999
     closed = Tool.from_schema("count", count, schema={"type": "object", "properties": {"x": {}}}, effect="read")
     assert closed.input.most_arguments == 1_001
+
+
+class Leaf(BaseModel):
+    field: str
+    value: int
+
+
+class Every(BaseModel):
+    args: list[Leaf | Every | Some]
+
+
+class Some(BaseModel):
+    args: list[Leaf | Every | Some]
+
+
+async def search(where: Leaf | Every | Some) -> int:
+    """Search."""
+    return 1
+
+
+async def look_up(arguments: dict[str, Any]) -> int:
+    return 1
+
+
+_NODE = {
+    "anyOf": [
+        {"type": "object", "properties": {"args": {"type": "array", "items": {"$ref": "#/$defs/n"}}, other: {}}}
+        for other in ("x", "y")
+    ]
+    + [{"type": "string"}]
+}
+UNIONS = [
+    tool(effect="read")(search),
+    Tool.from_schema(
+        "look_up",
+        look_up,
+        schema={"type": "object", "properties": {"where": {"$ref": "#/$defs/n"}}, "$defs": {"n": _NODE}},
+        effect="read",
+    ),
+]
+
+
+@pytest.mark.parametrize("union", UNIONS, ids=lambda union: union.name)
+def test_a_union_in_itself_is_not_tried_without_end(union: Tool) -> None:
+    def nest(levels: int) -> dict[str, Any]:
+        inner: Any = 5
+        for _level in range(levels):
+            inner = {"args": [inner]}
+        return {"where": inner}
+
+    with pytest.raises(Refusal) as shallow:
+        union.input.parse(nest(4))
+    assert "nested so deeply" not in str(shallow.value)
+    with pytest.raises(Refusal, match="checking it has no end; nest it less"):
+        union.input.parse(nest(14))  # each level more would double the time, and 32 are let in
+
+
+def test_a_wide_union_is_no_deep_one() -> None:
+    many = {"args": [{"args": [{"field": "a", "value": 1}] * 20}] * 20}
+    assert UNIONS[0].input.parse({"where": many}).arguments["where"]["args"][19]["args"][19]["value"] == 1

@@ -6,6 +6,8 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from interlock import ConfigError, PolicyError, Runtime, tool
 from interlock.addresses import as_address, is_public_host, plain_host, split_url
 from interlock.cli.main import main
 from interlock.policy import Pack, PackRule, Use, compile_policy, load_policy, parse_policy
+from interlock.policy.lists import Lists
+from interlock.policy.model import ListSpec, Place
 from interlock.tools.egress import Egress
 from tests.conftest import expect, install_distribution
 from tests.test_policy import facts, judge_call
@@ -233,6 +237,38 @@ def test_a_list_that_can_change_is_read_again_after_its_time_and_a_failing_one_d
     assert [rule("a"), rule("b")] == ["ns:namespace", "open"]
     held[0] = None
     assert "could not be evaluated" in judge_call(rules, facts({"space": "b"}, fetch), fetch)[0].reason
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+def test_the_first_name_of_a_file_is_on_its_list_with_a_byte_order_mark_or_without(
+    encoding: str, tmp_path: Path
+) -> None:
+    (tmp_path / "blocked.txt").write_bytes("mallory\r\neve\r\n".encode(encoding))
+    spec = ListSpec("blocked", Place("p.toml", 1), file="blocked.txt")
+    lists = Lists({"blocked": spec}, {}, tmp_path)
+    assert [lists.holds("blocked", name) for name in ("mallory", "eve", "bob")] == [True, True, False]
+
+
+def test_a_database_that_does_not_answer_denies_in_time_and_is_asked_again_when_it_does(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "names.db", isolation_level=None)
+    database.execute("CREATE TABLE names (name)")
+    database.execute("INSERT INTO names VALUES ('bob')")
+    database.execute("BEGIN EXCLUSIVE")
+    query = "SELECT name FROM names"
+    spec = ListSpec("names", Place("p.toml", 1), database="sqlite:///names.db", query=query)
+    lists = Lists({"names": spec}, {}, tmp_path)
+    before = time.monotonic()
+    with pytest.raises(TimeoutError, match="no answer in 1 s"):
+        lists.holds("names", "bob")
+    with pytest.raises(TimeoutError, match="has not come back yet"):
+        lists.holds("names", "bob")
+    assert time.monotonic() - before < 4
+    database.execute("ROLLBACK")
+    for thread in threading.enumerate():
+        if thread.name == "interlock-list":
+            thread.join(30)
+    assert lists.holds("names", "bob")
+    database.close()
 
 
 @pytest.mark.parametrize(

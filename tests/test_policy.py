@@ -141,6 +141,14 @@ def verdict(text: str, given_facts: Facts | None = None, **options: Any) -> Any:
         ("version = 1\n[[budget]]\nid='x'\nper='turn'", "a budget limits calls, cost_usd or seconds"),
         ("version = 1\n[[budget]]\nid='x'\nper='turn'\ncalls=-1", "calls is a number of zero or more"),
         ("version = 1\n[[budget]]\nid='x'\nper='turn'\ncalls=1\nwindow='1d'", 'goes with per = "actor"'),
+        ("version = 1\n[[budget]]\nid='x'\nper='actor'\ncalls=1\nwindow='99999999999d'", "is at most ten years"),
+        ("version = 1\n[review]\nexpires='99999999999d'", 'expires is written "24h" (s, m, h, d), and is at most ten'),
+        ("version = 1\n[review]\nremind='" + "9" * 5000 + "d'", "remind is written"),
+        ("version = 1\n[review]\nquorum=0x" + "f" * 6000, "quorum is a whole number, at least 1 and at most 1,000"),
+        *(
+            (f"version = 1\n[[rule]]\nid='x'\ntools=['*']\ndecision='clamp'\nset={{depth={value}}}", "set.depth: ")
+            for value in ("nan", "-inf", "1e400", "0x" + "f" * 6000, "[nan]")
+        ),
         ("version = 1\n[limits]\nx = {}", "limits.x is text, a number"),
         ("version = 1\n[lists.x]\nfile='a'\nvalues=['b']", "a list has values"),
         ("version = 1\n[lists.x]\nquery='select 1'", "a list has values"),

@@ -136,11 +136,35 @@ def test_secrets_that_overlap_leave_nothing_between_them() -> None:
         (unicodedata.normalize("NFD", "Müllerweg 9"), "MÜLLERWEG 9"),
         ("91234.50", "91234.5"),
         ("91234.00", "91234"),
+        ("서울특별시 강남구", unicodedata.normalize("NFD", "서울특별시 강남구")),
+        ("কোন-19", unicodedata.normalize("NFD", "কোন-19")),
+        ("Müller weg 9", quote_plus(unicodedata.normalize("NFD", "Müller weg 9"))),
+        ("hunter 2", quote_plus(quote_plus("hunter 2"))),
+        ("4711337", "4&nbsp;711&nbsp;337"),
+        ("4711337", "4%2C711%2C337"),
         ("2026-01-02T10:11:12Z", "2026-01-02 10:11:12+00:00"),
     ],
 )
 def test_letters_numbers_and_times_are_found_in_the_other_ways_of_writing_them(secret: str, text: str) -> None:
     assert redact(f"it is {text} there", secret) == f"it is {MARK} there"
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["&shy;", "&#8203;", "\\u200b", "%E2%80%8B", "\n  ", "\f", "\v", "\x85", "\u2028", "\u2029", "%0A", "\\n"],
+)
+def test_what_stands_between_the_letters_is_seen_through_escaped_or_not(between: str) -> None:
+    assert redact(f"it is hunt{between}er2-and-{between}more there", "hunter2-and-more") == f"it is {MARK} there"
+
+
+@pytest.mark.parametrize("salary", [91234.5, "91234.5", "91234.50"])
+@pytest.mark.parametrize(
+    "text", ["91,234.50", "91.234,50", "91,234.5", "91.234,5", "91 234,50", "91’234.50", "91234,5"]
+)
+def test_a_sum_of_money_is_found_as_sums_are_written(salary: Any, text: str) -> None:
+    redactor = Redactor(frozenset({"salary"}), {"salary": salary})
+    assert redactor.text(f"earns {text} EUR") == f"earns {MARK} EUR"
+    assert redactor.value([91234.5, 91235.5]) == [MARK, 91235.5]
 
 
 def test_a_byte_that_is_no_character_does_not_hide_what_stands_before_it() -> None:
@@ -154,7 +178,7 @@ def test_a_number_that_was_given_as_a_text_is_found_as_a_number() -> None:
 
 @pytest.mark.parametrize("secret", [4711337, 4711337.0, "4711337", "4 711-337", "4.711.337"])
 @pytest.mark.parametrize(
-    "text", ["4711337", "4,711,337", "4.711.337", "4 711 337", "4_711_337", "4'711'337", "471-13-37"]
+    "text", ["4711337", "4,711,337", "4.711.337", "4 711 337", "4_711_337", "4'711'337", "4’711’337", "471-13-37"]
 )
 def test_a_number_is_found_with_and_without_separators(secret: Any, text: str) -> None:
     redactor = Redactor(frozenset({"pin"}), {"pin": secret})

@@ -74,11 +74,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     with standard_streams() as results:
-        code = _run_to_its_code(words, results)
+        ends: SystemExit | None = None
+        try:
+            code = _run_to_its_code(words, results)
+        except SystemExit as error:  # how argparse ends a help
+            ends, code = error, error.code if isinstance(error.code, int) else 0 if error.code is None else 1
         results.flush()
         if not results.is_read and code != INTERRUPTED:
-            code = _complain(f"what it had to say could not be written: {results.lost}", code or 1)
+            ends, code = None, _complain(f"what it had to say could not be written: {results.lost}", code or 1)
         results.let_go()
+        if ends is not None:
+            raise ends
     return code
 
 

@@ -132,8 +132,14 @@ def format_count(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
+_LAST_US = 253_402_300_799_000_000
+"""The last second of the year 9999."""
+
+
 def format_moment(at_us: int) -> str:
     """A time of a record for people; empty where there is none."""
+    if at_us > _LAST_US:
+        return "the end of time"  # earlier versions took any stretch of time for a policy's
     return datetime.fromtimestamp(at_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if at_us else ""
 
 

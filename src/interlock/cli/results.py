@@ -7,11 +7,12 @@ that it failed, or that the command line was wrong; and what a tool or a module 
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TextIO, cast
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO, TextIO, cast
 
 from interlock.cli.terminal_text import escape_units
 
@@ -30,12 +31,16 @@ class ResultStream:
         """Write it; what the encoding of the stream cannot hold is written as JSON does."""
         if self._inner is not None and self.lost is None:
             try:
-                self._inner.write(text)
-            except UnicodeEncodeError:
-                self._inner.write(_as_encoded(text, self.encoding))
+                self._write(self._inner, text)
             except OSError as error:
                 self.lost = error
         return len(text)
+
+    def _write(self, inner: TextIO, text: str) -> None:
+        try:
+            inner.write(text)
+        except UnicodeEncodeError:
+            inner.write(_as_encoded(text, self.encoding))
 
     def flush(self) -> None:
         if self._inner is None or self.lost is not None:
@@ -57,25 +62,78 @@ class ResultStream:
         """What is left in the stream's own buffer is not tried again, and not complained of, when Python ends."""
         inner = sys.__stdout__
         if self.lost is not None and inner is not None and inner is self._inner:
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, inner.fileno())
-            os.close(nothing)
+            _point_nowhere(inner)
 
 
-class _Prints:
+class _Bytes(io.RawIOBase):
+    """The bytes of standard error, for whoever writes no text; what cannot be written is left out."""
+
+    def __init__(self, inner: BinaryIO) -> None:
+        self._inner = inner
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        with suppress(OSError):
+            self._inner.write(data)
+            self._inner.flush()
+        return len(data)
+
+
+class ErrorStream(io.TextIOBase):
+    """Standard error: what cannot be written there is left out, and nobody who writes hears of it."""
+
+    def __init__(self, inner: TextIO) -> None:
+        self._inner = inner
+        self._lost = False
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return self._inner.encoding or "utf-8"
+
+    @property
+    def buffer(self) -> BinaryIO:
+        return cast(BinaryIO, _Bytes(self._inner.buffer))
+
+    def write(self, text: str) -> int:
+        try:
+            self._inner.write(text)
+        except OSError:
+            self._lost = True
+        return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._inner.flush()
+        except OSError:
+            self._lost = True
+
+    def isatty(self) -> bool:
+        return self._inner.isatty()
+
+    def fileno(self) -> int:
+        return self._inner.fileno()
+
+    def let_go(self) -> None:
+        """What is left in the stream's own buffer changes no exit code when Python ends."""
+        self.flush()
+        if self._lost and self._inner is sys.__stderr__:
+            _point_nowhere(self._inner)
+
+
+class _Prints(ErrorStream):
     """`sys.stdout` while a command runs: whatever is printed by others goes to standard error."""
 
     def __init__(self, results: ResultStream) -> None:
+        super().__init__(sys.stderr)
         self.results = results
 
-    def write(self, text: str) -> int:
-        return sys.stderr.write(text)
 
-    def flush(self) -> None:
-        sys.stderr.flush()
-
-    def isatty(self) -> bool:
-        return sys.stderr.isatty()
+def _point_nowhere(stream: TextIO) -> None:
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, stream.fileno())
+    os.close(nothing)
 
 
 def result_stream() -> TextIO:
@@ -100,10 +158,12 @@ def standard_streams() -> Iterator[ResultStream]:
     before = sys.stdin, sys.stdout, sys.stderr
     results = ResultStream(sys.stdout)
     with open(os.devnull, "r+", encoding="utf-8") as nothing:
-        sys.stdin, sys.stdout, sys.stderr = before[0] or nothing, cast(TextIO, results), before[2] or nothing
+        errors = ErrorStream(before[2] or nothing)
+        sys.stdin, sys.stdout, sys.stderr = before[0] or nothing, cast(TextIO, results), cast(TextIO, errors)
         try:
             yield results
         finally:
+            errors.let_go()
             sys.stdin, sys.stdout, sys.stderr = before
 
 

@@ -6,7 +6,7 @@ import argparse
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ async def _list(given: argparse.Namespace) -> int:
     for ticket in found:
         now = state_of(ticket, time.time_ns() // 1000).value
         state = f"{now}{', escalated' if ticket.escalated else ''}"
-        until = datetime.fromtimestamp(ticket.expires_us / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
+        until = format_moment(ticket.expires_us)
         what = f"{sanitize(ticket.tool)}  by {sanitize(ticket.actor)}"
         out.print(f"[bold]{ticket.id}[/]  {colorize(state)}  {what}  [dim]until {until}[/]")
         out.print(f"  [dim]{sanitize(ticket.why)}[/]")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Future, wait
 from pathlib import Path
+from threading import Thread
 
 from interlock.errors import PolicyError
 from interlock.policy.model import ListSpec
 from interlock.values import shorten
 
 ListSource = Callable[[], Collection[str]]
+_LONGEST_READ_S = 1.0
+"""So long the event loop may stand still for a list; it is read once for each `ttl_s`, not for each call."""
 
 
 class Lists:
@@ -60,8 +64,39 @@ def _open_source(spec: ListSpec, folder: Path) -> ListSource:
         return lambda: values
     if spec.file is not None:
         file = folder / spec.file
-        return lambda: [line.strip() for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    return _open_query(spec, spec.database or "", spec.query or "", folder)
+        # A byte order mark is no part of the first name: with it, that name would be on no list.
+        return _BoundedRead(
+            lambda: [line.strip() for line in file.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
+        )
+    return _BoundedRead(_open_query(spec, spec.database or "", spec.query or "", folder))
+
+
+class _BoundedRead:
+    """A read in a thread of its own, for which nobody waits longer than `_LONGEST_READ_S`.
+
+    Conditions are evaluated on the event loop: a database that says nothing must not hold up everything else. While
+    one read hangs there is no second one, and whoever asks is refused at once.
+    """
+
+    def __init__(self, read: ListSource) -> None:
+        self._read = read
+        self._last: Future[Collection[str]] | None = None
+
+    def __call__(self) -> Collection[str]:
+        if self._last is not None and not self._last.done():
+            raise TimeoutError("an earlier read of it has not come back yet")
+        answer = self._last = Future[Collection[str]]()
+        # Of the kind that nobody waits for at the end: one that hangs must not keep the process alive.
+        Thread(target=self._run, args=(answer,), name="interlock-list", daemon=True).start()
+        if not wait([answer], _LONGEST_READ_S).done:
+            raise TimeoutError(f"no answer in {_LONGEST_READ_S:g} s")
+        return answer.result()
+
+    def _run(self, answer: Future[Collection[str]]) -> None:
+        try:
+            answer.set_result(self._read())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for it hears it
+            answer.set_exception(error)
 
 
 def _open_query(spec: ListSpec, database: str, query: str, folder: Path) -> ListSource:
@@ -84,7 +119,8 @@ def _open_query(spec: ListSpec, database: str, query: str, folder: Path) -> List
         def read_postgres() -> list[str]:
             import psycopg
 
-            with psycopg.connect(database, autocommit=True) as connection:
+            # So that a read for which nobody waits any more ends some day, and the list can be read again.
+            with psycopg.connect(database, autocommit=True, connect_timeout=2, keepalives_idle=5) as connection:
                 return [str(row[0]) for row in connection.execute(query.encode()).fetchall()]
 
         return read_postgres

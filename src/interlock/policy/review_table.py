@@ -25,6 +25,7 @@ _KEYS = (
     "delegation",
 )
 _GROUP = "group:"
+_MOST_APPROVALS = 1_000
 
 
 def read_review(part: Section) -> ReviewSpec:
@@ -78,8 +79,10 @@ def read_approvers(part: Section, groups: dict[str, tuple[str, ...]]) -> tuple[s
 def read_quorum(part: Section) -> int:
     """How many must approve; 0 where nothing is said."""
     value = part.raw.get("quorum", 0)
-    if "quorum" in part and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-        part.refuse("quorum is a whole number, at least 1")
+    if "quorum" in part and (
+        not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST_APPROVALS
+    ):
+        part.refuse(f"quorum is a whole number, at least 1 and at most {_MOST_APPROVALS:,}")
         return 0
     approvers = part.raw.get("approvers", [])
     if isinstance(approvers, list) and 0 < len(approvers) < value and not any(_GROUP in str(n) for n in approvers):
@@ -101,7 +104,7 @@ def _span(part: Section, key: str, default: int) -> int:
         return default
     found = span_s(part.text(key))
     if found is None:
-        part.refuse(f'{key} is written "24h" (s, m, h, d)')
+        part.refuse(f'{key} is written "24h" (s, m, h, d), and is at most ten years')
     return found or default
 
 

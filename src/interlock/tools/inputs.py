@@ -18,6 +18,7 @@ from interlock.reasons import FieldReason
 from interlock.tools.exact_types import exact_validator
 from interlock.tools.json_values import refuse_objects
 from interlock.tools.normal_form import SPELLED, UNORDERED, by_value, in_order
+from interlock.tools.union_work import count_shapes, refuse_endless_tries
 from interlock.values import FieldProblem, Json, Rewrite, shorten
 
 if TYPE_CHECKING:  # its machinery is loaded with the first model, not with the library
@@ -78,6 +79,7 @@ class ModelInput:
         self.schema = _tidy(_inline(model.model_json_schema(by_alias=True)))
         self.shown = _describe_shown(model, self.schema)
         self.most_arguments = _most_arguments(self.schema)
+        self._shapes = count_shapes(self.schema)
         _refuse_two_faces(model, self.schema)
         self._dump = model.__pydantic_serializer__.to_python
         names = frozenset(self.schema.get("properties", {}))
@@ -112,6 +114,7 @@ class ModelInput:
                     guard(raw)
                 return Parsed(fields, to_jsonable_python(fields))
             text = self._text(raw)
+            refuse_endless_tries(raw, self._shapes)
             bound = self._validate(text)
         except ValidationError as error:
             raise self._refuse(error) from None
@@ -279,6 +282,7 @@ class SchemaInput:
         except RecursionError:
             raise ContractError("the input schema is nested too deeply; make it shallower") from None
         self._required = frozenset(schema.get("required", ()))
+        self._shapes = count_shapes(schema, again=1)
         self._defaults = {
             name: part["default"]
             for name, part in schema.get("properties", {}).items()
@@ -308,6 +312,7 @@ class SchemaInput:
             value = arguments.get(name)
             if type(value) is float and value.is_integer():
                 arguments[name] = int(value)
+        refuse_endless_tries(arguments, self._shapes)
         errors = self._validator.iter_errors(arguments)
         problems = [
             FieldProblem(".".join(map(str, error.instance_path)) or "arguments", error.message)

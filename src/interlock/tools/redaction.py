@@ -32,6 +32,8 @@ one redactor. Of a call that holds more nothing is written down but marks."""
 
 _LONGEST_NUMBER_BITS = 10_000
 _DECIMAL = re.compile(r"[+-]?\d{1,30}(?:\.\d{1,30})?", re.ASCII)
+_TENTHS = re.compile(r"-?\d{4,}\.[1-9]", re.ASCII)
+"""Numbers that are not found in their sum of money once its separators are gone: 91234.5, and 91,234.50 or 91.234,5."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.,+Zz-]{0,24}", re.ASCII)
 
 
@@ -144,13 +146,14 @@ def _secrets(
 
 
 def _number_texts(value: float) -> tuple[str, ...]:
-    """How a number is written: by Python, by JSON, and without a fraction that is none."""
+    """How a number is written: by Python, by JSON, without a fraction that is none, and as a sum of money."""
     if isinstance(value, int):
         # Python writes no longer ones in decimals: it takes the square of their length.
         return (str(value) if value.bit_length() < _LONGEST_NUMBER_BITS else f"{value:x}",)
     whole = (str(int(value)),) if value.is_integer() else ()
     written = (encode_canonical(value).decode(),) if isfinite(value) else ()
-    return (str(value), *written, *whole)
+    sum_of_money = (f"{value:.2f}", str(value).replace(".", ",")) if _TENTHS.fullmatch(str(value)) else ()
+    return (str(value), *written, *whole, *sum_of_money)
 
 
 def _same_values(text: str) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
-from unicodedata import combining, normalize
+from unicodedata import category, normalize
 
 import msgspec
 
@@ -20,9 +20,9 @@ _KINDS = {
 _ESCAPES = {mark: re.compile(kind) for mark, kind in _KINDS.items()}
 _ANY_ESCAPE = re.compile("|".join(_KINDS.values()))
 _MAY_BE_ESCAPED = re.compile(r"[%\\&]")
-_BREAKS = re.compile(r"[\r\n]+[ \t]*")
+_BREAKS = re.compile(r"[\r\n\v\f\x85\u2028\u2029]+[ \t]*")
 _PLUS = re.compile(r"\+")
-_SEPARATORS = re.compile(r"(?<=\d)[,.' _\u00a0\u2009\u202f-](?=\d\d)")
+_SEPARATORS = re.compile(r"(?<=\d)[,.' _\u00a0\u2009\u2019\u202f-](?=\d\d)")
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]+"
@@ -33,6 +33,8 @@ _MAY_BE_READ_OTHERWISE = re.compile(
 )
 _VOICED = "\uff9e\uff9f"
 """Marks of half-width kana, which are letters of their own there."""
+_JAMO = "\u1160\u11ff"
+"""Vowels and endings of Korean syllables, from the first to the last: letters that are one with those before them."""
 _MOST_ROUNDS = 3
 """How often text may have been escaped on top of itself."""
 _LETTERS = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
@@ -55,31 +57,56 @@ def views(text: str) -> Iterator[View]:
     if not text.isascii() and _UNSEEN.search(text) is not None:
         yield whole
         whole = _replace(whole, _UNSEEN, "")
-        text = whole.text
+    for view in _decode_view(whole):
+        yield from _join(view)
+
+
+def _decode_view(whole: View) -> Iterator[View]:
+    """The text with its escapes resolved, and as forms write it: a plus is a space, one of the text itself escaped."""
     for view in _unescape(whole):
         yield view
-        if not view.text.isascii():
-            yield _normalize(view)
-        if "\n" in view.text or "\r" in view.text:  # base64, keys and certificates are broken into lines
-            yield _replace(view, _BREAKS, "")
-    if "+" in text:  # how forms write a space; a plus of the text itself is escaped there
+        if view is not whole and "+" in view.text:  # a form inside another
+            yield _replace(view, _PLUS, " ")
+    if "+" in whole.text:
         yield from _unescape(_replace(whole, _PLUS, " "))
-    if _SEPARATORS.search(text) is not None:
-        yield _replace(whole, _SEPARATORS, "")
+
+
+def _join(view: View) -> Iterator[View]:
+    """The view, and what it is without what may stand between its letters: escapes can hide that as well."""
+    yield view
+    if not view.text.isascii() and _UNSEEN.search(view.text) is not None:
+        view = _replace(view, _UNSEEN, "")
+        yield view
+    lines = [view]
+    if _BREAKS.search(view.text) is not None:  # base64, keys and certificates are broken into lines
+        lines.append(_replace(view, _BREAKS, ""))
+        yield lines[-1]
+    for one in lines:
+        if not one.text.isascii():
+            yield _normalize(one)
+        if _SEPARATORS.search(one.text) is not None:
+            yield _replace(one, _SEPARATORS, "")
 
 
 def _normalize(view: View) -> View:
     """The view in one form: letters that are written as several, or several as one (ß and ss, ﬃ, u and its dots)."""
     text, places, start, letters = list[str](), list[int](), 0, view.text
     for at in range(1, len(letters) + 1):
-        if at < len(letters) and (combining(letters[at]) or letters[at] in _VOICED):
-            continue  # it belongs to the letter before it
+        if at < len(letters) and _belongs_to_last(letters[at]):
+            continue
         made = normal_form(letters[start:at])
         text.append(made)
         places += [start] * len(made)
         start = at
     places.append(len(letters))
     return View("".join(text), places if view.places is None else [view.places[place] for place in places])
+
+
+def _belongs_to_last(letter: str) -> bool:
+    """Whether a letter may be one with that before it."""
+    if letter.isascii():
+        return False
+    return category(letter)[0] == "M" or letter in _VOICED or _JAMO[0] <= letter <= _JAMO[1]
 
 
 def normal_form(text: str) -> str:
@@ -93,7 +120,9 @@ def readings(text: str) -> set[str]:
         return {text}
     seen = _UNSEEN.sub("", text)
     found = {view.text for one in {text, seen} for view in _unescape(View(one))}
-    return found | {_BREAKS.sub("", one) for one in found} | {_SEPARATORS.sub("", seen)}
+    found |= {_UNSEEN.sub("", one) for one in found}
+    found |= {_BREAKS.sub("", one) for one in found}
+    return found | {_SEPARATORS.sub("", one) for one in found}
 
 
 def _unescape(view: View) -> Iterator[View]:

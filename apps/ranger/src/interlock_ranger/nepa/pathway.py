@@ -357,7 +357,8 @@ def _summarise(d: PathwayDecision) -> str:
     head = f"DRAFT. {_words(d.action)}{size}, decision of {d.decision_date}: "
     if d.pathway is Pathway.ASK:
         return head + f"not determined. {d.reason}. Please say: {' '.join(d.questions)}" + refused
-    pages = f", at most {d.page_limit} pages and {d.years_limit} year(s)" if d.page_limit else ""
+    years = "1 year" if d.years_limit == 1 else f"{d.years_limit} years"
+    pages = f", at most {d.page_limit} pages and {years}" if d.page_limit else ""
     record = f"; record: {d.record}{pages}" if d.record else ""
     unverified = " The rules it rests on are unverified." if d.unverified else ""
     return head + f"{d.pathway.value}: {d.reason}{record}." + unverified + refused
