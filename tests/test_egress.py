@@ -43,7 +43,11 @@ class Site:
         self.go_on = asyncio.Event()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        first = await reader.readexactly(1)
+        if first == b"\x16":  # of a TLS handshake, which this site does not speak
+            writer.close()
+            return
+        head = (first + await reader.readuntil(b"\r\n\r\n")).decode()
         path = head.split(" ")[1]
         host = next(line[6:] for line in head.splitlines() if line.lower().startswith("host: "))
         self.seen.append((host, path))
