@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -360,6 +361,24 @@ def test_a_ticket_shows_the_record_that_made_its_change_however_often_it_is_resu
     assert (again["repeats"], again["record"] > again["repeats"]) == (made["record"], True)
     shown = json.loads(run("review", "show", waiting["ticket"], "--json")[1])["made"]
     assert (shown["id"], shown["outcome"]) == (again["repeats"], "ok")
+
+
+def test_every_door_says_that_a_change_was_not_made_as_planned(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(TOOLS.replace('"title": title}, context)', '"title": title.upper()}, context)'))
+    (tmp_path / "policy.toml").write_text(POLICY + "[review]\nself_approval = true\n")
+    code, out, _ = title(run, "a", "x")
+    assert (code, "not as planned: shelf/a" in out) == (0, True)
+    assert "not as planned" not in title(run, "a", "X")[1]
+    waiting = json.loads(title(run, "precious", "x", "--json")[1])["ticket"]
+    assert run("review", "approve", waiting, "--resume")[0] == 0
+    (made,) = [line for line in run("review", "show", waiting)[1].splitlines() if line.startswith("made")]
+    assert made.endswith("not as planned: shelf/precious")
+    assert json.loads(run("review", "show", waiting, "--json")[1])["made"]["deviates"] == ["shelf/precious"]
+    rows = json.loads(run("audit", "show", "--json", "--tool", "set_title")[1])
+    assert sorted(row["deviates"] for row in rows if row["deviates"]) == [["shelf/a"], ["shelf/precious"]]
+    assert run("audit", "export", "--out", "rows.csv", "--format", "csv")[0] == 0
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["deviates"] for row in csv.DictReader(file)} == {"", "shelf/a", "shelf/precious"}
 
 
 def test_shadow_plans_are_compared(run: Run) -> None:
