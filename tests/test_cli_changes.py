@@ -277,6 +277,26 @@ def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:
     assert json.loads(run("unhalt", "--all", "--json")[1])["scope"] == "all"
 
 
+def test_a_halt_of_somebody_whom_no_record_names_is_made_and_says_so(run: Run) -> None:
+    title(run, "a", "one", "--actor", "nobody", "--run", "night")
+    code, out, err = run("halt", "--actor", "nobdy")
+    assert (code, "actor nobdy was halted" in out) == (0, True)
+    assert err == "no record names the actor 'nobdy' yet; did you mean 'nobody'?\n"
+    code, out, err = run("halt", "--run", "nigth", "--json")
+    assert (code, [row["scope"] for row in json.loads(out)]) == (0, ["actor:nobdy", "run:nigth"])
+    assert err == "none of the newest 2,000 records names the run 'nigth' yet; did you mean 'night'?\n"
+    assert run("halt", "--actor", "nobody")[2] == ""
+    assert run("halt", "--run", "night")[2] == ""
+    assert run("halt", "--list")[2] == ""
+    for scope in ("nobody", "nobdy"):
+        assert run("unhalt", "--actor", scope)[0] == 0
+    code, _, err = run("unhalt", "--run", "nihgt")
+    assert (code, "'run:nihgt' is not halted; halted: run:night, run:nigth" in err) == (1, True)
+    for scope in ("night", "nigth"):
+        assert run("unhalt", "--run", scope)[0] == 0
+    assert "is not halted; halted: nothing" in run("unhalt", "--all")[2]
+
+
 def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     changes = [{"tool": "set_title", "arguments": {"id": key, "title": "x"}} for key in ("a", "b")]
     (tmp_path / "set.json").write_text(json.dumps(changes))
