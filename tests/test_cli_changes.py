@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import csv
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -276,6 +277,26 @@ def test_a_halt_stops_and_an_unhalt_lets_go(run: Run) -> None:
     assert json.loads(run("unhalt", "--all", "--json")[1])["scope"] == "all"
 
 
+def test_a_halt_of_somebody_whom_no_record_names_is_made_and_says_so(run: Run) -> None:
+    title(run, "a", "one", "--actor", "nobody", "--run", "night")
+    code, out, err = run("halt", "--actor", "nobdy")
+    assert (code, "actor nobdy was halted" in out) == (0, True)
+    assert err == "no record names the actor 'nobdy' yet; did you mean 'nobody'?\n"
+    code, out, err = run("halt", "--run", "nigth", "--json")
+    assert (code, [row["scope"] for row in json.loads(out)]) == (0, ["actor:nobdy", "run:nigth"])
+    assert err == "none of the newest 2,000 records names the run 'nigth' yet; did you mean 'night'?\n"
+    assert run("halt", "--actor", "nobody")[2] == ""
+    assert run("halt", "--run", "night")[2] == ""
+    assert run("halt", "--list")[2] == ""
+    for scope in ("nobody", "nobdy"):
+        assert run("unhalt", "--actor", scope)[0] == 0
+    code, _, err = run("unhalt", "--run", "nihgt")
+    assert (code, "'run:nihgt' is not halted; halted: run:night, run:nigth" in err) == (1, True)
+    for scope in ("night", "nigth"):
+        assert run("unhalt", "--run", scope)[0] == 0
+    assert "is not halted; halted: nothing" in run("unhalt", "--all")[2]
+
+
 def test_a_plan_set_from_a_file(run: Run, tmp_path: Path) -> None:
     changes = [{"tool": "set_title", "arguments": {"id": key, "title": "x"}} for key in ("a", "b")]
     (tmp_path / "set.json").write_text(json.dumps(changes))
@@ -360,6 +381,24 @@ def test_a_ticket_shows_the_record_that_made_its_change_however_often_it_is_resu
     assert (again["repeats"], again["record"] > again["repeats"]) == (made["record"], True)
     shown = json.loads(run("review", "show", waiting["ticket"], "--json")[1])["made"]
     assert (shown["id"], shown["outcome"]) == (again["repeats"], "ok")
+
+
+def test_every_door_says_that_a_change_was_not_made_as_planned(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "shop.py").write_text(TOOLS.replace('"title": title}, context)', '"title": title.upper()}, context)'))
+    (tmp_path / "policy.toml").write_text(POLICY + "[review]\nself_approval = true\n")
+    code, out, _ = title(run, "a", "x")
+    assert (code, "not as planned: shelf/a" in out) == (0, True)
+    assert "not as planned" not in title(run, "a", "X")[1]
+    waiting = json.loads(title(run, "precious", "x", "--json")[1])["ticket"]
+    assert run("review", "approve", waiting, "--resume")[0] == 0
+    (made,) = [line for line in run("review", "show", waiting)[1].splitlines() if line.startswith("made")]
+    assert made.endswith("not as planned: shelf/precious")
+    assert json.loads(run("review", "show", waiting, "--json")[1])["made"]["deviates"] == ["shelf/precious"]
+    rows = json.loads(run("audit", "show", "--json", "--tool", "set_title")[1])
+    assert sorted(row["deviates"] for row in rows if row["deviates"]) == [["shelf/a"], ["shelf/precious"]]
+    assert run("audit", "export", "--out", "rows.csv", "--format", "csv")[0] == 0
+    with (tmp_path / "rows.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["deviates"] for row in csv.DictReader(file)} == {"", "shelf/a", "shelf/precious"}
 
 
 def test_shadow_plans_are_compared(run: Run) -> None:

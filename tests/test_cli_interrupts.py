@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,9 +146,14 @@ def let_finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
     return process.returncode, out, error
 
 
-def records(capsys: pytest.CaptureFixture[str], *filters: str) -> list[tuple[str, str]]:
+def shown(capsys: pytest.CaptureFixture[str], *filters: str) -> list[dict[str, Any]]:
     assert main(["audit", "show", "--json", *filters]) == 0
-    return [(row["tool"], row["outcome"]) for row in json.loads(capsys.readouterr().out)]
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    return rows
+
+
+def records(capsys: pytest.CaptureFixture[str], *filters: str) -> list[tuple[str, str]]:
+    return [(row["tool"], row["outcome"]) for row in shown(capsys, *filters)]
 
 
 def test_a_read_that_nothing_can_stop_is_left(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
@@ -158,15 +164,21 @@ def test_a_read_that_nothing_can_stop_is_left(start: Start, capsys: pytest.Captu
 def test_what_was_begun_is_waited_for_and_that_is_said(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     process = start("call", "mail", '{"to": "a"}')
     interrupt_what_was_begun(process)
-    assert let_finish(process) == (130, "", INTERRUPTED)
-    assert ("mail", "ok") in records(capsys)
+    code, out, error = let_finish(process)
+    (number,) = [
+        row["id"] for row in shown(capsys) if (row["tool"], row["outcome"], row["kind"]) == ("mail", "ok", "call")
+    ]
+    assert (code, out) == (130, "")
+    assert error == f"ok  mail  record {number}: interlock audit show --id {number}\n{INTERRUPTED}"
 
 
 def test_the_second_time_it_is_not_waited_for(start: Start, capsys: pytest.CaptureFixture[str]) -> None:
     process = start("call", "mail", '{"to": "a"}')
     interrupt_what_was_begun(process)
     code, out, error = interrupt(process)
-    assert (code, out, error) == (130, "", INTERRUPTED)
+    assert (code, out) == (130, "")
+    assert error.endswith(INTERRUPTED)
+    assert not error.startswith("ok")
     assert ("mail", "ok") not in records(capsys)
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
+import msgspec
 import pytest
+from pydantic import BaseModel, model_serializer
 
-from interlock import Runtime, Status, tool
+from interlock import Limits, Result, Runtime, Status, tool
 from interlock.answers import Again, Agent, Answers, Intent, TurnResult, TurnStatus
 from interlock.answers.grounding import Source, Vocabulary, default_vocabulary, ground
 from interlock.answers.grounding.claims import Claim
@@ -19,7 +22,7 @@ from interlock.errors import ConfigError
 from interlock.models import Proposal
 from interlock.policy import parse_policy
 from interlock.ports import Query
-from interlock.tools import Redactor, Tool, Unclear, redaction, resolve
+from interlock.tools import Redactor, Tool, Unclear, redaction, resolve, results
 from interlock.tools.name_index import NameIndex
 from tests.growth import LINEAR, growth
 from tests.test_turns import AGENT, OPEN, QUESTION, opened, tools
@@ -362,6 +365,101 @@ async def test_a_short_draft_over_a_long_result_leaves_the_loop_too() -> None:
     assert words.went_on
     assert isinstance(result, TurnResult)
     assert result.status is TurnStatus.VERIFIED
+    await runtime.close()
+
+
+# Results.
+
+
+@pytest.mark.parametrize("returns", [list[Any], list["Watched"], Any, Result[Any]])
+async def test_a_long_result_is_read_off_the_loop_and_one_over_the_limit_not_at_all(returns: Any) -> None:
+    loop_thread, threads = threading.get_ident(), list[int]()
+    Watched.when_written = lambda: threads.append(threading.get_ident())
+
+    async def rows(count: int) -> Any:
+        """Rows."""
+        return [Watched(name=f"row {n} of many") for n in range(count)]
+
+    async def ends() -> list[tuple[Status, str, list[bool]]]:
+        found = []
+        for count in (3, 600, 5_000, 200_000):
+            threads.clear()
+            outcome = await runtime.call("rows", {"count": count}, actor="a")
+            said = "" if outcome.problem is None else outcome.problem.message
+            found.append((outcome.status, said, sorted({thread == loop_thread for thread in threads})))
+        return found
+
+    rows.__annotations__["return"] = list[Watched] if returns == list["Watched"] else returns
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[tool(effect="read", limits=LIMITS)(rows)])
+    short, long, over, far_over = await ends()
+    await runtime.close()
+    assert short == (Status.OK, "", [True])
+    assert long == (Status.OK, "", [False])
+    assert (over[0], far_over[0]) == (Status.FAILED, Status.FAILED)
+    assert True not in over[2]
+    assert far_over[2] == []
+    assert "more than" in far_over[1]
+    assert "bytes" in far_over[1]
+
+
+class Watched(BaseModel):
+    """A row that tells when it is written out."""
+
+    when_written: ClassVar[Callable[[], None]]
+    name: str
+
+    @model_serializer
+    def _write(self) -> dict[str, str]:
+        Watched.when_written()
+        return {"name": self.name}
+
+
+LIMITS = Limits(max_bytes=100_000)
+
+
+async def test_a_long_result_in_one_step_is_measured_before_it_is_written() -> None:
+    """The limit holds to the byte; what is plainly over it is not written out to find that."""
+
+    @tool(effect="read", limits=LIMITS)
+    async def text(count: int) -> dict[str, Any]:
+        """A text in an object in an object."""
+        return {"a": {"text": "x" * count}}
+
+    @tool(effect="read", limits=LIMITS)
+    async def bare(count: int) -> str:
+        """A text."""
+        return "x" * count
+
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[text, bare])
+    written = 0
+
+    def watch(value: Any) -> bytes:
+        nonlocal written
+        written += 1
+        return msgspec.json.encode(value, order="deterministic")
+
+    for name, frame in (("text", len('{"a":{"text":""}}')), ("bare", len('""'))):
+        assert (await runtime.call(name, {"count": 100_000 - frame}, actor="a")).status is Status.OK
+        assert (await runtime.call(name, {"count": 100_001 - frame}, actor="a")).status is Status.FAILED
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(results, "_encode", watch)
+            outcome = await runtime.call(name, {"count": 1_000_000}, actor="a")
+        assert outcome.problem is not None
+        assert (outcome.problem.reason, written) == ("too_large", 0)
+        assert outcome.problem.message == "the result has more than the 100,000 bytes allowed"
+    await runtime.close()
+
+
+async def test_a_result_over_the_limit_that_reports_a_failure_is_that_failure() -> None:
+    @tool(effect="read", limits=LIMITS)
+    async def look() -> dict[str, Any]:
+        """A failure with much around it."""
+        return {"error": "the station is closed", "rows": ["x" * 1000] * 1000}
+
+    runtime = Runtime.open("memory://", policy=parse_policy(OPEN), tools=[look])
+    outcome = await runtime.call("look", {}, actor="a")
+    assert outcome.problem is not None
+    assert (outcome.problem.reason, outcome.problem.message) == ("reported_failure", "the station is closed")
     await runtime.close()
 
 

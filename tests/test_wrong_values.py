@@ -57,6 +57,14 @@ async def runtime() -> AsyncIterator[Any]:
         ({"actor": []}, "[] cannot be the name of an actor"),
         ({"actor": {}, "turn": "t"}, "{} cannot be the name of an actor"),
         ({"actor": None}, "None cannot be the name of an actor"),
+        *(
+            ({name: "x" * 1001}, f"'{'x' * 40}'… has 1,001 characters and cannot be the name of an actor, turn or call")
+            for name in ("actor", "turn", "run", "call_id", "parent", "root_turn", "ticket", "plan")
+        ),
+        ({"evidence": ("a", "x" * 5_000_000)}, "has 5,000,000 characters"),
+        ({"principal": "user:" + "x" * 5_000_000}, "characters"),
+        ({"on_behalf_of": "user:" + "x" * 500}, "at most 256 characters"),
+        ({"turn": "\n" * 900}, "cannot be the name of an actor, turn or call: use printable text"),
         ({"foo": 1}, "Runtime.call takes no 'foo'; it takes budgets, call_id"),
         ({"confidense": 0.5}, "Runtime.call takes no 'confidense'; did you mean 'confidence'?"),
         # A value of the call that only the library sets: to a program it is no option.
@@ -70,6 +78,7 @@ async def test_a_detail_of_a_wrong_kind_is_refused_and_the_ledger_stays_readable
     with pytest.raises(ConfigError) as error:
         await runtime.call("echo", {"text": "x"}, **{"actor": "ann", **details})
     assert sentence in str(error.value)
+    assert len(str(error.value)) < 400
     assert [record async for record in runtime.store.records(Query())] == []
     assert (await verify(runtime.store)).intact
 

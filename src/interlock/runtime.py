@@ -42,6 +42,8 @@ from interlock.wrong_values import check_fields, refuse_unknown, require_all, re
 
 _APPLY = Mode.APPLY  # looked up once: on Python 3.11 a member of an enum costs as much as a call
 _LONGEST_NAME = 200
+_LONGEST_GIVEN = 1000
+"""Characters of a name that a program gives: of an actor, a turn, a run, a call, a piece of evidence."""
 _LOOK_AGAIN_S = 0.01
 _MOST_NAMES = 1000
 _NAMES = ("principal", "on_behalf_of", "turn", "run", "parent", "ticket", "plan", "call_id", "root_turn")
@@ -285,8 +287,13 @@ def refuse_odd_names(details: Mapping[str, Any], runtime: Runtime, *more: object
     """
     named = runtime.context.ruleset.named
     for name in (*more, *(value for key, value in details.items() if key in _NAMES and value is not None)):
+        if isinstance(name, str) and len(name) > _LONGEST_GIVEN:
+            raise ConfigError(
+                f"{name[:40]!r}… has {len(name):,} characters and cannot be the name of an actor, turn or call:"
+                f" at most {_LONGEST_GIVEN:,} are written down"
+            )
         if not isinstance(name, str) or not name.isprintable() or not name:
-            raise ConfigError(f"{name!r} cannot be the name of an actor, turn or call: use printable text")
+            raise ConfigError(f"{name!r:.80} cannot be the name of an actor, turn or call: use printable text")
     if details.get("principal") is not None:
         check_vouched(details["principal"], runtime.principal)
         named.refuse_respelled(details["principal"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from rich.console import Console
 
 from catalog_testing import (
     Says,
@@ -19,14 +22,17 @@ from catalog_testing import (
     read_catalog,
     run_all,
 )
+from interlock import Context
 from interlock.errors import ConfigError
 from interlock_catalog.backends.embedded import DatabaseBackend
+from interlock_catalog.backends.port import Write
 from interlock_catalog.backup import find_drift, read_backup, restore_backup, write_backup
 from interlock_catalog.confidence import Tally, shipped_calibration
 from interlock_catalog.importer import import_exercises
 from interlock_catalog.rejected import export_rejected, submit_rejected
 from interlock_catalog.report.change_report import build_report
 from interlock_catalog.report.html import render_html
+from interlock_catalog.report.terminal import print_report
 from interlock_catalog.resource import family_lock
 from interlock_catalog.runner.records import FamilyResult, RunRequest, status_of
 from interlock_catalog.shadow_report import build_shadow_report
@@ -97,6 +103,35 @@ async def test_an_applied_run_is_journalled_and_undone_to_the_letter(tmp_path: P
     after = await versions(loaded)
     assert all(after[key] >= number for key, number in before.items())
     assert any(after[key] > number for key, number in before.items())
+
+
+async def test_a_report_says_what_was_not_made_as_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = DatabaseBackend.write
+
+    async def write_otherwise(self: DatabaseBackend, given: Write, context: Context | None = None) -> None:
+        states = {
+            key: {**doc, "name": "Otherwise"} if doc and key.startswith("exercise:") else doc
+            for key, doc in given.states.items()
+        }
+        await write(self, msgspec.structs.replace(given, states=states), context)
+
+    loaded = prepare_home(tmp_path / "home")
+    await fill_catalog(loaded, faulty_families("bench-press"))
+    monkeypatch.setattr(DatabaseBackend, "write", write_otherwise)
+    async with open_steps(loaded) as steps:
+        run, _results = await run_all(steps, request_for("r1"))
+        report = await build_report(steps.app.runtime, run)
+    other = {key for family in report.families for change in family.changes for key in change.deviates}
+    assert other
+    assert all(key.startswith("exercise:") for key in other)
+    out = Console(record=True, width=5_000, file=io.StringIO())
+    print_report(out, report, lambda command: command, every=True)
+    text, page, scripted = out.export_text(), render_html(report), msgspec.json.encode(report).decode()
+    assert all(
+        f"not as planned: {change.deviates[0]}" in text for change in report.families[0].changes if change.deviates
+    )
+    assert "Not as planned: exercise:" in page
+    assert f'"deviates":["{min(other)}"' in scripted
 
 
 async def test_an_undo_leaves_what_a_person_edited_since(tmp_path: Path) -> None:

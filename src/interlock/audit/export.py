@@ -15,7 +15,7 @@ from interlock.values import Json
 
 FORMAT = "interlock-ledger/1"
 _CSV = ("id", "time", "actor", "tool", "outcome", "rule", "reason", "error", "message", "attempts", "duration_ms",
-        "turn", "call", "arguments", "summary")  # fmt: skip
+        "turn", "call", "arguments", "summary", "deviates")  # fmt: skip
 
 
 class Writable(Protocol):
@@ -53,6 +53,7 @@ async def _write_rows(records: AsyncIterator[Stored], writer: csv.DictWriter[str
     async for record in records:
         row = as_row(record)
         row["arguments"] = msgspec.json.encode(row["arguments"]).decode()
+        row["deviates"] = ", ".join(record.content().deviates)
         writer.writerow({key: _harmless(value) for key, value in row.items()})
         count += 1
     return count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import sys
 from typing import Any
 
@@ -10,11 +11,12 @@ import msgspec
 
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.options import store_option
-from interlock.cli.output import colorize, console, print_diff, print_json, sanitize
+from interlock.cli.output import colorize, console, notes, print_diff, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import open_runtime
 from interlock.errors import ConfigError
-from interlock.values import Decision, Json, Mode, Outcome, Status
+from interlock.ports import Query, Store
+from interlock.values import Decision, Effect, Json, Mode, Outcome, Status
 
 _ONE_LINE = 100
 
@@ -57,18 +59,33 @@ def run(given: argparse.Namespace) -> int:
 
 async def _call(given: argparse.Namespace, arguments: Json) -> Outcome:
     async with open_runtime(given, exists=False) as runtime:
-        return await runtime.call(
-            given.tool,
-            arguments,
-            actor=given.actor,
-            turn=given.turn,
-            run=given.run_id,
-            mode=given.mode,
-            plan=given.digest,
-            ticket=given.ticket,
-            # What a person types once is one call; whoever types it again means it again.
-            call_id=given.call_id or runtime.context.ids.new(),
-        )
+        # What a person types once is one call; whoever types it again means it again.
+        call_id = given.call_id or runtime.context.ids.new()
+        try:
+            return await runtime.call(
+                given.tool,
+                arguments,
+                actor=given.actor,
+                turn=given.turn,
+                run=given.run_id,
+                mode=given.mode,
+                plan=given.digest,
+                ticket=given.ticket,
+                call_id=call_id,
+            )
+        except asyncio.CancelledError:
+            await _tell_end(runtime.store, Query(call=call_id, turn=given.turn, tool=given.tool), store_option(given))
+            raise
+
+
+async def _tell_end(store: Store, which: Query, where: str) -> None:
+    """How a change ended whose command was interrupted: it may have landed all the same."""
+    ended = [record async for record in store.records(which) if record.kind == "call"]
+    if not ended or ended[-1].content().effect is Effect.READ:
+        return
+    status, number = colorize(ended[-1].status), ended[-1].id
+    look = f"interlock audit show --id {number}{where}"
+    notes().print(f"{status}  {sanitize(ended[-1].tool)}  [dim]record {number}: {sanitize(look)}[/]")
 
 
 def _arguments(text: str) -> Json:

@@ -9,16 +9,19 @@ from interlock.canonical import did_you_mean
 from interlock.cli.interrupts import run_to_end
 from interlock.cli.ledger import open_ledger
 from interlock.cli.options import load_command_settings
-from interlock.cli.output import console, print_json, sanitize
+from interlock.cli.output import console, notes, print_json, sanitize
 from interlock.cli.parser import document_exits
 from interlock.cli.workspace import load_tools
 from interlock.config import Loaded
-from interlock.errors import ConfigError
+from interlock.errors import ConfigError, NotAllowed
 from interlock.operations.halts import halt, unhalt
 from interlock.operations.ledger_writer import LedgerWriter
-from interlock.ports import Store, SystemClock, SystemIds
+from interlock.ports import Query, Store, SystemClock, SystemIds
 from interlock.principals import default_principal
-from interlock.state import Halted, halt_message
+from interlock.state import ChangeFilter, Halted, halt_message
+
+_LOOKED_AT = 2000
+"""So many of the newest records are looked at for the name of a run, and for names that somebody may have meant."""
 
 
 def register(commands: Any, common: Any) -> None:
@@ -85,11 +88,33 @@ async def _halt(given: argparse.Namespace) -> int:
         if scope is not None:
             await halt(_writer(store), scope, given.reason)
         found = await store.halts()
+        doubt = await _doubt_name(store, scope)  # after the halt, which does not wait for it
+    if doubt:
+        notes().print(f"[yellow]{sanitize(doubt)}[/]")
     if given.json:
         print_json(found)
     else:
         _show(found)
     return 0
+
+
+async def _doubt_name(store: Store, scope: str | None) -> str:
+    """What is said of an actor or run that no record names: it may come yet, or be mistyped."""
+    kind, _, name = (scope or "").partition(":")
+    if kind == "actor":
+        if [record async for record in store.records(Query(actor=name, newest=1))]:
+            return ""
+        known = {record.actor async for record in store.records(Query(newest=_LOOKED_AT))}
+        if name.casefold() in map(str.casefold, known):  # a halt goes by no capitals
+            return ""
+        return f"no record names the actor {name!r} yet{did_you_mean(name, known)}"
+    if kind == "run":
+        runs = {record.content().run async for record in store.records(Query(newest=_LOOKED_AT))}
+        if name in runs or await store.claims(ChangeFilter(run=name)):
+            return ""
+        known = {run for run in runs if run is not None}
+        return f"none of the newest {_LOOKED_AT:,} records names the run {name!r} yet{did_you_mean(name, known)}"
+    return ""
 
 
 def _show(found: tuple[Halted, ...]) -> None:
@@ -106,7 +131,11 @@ async def _unhalt(given: argparse.Namespace) -> int:
         given, "unhalt what? name --tool, --actor, --run or --all, as it was halted (see interlock halt --list)"
     )
     async with open_ledger(settings) as store:
-        number = await unhalt(_writer(store), scope)
+        try:
+            number = await unhalt(_writer(store), scope)
+        except NotAllowed as refused:
+            halted = ", ".join(item.scope for item in await store.halts()) or "nothing"
+            raise NotAllowed(f"{refused}; halted: {halted}") from None
     if given.json:
         print_json({"scope": scope, "record": number})
     else:

@@ -7,7 +7,7 @@ from interlock.tools.known_values import Unclear, match_values, names_of_values,
 from interlock.tools.name_index import normalize
 from interlock.tools.options import Limits, RetryRule
 from interlock.tools.redaction import MARK, Redactor, misspelled_fields, redactor_of
-from interlock.tools.results import LONGEST_MESSAGE, Reading, read_result, shorten_problem
+from interlock.tools.results import LONGEST_MESSAGE, Reading, read_result, read_short, shorten_problem
 
 __all__ = [
     "LONGEST_MESSAGE",
@@ -27,6 +27,7 @@ __all__ = [
     "nearest_values",
     "normalize",
     "read_result",
+    "read_short",
     "redactor_of",
     "resolve",
     "shorten_problem",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import ParamSpec, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any, ParamSpec, TypeVar
 
 from interlock.values import Json
 
@@ -14,6 +15,9 @@ LONG = 8_000
 """Characters that are read within a few hundredths of a second; for more, nobody else should have to wait."""
 _A_NUMBER = 8
 """About as many characters as a number is written with."""
+_PLAIN = frozenset({int, float, bool, type(None)})
+_FIELDS = ("__struct_fields__", "__dataclass_fields__", "__pydantic_fields__")
+"""Where classes name the fields that are written out."""
 
 
 async def leave_loop(size: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -23,7 +27,7 @@ async def leave_loop(size: int, work: Callable[P, T], *args: P.args, **kwargs: P
     return work(*args, **kwargs)
 
 
-def size_of(value: Json) -> int:
+def size_of(value: Any) -> int:
     """About how many characters a value has; not counted to the end where it is long.
 
     Of a class of somebody else's what it holds is counted: what it shows of it may raise, or have no end.
@@ -31,16 +35,53 @@ def size_of(value: Json) -> int:
     total, waiting = 0, [value]
     while waiting and total <= LONG:
         value = waiting.pop()
-        if isinstance(value, str):
+        kind = type(value)
+        if kind is str:
             total += len(value)
             continue
-        if isinstance(value, dict):
-            waiting.extend(dict.keys(value))
-            waiting.extend(dict.values(value))
-        elif isinstance(value, list | tuple):
-            waiting.extend(items_of(value))
         total += _A_NUMBER
+        if kind is dict:
+            waiting += value
+            waiting += value.values()
+        elif kind is list:
+            waiting += value
+        elif kind not in _PLAIN:
+            if isinstance(value, str):
+                total += len(value)
+            else:
+                waiting.extend(_held_by(value))
     return total
+
+
+def is_longer(value: Any, most: int) -> bool:
+    """Whether a value is written in more characters than that, whatever they are; no more of it is looked at than
+    that takes."""
+    total, waiting = 0, [value]
+    while waiting and total <= most:
+        value = waiting.pop()
+        if isinstance(value, str | bytes | bytearray):
+            total += len(value) + 2  # its quotes
+            continue
+        held = len(waiting)
+        if type(value) not in _PLAIN:
+            waiting.extend(_held_by(value))
+        total += 1 if len(waiting) > held else 2  # with what separates it from the next
+    return total > most
+
+
+def _held_by(value: Any) -> Iterable[Any]:
+    """What is in a value: its items, or the fields of what has fields."""
+    if isinstance(value, dict):
+        return chain(dict.keys(value), dict.values(value))
+    if isinstance(value, list | tuple):
+        return items_of(value)
+    if isinstance(value, set | frozenset):
+        return set.__iter__(value) if isinstance(value, set) else frozenset.__iter__(value)
+    for name in _FIELDS:
+        fields = getattr(type(value), name, None)
+        if fields is not None:
+            return [getattr(value, field, None) for field in fields]
+    return ()
 
 
 def items_of(value: list[Json] | tuple[Json, ...]) -> Iterator[Json]:

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError, ValidationError
 from interlock.canonical import MAX_DEPTH, WHATEVER, Refusal, canonical
 from interlock.errors import ContractError
 from interlock.reasons import Reason
+from interlock.tools.long_texts import LONG, is_longer, size_of
 from interlock.values import FieldProblem, Json, Problem, Result, Status, clean
 
 # Tools that were written for a chat return their errors as text; only how such texts begin is looked at.
@@ -27,6 +28,9 @@ _CONTAINERS = (list, dict, tuple, set, frozenset)
 _OPEN_TYPES: dict[Any, type] = {Any: object, dict: dict, list: list}
 _NO_FAILURE = frozenset({"error", "success", "isError", "is_error"}).isdisjoint
 _OK = Status.OK  # looked up once: on Python 3.11 a member of an enum costs as much as a call
+_NESTED = frozenset({list, dict, tuple})
+_ROOM = 4
+"""A type may leave out some of what it is given: only what holds so many times the limit is refused unread."""
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
@@ -78,10 +82,21 @@ class Output:
         self._open = _OPEN_TYPES.get(annotation) if isinstance(annotation, type) or annotation is Any else None
         if get_origin(annotation) in (dict, list) and set(get_args(annotation)) <= {str, Any}:
             self._open = get_origin(annotation) if Any in get_args(annotation) else None
+        self._as_given = str if annotation is str else self._open
 
     def schemas(self) -> tuple[dict[str, Json], ...]:
         """The schema by the names that others see, and by those under which a value is written down."""
         return self.schema, self._adapter.json_schema(mode="serialization", by_alias=False)
+
+    def is_over(self, value: Any, max_bytes: int) -> str | None:
+        """What is said of a value that is plainly over the limit, which shows before it is checked or written out."""
+        if self._as_given is not None and isinstance(value, self._as_given):
+            over = is_longer(value, max_bytes)
+            return f"the result has more than the {max_bytes:,} bytes allowed" if over else None
+        most = _ROOM * max_bytes
+        if not is_longer(value, most):
+            return None
+        return f"the tool returned more than {most:,} characters for a result of {max_bytes:,} bytes at most"
 
     def read_open(self, value: Any) -> tuple[Json, bytes] | None:
         """The same where the type promises nothing about what is inside, if that is JSON by itself."""
@@ -141,17 +156,39 @@ def _refuse_lost_numbers(value: Any) -> None:
             _refuse_lost_numbers(item)
 
 
-def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
-    """Read what a tool returned; never raises for what a tool may get wrong."""
+def read_short(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading | None:
+    """Read what a tool returned if that is little work, as on the event loop; None where it is long."""
     try:
         if type(raw) is dict and raw:  # the usual answer, in one step
+            size = len(raw)
+            for item in raw.values():
+                if type(item) is str:
+                    size += len(item)
+                elif type(item) in _NESTED:
+                    size += size_of(item)
+            if size > LONG:
+                return None
             found = output.read_open(raw)
             if found is not None and _NO_FAILURE(found[0]) and len(found[1]) <= max_bytes:
                 return Reading(_OK, found[0], found[1], True, True)
+        if size_of(raw) > LONG:
+            return None
+    except Exception as error:  # noqa: BLE001 - as below
+        return _unreadable(raw, error)
+    return read_result(raw, output, nothing_is_ok, max_bytes)
+
+
+def read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
+    """Read what a tool returned; never raises for what a tool may get wrong."""
+    try:
         return _read_result(raw, output, nothing_is_ok, max_bytes)
     except Exception as error:  # noqa: BLE001 - an object of somebody else's, some of which cannot be asked if they are empty
-        message = f"the tool returned a {type(raw).__name__}, which cannot be read: it raised {type(error).__name__}"
-        return _fail(Reason.BAD_RESULT, message, None)
+        return _unreadable(raw, error)
+
+
+def _unreadable(raw: Any, error: Exception) -> Reading:
+    message = f"the tool returned a {type(raw).__name__}, which cannot be read: it raised {type(error).__name__}"
+    return _fail(Reason.BAD_RESULT, message, None)
 
 
 def _read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) -> Reading:
@@ -167,6 +204,9 @@ def _read_result(raw: Any, output: Output, nothing_is_ok: bool, max_bytes: int) 
             (not value or type(value) is str) and _is_empty(value, nothing_is_ok)
         ):
             return _nothing(result or Result())
+        over = output.is_over(value, max_bytes)
+        if over is not None and _in_band_failure(value) is None:
+            return _fail(Reason.TOO_LARGE, over, result)
         plain, text = output.read(value)
         failure = None if type(plain) is dict and _NO_FAILURE(plain) else _in_band_failure(plain)
     except Refusal as refusal:
@@ -297,7 +337,7 @@ def _is_empty(value: Any, nothing_is_ok: bool) -> bool:
     if nothing_is_ok:
         return False
     if isinstance(value, str):
-        return not value.strip()
+        return not value or value.isspace()
     return value is None or (not value and isinstance(value, _CONTAINERS))  # 0 and False are answers
 
 

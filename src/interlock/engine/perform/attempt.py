@@ -31,7 +31,7 @@ from interlock.errors import (
 from interlock.reasons import Reason, RefusalKind
 from interlock.resilience import Expired, next_wait
 from interlock.state import halt_message
-from interlock.tools import Reading, Tool, read_result, redactor_of
+from interlock.tools import Reading, Tool, read_result, read_short, redactor_of
 from interlock.tools.tracebacks import log_traceback
 from interlock.tools.wire import Wire, follow_wire, leave_wire
 from interlock.transitions import Batch, Refused, Reserve, SpendTicket, Transition
@@ -182,7 +182,8 @@ class Work:
                 else:
                     ctx.at("perform.wait")
                     raw = await ctx.deadlines.rest(self._timeout_s(started), work, waiting)
-                found = read_result(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+                short = read_short(raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
+                found = await self._read_long(raw) if short is None else short
             except BaseException as error:  # noqa: BLE001 - whatever a tool raises becomes an outcome
                 fault = self._fault(error, waited_us, started)
             else:
@@ -201,6 +202,10 @@ class Work:
             stopped = await self.check_halt(again=True) or await self._look_again(fault) or self._follow_wire(fault)
             if stopped is not None:
                 return stopped
+
+    async def _read_long(self, raw: Any) -> Reading:
+        tool = self.tool
+        return await asyncio.to_thread(read_result, raw, tool.output, tool.nothing_is_ok, tool.limits.max_bytes)
 
     def _too_late(self, now_s: float) -> Reading | None:
         """The refusal of a change whose time is over before it is begun, or begun again."""

@@ -45,6 +45,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
     ticket: str | None
     record: int
     differences: tuple[Difference, ...]
+    deviates: tuple[str, ...] = ()
+    """Documents that became something else than was planned."""
 
 
 class FamilyReport(msgspec.Struct, frozen=True):
@@ -89,6 +91,7 @@ def _build_change(entry: Entry, result: FamilyResult) -> Change:
         ticket=entry.ticket,
         record=entry.record,
         differences=tuple(find_differences(entry.before, entry.after)),
+        deviates=entry.deviates,
     )
 
 

@@ -98,6 +98,8 @@ def _print_change(out: Console, change: Change, suggest: Callable[[str], str]) -
     if change.status in STOPPED and change.reason:
         ticket = f" ({suggest(f'review show {change.ticket}')})" if change.ticket else ""
         out.print(f"    [yellow]{sanitize(change.rule)}: {sanitize(change.reason)}{sanitize(ticket)}[/]")
+    if change.deviates:
+        out.print(f"    [yellow]not as planned: {sanitize(_list_some(change.deviates))}[/]")
     for difference in change.differences:
         out.print(f"    {sanitize(difference.key)} [bold]{sanitize(difference.field)}[/]")
         for sign, colour, value in (("-", "red", difference.before), ("+", "green", difference.after)):
