@@ -18,9 +18,16 @@ _LONGEST = 256
 _LAST_LATIN = 0x17F
 # Scripts that people write names in without marks, by how Unicode names their letters. In others whole names can be
 # written that read as Latin ones (Cherokee, Lisu, Coptic, Armenian), or nobody has looked: they are refused.
+_TOGETHER = (
+    frozenset({"CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA"}),
+    frozenset({"CJK", "HANGUL"}),
+    frozenset({"CJK", "BOPOMOFO"}),
+)
+"""Alphabets that languages write in one word."""
 _SCRIPTS = (
     "LATIN ", "ARABIC LETTER ", "CJK UNIFIED ", "CYRILLIC ", "DEVANAGARI LETTER ", "GEORGIAN LETTER ", "GREEK ",
-    "HANGUL SYLLABLE ", "HEBREW LETTER ", "HIRAGANA LETTER ", "KATAKANA LETTER ", "THAI CHARACTER ",
+    "HANGUL SYLLABLE ", "HEBREW LETTER ", "HIRAGANA LETTER ", "KATAKANA LETTER ", "KATAKANA-HIRAGANA ",
+    "THAI CHARACTER ",
 )  # fmt: skip
 # Their letters that look like Latin ones, by the confusables of Unicode (UTS 39) and a few more; a name that is made of
 # these alone reads as another name.
@@ -105,7 +112,8 @@ def _refuse_disguise(name: str, odd: list[str]) -> None:
         raise ConfigError(f"{name!r} has {odd[0]!a}, which reads as something else or as nothing: write it plainly")
     kind, colon, rest = name.partition(":")
     letters = [letter for letter in (rest if colon and kind.isascii() else name) if letter.isalpha()]
-    mixed = len({_script(letter) for letter in letters}) > 1
+    scripts = {_script(letter) for letter in letters}
+    mixed = len(scripts) > 1 and not any(scripts <= together for together in _TOGETHER)
     if mixed or (letters and all(_base(letter) in _LOOKALIKES for letter in letters)):
         raise ConfigError(f"{name!r} has letters of several alphabets, or ones that look like others: write it plainly")
 
