@@ -210,6 +210,8 @@ async def test_names_that_could_be_somebody_elses_are_refused(name: str, monkeyp
         "user:გიორგი",
         "user:田中",
         "user:たなか",
+        "user:田中さくら",
+        "user:山田タロー",
         "user:김철수",
         "user:สมชาย",
         "token:ci-1",
