@@ -68,7 +68,7 @@ def register(commands: Any, common: Any) -> None:
     parser.add_argument("app", help="the application: one that is installed, or one of the setting `apps`")
     parser.add_argument("question", nargs="?", help="the question, or - to read it from standard input")
     parser.add_argument("--agent", help="which of its agents (default: the first)")
-    parser.add_argument("--model", help="local, or provider:name (default: the setting `model`)")
+    parser.add_argument("--model", help="local, provider:name, or python:module:NAME (default: the setting `model`)")
     parser.add_argument("--turn", dest="turn_id", metavar="ID", help="go on with a turn that waited for a person")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="how far changes go")
     parser.add_argument("--quiet", action="store_true", help="only the answer")
