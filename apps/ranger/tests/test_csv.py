@@ -208,6 +208,31 @@ async def test_whatever_a_mean_leaves_out_is_a_problem(
     assert found["evidence"]["confidence"]["score"] <= quality / 100 + 0.001
 
 
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        ('plot,ratio\nA,"0,125"\nB,"0,750"\nC,"0,625"\n', "ratio"),
+        ("plot;dbh_in;trees\nA;30,5;1.234\nB;28,2;2.500\nC;31,0;1.266\n", "trees"),
+        ("plot;trees\nA;1.234\nB;12.500\nC;900\n", "trees"),
+    ],
+)
+async def test_figures_of_people_who_write_a_decimal_comma_are_not_read_as_others(
+    text: str, column: str, ask: Call, shelf: Path
+) -> None:
+    (shelf / "own.csv").write_text(text, encoding="utf-8")
+    found = (await ask("own.csv")).value
+    told = [problem for problem in found["problems"] if problem["column"] == column]
+    assert len(told) >= 2
+    assert found["quality_pct"] < 100
+
+
+async def test_decimal_points_between_semicolons_are_read_where_a_column_shows_them(ask: Call, shelf: Path) -> None:
+    (shelf / "own.csv").write_text("plot;basal\nA;1.667\nB;0.125\nC;2.5\n", encoding="utf-8")
+    found = (await ask("own.csv")).value
+    (column,) = [column for column in found["columns"] if column["name"] == "basal"]
+    assert (found["problem_count"], column["mean"]) == (0, pytest.approx(1.4307, abs=1e-3))
+
+
 async def test_a_row_that_a_filter_cannot_decide_on_is_left_out_and_said(ask: Call, shelf: Path) -> None:
     (shelf / "own.csv").write_text("a;volume_bf\nx;1,234\nx;9\nx;2\n", encoding="utf-8")
     found = (await ask("own.csv", filters=[{"column": "volume_bf", "compare": "at_least", "value": 5}])).value
