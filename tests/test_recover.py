@@ -255,6 +255,21 @@ async def test_what_landed_in_part_and_was_put_back_is_settled_as_one_that_did_n
     assert (step.tool, step.obstacle) == ("swap", "")
 
 
+async def undo_settled(pay: Any) -> tuple[Any, Any]:
+    """What undo makes of a payment whose answer was lost, and which a person says has landed."""
+
+    @tool(effect="send")
+    async def refund(order: str) -> str:
+        return order
+
+    async with running(pay, refund) as runtime:
+        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1", run="r")).status is Status.UNKNOWN
+        (found,) = await runtime.operations.recover()
+        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss")
+        ((step, outcome),) = await runtime.operations.undo(run="r")
+    return step, outcome
+
+
 async def test_a_send_that_a_person_settled_is_compensated_without_the_value_that_was_lost() -> None:
     handed: list[Any] = []
 
@@ -266,15 +281,7 @@ async def test_a_send_that_a_person_settled_is_compensated_without_the_value_tha
     async def pay(order: str) -> str:
         raise InDoubt("lost")
 
-    @tool(effect="send")
-    async def refund(order: str) -> str:
-        return order
-
-    async with running(pay, refund) as runtime:
-        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1", run="r")).status is Status.UNKNOWN
-        (found,) = await runtime.operations.recover()
-        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss")
-        ((_step, outcome),) = await runtime.operations.undo(run="r")
+    _step, outcome = await undo_settled(pay)
     assert (expect(outcome).value, handed) == ("1", [None])
 
 
@@ -283,15 +290,7 @@ async def test_a_compensation_that_cannot_do_without_the_lost_answer_is_refused_
     async def pay(order: str) -> dict[str, str]:
         raise InDoubt("lost")
 
-    @tool(effect="send")
-    async def refund(order: str) -> str:
-        return order
-
-    async with running(pay, refund) as runtime:
-        assert (await runtime.call("pay", {"order": "1"}, actor="ann", call_id="c1", run="r")).status is Status.UNKNOWN
-        (found,) = await runtime.operations.recover()
-        await runtime.operations.decide(expect(found.ticket), approve=True, by="user:boss")
-        ((step, outcome),) = await runtime.operations.undo(run="r")
+    step, outcome = await undo_settled(pay)
     assert outcome is None
     assert step.obstacle == (
         "what makes the arguments of its compensation 'refund' failed (TypeError); its own answer was lost or empty, so"
