@@ -10,7 +10,7 @@ from interlock.changes import Snapshot, Unreadable, local_key, moved_keys, read_
 from interlock.engine import EngineContext
 from interlock.errors import NotAllowed
 from interlock.operations.ledger_writer import record_with_payload
-from interlock.state import Claimed, TicketKind
+from interlock.state import Claimed, TicketKind, is_wildcard
 from interlock.tools import Tool, redactor_of
 from interlock.values import Json, Plan
 
@@ -32,7 +32,7 @@ def show_moved(plan: Plan, now: tuple[Snapshot, ...]) -> str:
     if plan.before is None or len(now) != len(plan.keys):
         return ""
     moved = moved_keys(plan, now)
-    stayed = [key for key in plan.keys if key not in moved and not key.endswith("/*")]
+    stayed = [key for key in plan.keys if key not in moved and not is_wildcard(key)]
     if not moved:
         return "none of its keys has moved"
     said = f"{_name_some(sorted(moved))} moved since it was planned"
@@ -97,7 +97,7 @@ def _by_key(tool: Tool, claim: Claimed, payload: Mapping[str, Json], now: list[J
     redactor, planned = redactor_of(tool, *_documents_of(payload), now), payload.get("planned")
     was, found = states_by_key(claim.keys, payload["before"]), states_by_key(claim.keys, now)
     becomes = states_by_key(claim.keys, planned) if isinstance(planned, list) else {}
-    whole = any(key.endswith("/*") for key in claim.keys)
+    whole = any(is_wildcard(key) for key in claim.keys)
     shown = []
     for key in sorted({*was, *becomes, *found}):
         states = (was.get(key), becomes.get(key), found.get(key))

@@ -99,7 +99,7 @@ class Output:
         return f"the tool returned more than {most:,} characters for a result of {max_bytes:,} bytes at most"
 
     def read_open(self, value: Any) -> tuple[Json, bytes] | None:
-        """The value as JSON and as text, where its type promises nothing of what is inside; None if that is not JSON."""
+        """The value as JSON and as text, where its type promises nothing of what is inside; None where it does."""
         if self._open is not None and isinstance(value, self._open):
             try:
                 text = _encode(value)
